@@ -92,7 +92,7 @@ impl Node {
         whole.reshaped(Shape::from_amounts(&[rows, width.into()]), whole.length().and(count.as_ref()))
     }
 
-    /// Pads each axis before and behind. Does not wait.
+    /// Pads each axis before and after. Does not wait.
     pub fn enlarged(&self, operation: &str, sides: &[(usize, usize)], outside: &Boundary) -> Result<Node> {
         if sides.len() != self.bound().rank() || sides.iter().any(|(before, behind)| *before >= 1 << 40 || *behind >= 1 << 40) {
             return Err(self.refused(operation, format!("{} axes are enlarged, or one by 2^40 or more", sides.len())));

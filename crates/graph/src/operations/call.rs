@@ -710,8 +710,8 @@ impl Operation for Call {
         Ok(Form::One(Map { domain: parts.domain, source, sink }.into()))
     }
 
-    /// Returns the types of the results, or none if there are queues: they are longer than the domain, so the
-    /// pattern stores them.
+    /// Returns the types of the results if elementwise work can be fused. Otherwise it returns none: queues
+    /// are longer than the domain, so the pattern stores all results.
     fn values(&self, site: &Site) -> Vec<Type> {
         if self.is_fused(site) { self.function.result_types() } else { vec![] }
     }

@@ -26,12 +26,12 @@ pub struct Step {
     pub function: Function,
     /// The number of values of the state.
     pub states: usize,
-    /// Declared window: the distances before and behind its position that the function reads. Larger offsets
+    /// Declared window: the distances before and after its position that the function reads. Larger offsets
     /// are clamped to these.
     pub reach: (u32, u32),
     /// True if lines are swept from their ends to their starts.
     pub backwards: bool,
-    /// Boundary rule before and behind a line; a constant has one value for each array.
+    /// Boundary rule before and after a line; a constant has one value for each array.
     pub boundary: Boundary<Vec<Lanes>>,
     /// Operators to combine steps if states are associative: long lines are then split.
     pub split: Option<Split>,

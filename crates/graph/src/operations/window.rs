@@ -32,7 +32,7 @@ impl Node {
     ///
     /// The parameters of the function are the indices of the position, then an element of each array of
     /// `beside`, which is broadcast to the shape. It has one window for each of the arrays, of their rank.
-    /// `reach` declares for each axis the distances before and behind the position that it reads; larger
+    /// `reach` declares for each axis the distances before and after the position that it reads; larger
     /// offsets are clamped to these. A constant boundary has a value for each array.
     pub fn window(
         function: &Function,

@@ -27,7 +27,8 @@ impl Machine<'_> {
     }
 }
 
-/// Returns the maximum of no floats; negated it is the minimum of none. It is finite, so it can be printed.
+/// Returns the maximum of an empty set of floats; its negation is the minimum. It is finite, so it can be
+/// printed.
 pub(crate) fn largest_float() -> f64 {
     f64::from(1.0e36f32)
 }

@@ -411,7 +411,7 @@ impl Lowering<'_, '_> {
         Ok(Val::seq(Form::Dense(segments), elements, pool))
     }
 
-    /// Clamps the extremum of no characters, which is that of no ints, to the codes of characters.
+    /// Clamps the extremum of an empty set of characters, which is that of ints, to the codes of characters.
     fn as_char(&mut self, var: VarId, primitive: Primitive, context: super::value::Context) -> VarId {
         let (op, bound) = match primitive {
             Primitive::MaxScan | Primitive::MaxVal => (Op::Less, 0),

@@ -22,7 +22,7 @@ fn combine_of(op: Op) -> Option<Combine> {
     })
 }
 
-/// Returns the extremum of no floats, which is finite.
+/// Returns the extremum of an empty set of floats, which is finite.
 fn extremum(combine: &Combine, element: Element) -> Option<Literal> {
     match combine {
         Combine::Max => Literal::from_f64(element, -largest_float()),
@@ -102,7 +102,7 @@ impl Accelerator {
         Ok(on_device(segments.reduce(&[(values, combine)]))?.swap_remove(0))
     }
 
-    /// Replaces the results of empty segments by the finite extremum of no floats.
+    /// Replaces the results of empty segments by the finite extremum of an empty set of floats.
     fn extremum(&mut self, combine: &Combine, node: Node, segdes: &DeviceSegdes) -> Run<Vector> {
         let node = match extremum(combine, node.ty().element()) {
             Some(of_none) => {
