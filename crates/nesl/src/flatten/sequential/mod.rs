@@ -1,9 +1,9 @@
 //! Sequential forms: a function as PTX in which one thread, or one warp, runs one call.
 //!
 //! Input: the typed program, not flattened. Output: [`vcode::Sequential`](crate::vcode::Sequential), a module
-//! with one kernel. Flattened code calls it if calls are small; see `choose` of [`crate::run`]. A function
-//! without a sequential form stays flattened: forms exist for code without effects whose primitives are those
-//! of [`primitive`].
+//! with one kernel. Flattened code calls it if calls are small; see `Accelerator::small` in [`crate::run`]. A
+//! function without a sequential form stays flattened: forms exist for code without effects whose primitives
+//! are those of [`primitive`].
 //!
 //! - Scalars are registers. A sequence is a length and one pointer for each slot of its elements. The slots
 //!   of a sequence are its length and its pointers, so a nested sequence is an array of lengths and arrays of
