@@ -1,16 +1,21 @@
 //! Amounts: extents of a function that is traced, and the conditions of a trace.
 //!
-//! While a function is traced ([`Context::template`](crate::Context::template)), each extent of its inputs is a *term*. A [`Shape`] carries
-//! the terms of its extents, and shapes derived from others carry terms too: sums for a concatenation, products for a flattened array. Plans
-//! can therefore be fitted to other extents without calling the function.
+//! While a function is traced ([`Context::template`](crate::Context::template)), each extent of its inputs is
+//! a *term*. A [`Shape`] carries the terms of its extents, and shapes derived from others carry terms too:
+//! sums for a concatenation, products for a flattened array. Plans can therefore be fitted to other extents
+//! without calling the function.
 //!
-//! Code that decides by a number makes the trace valid for some extents only. Each decision is recorded as a *condition* on terms:
+//! Code that decides by a number makes the trace valid for some extents only. Each decision is recorded as a
+//! *condition* on terms:
 //!
-//! - Reading extents as numbers ([`Shape::extents`], [`Shape::count`], [`Amount::get`]) relies on these numbers.
+//! - Reading extents as numbers ([`Shape::extents`], [`Shape::count`], [`Amount::get`]) relies on these
+//!   numbers.
 //! - Comparing shapes or amounts relies on the outcome.
-//! - Operations of this crate rely on their checks: that shapes agree, that a view stays inside, that an axis has elements.
+//! - Operations of this crate rely on their checks: that shapes agree, that a view stays inside, that an axis
+//!   has elements.
 //!
-//! A template serves all inputs for which its conditions hold, and no others. A number that comes from elsewhere is a constant.
+//! A template serves all inputs for which its conditions hold, and no others. A number that comes from
+//! elsewhere is a constant.
 
 use crate::shape::Shape;
 use crate::template::Tracing;
@@ -21,10 +26,10 @@ use std::sync::Arc;
 /// The number of a term of a trace.
 pub(crate) type TermId = u32;
 
-/// The terms of the extents of a shape.
+/// List of the terms of the extents of a shape.
 pub(crate) type TermList = SmallVec<[TermId; 4]>;
 
-/// An integer that follows from the extents of the inputs.
+/// Integer that follows from the extents of the inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Term {
     /// A constant.
@@ -52,7 +57,7 @@ impl Relation {
     }
 }
 
-/// A relation of two terms, and whether it held when the function was traced.
+/// Relation of two terms, and whether it held during tracing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Condition {
     relation: Relation,
@@ -61,7 +66,7 @@ struct Condition {
     holds: bool,
 }
 
-/// The terms of a trace, each behind those that it is made of, and the conditions under which it holds.
+/// Terms of a trace, and the conditions under which the trace is valid. Each term comes after its operands.
 #[derive(Debug, Default)]
 pub(crate) struct Terms {
     terms: Vec<(Term, i64)>,
@@ -86,7 +91,7 @@ impl Terms {
         matches!(self.terms[term as usize].0, Term::Known(_))
     }
 
-    /// The extents of an input.
+    /// Returns the terms of the extents of an input.
     pub(crate) fn input(&mut self, number: usize, shape: &Shape) -> TermList {
         let extents = (0..).zip(shape.numbers());
         extents.map(|(axis, extent)| self.term(Term::Input(number as u32, axis), *extent as i64)).collect()
@@ -111,7 +116,7 @@ impl Terms {
     }
 }
 
-/// The terms of a function that was traced, and the conditions under which the trace holds.
+/// Terms of a traced function, and the conditions under which the trace is valid.
 #[derive(Debug, Default)]
 pub(crate) struct Conditions {
     terms: Vec<Term>,
@@ -119,7 +124,8 @@ pub(crate) struct Conditions {
 }
 
 impl Conditions {
-    /// The values of all terms for inputs of these shapes; `None` if the trace does not hold for them. The ranks are those of the trace.
+    /// Returns the values of all terms for inputs of these shapes, or `None` if a condition fails. The inputs
+    /// must have the ranks of the trace.
     pub(crate) fn values<'s>(&self, inputs: impl Fn(usize) -> &'s Shape) -> Option<Vec<i64>> {
         let mut values: Vec<i64> = Vec::with_capacity(self.terms.len());
         for term in &self.terms {
@@ -137,12 +143,12 @@ impl Conditions {
     }
 }
 
-/// A number that is not negative, divided by a positive one and rounded up.
+/// Returns a number divided by a positive number and rounded up. A negative number counts as 0.
 fn quotient(value: i64, by: i64) -> i64 {
     value.max(0).unsigned_abs().div_ceil(by.max(1).unsigned_abs()) as i64
 }
 
-/// A number that may follow from the extents of a function's inputs.
+/// Number that may depend on the extents of a function's inputs.
 ///
 /// ```
 /// use broadloom_graph::{Amount, Shape};
@@ -182,18 +188,20 @@ impl Amount {
         Amount { value, term: Some((tracing.clone(), term)) }
     }
 
-    /// The number. A function that is traced relies on it from then on: calls with another number trace it again.
+    /// Returns the number. During tracing, the trace becomes valid for this number only: a call with another
+    /// number traces the function again.
     pub fn get(&self) -> i64 {
         self.equals(&Amount::from(self.value));
         self.value
     }
 
-    /// The number, for code that notes itself what it relies on.
+    /// Returns the number without recording a condition. The caller records the conditions that it relies on.
     pub fn value(&self) -> i64 {
         self.value
     }
 
-    /// Returns whether it is a constant: it does not follow from the extents of the inputs of a function that is being traced.
+    /// Returns whether the amount is a constant, that is, independent of the extents of the inputs of a
+    /// function being traced.
     pub fn is_known(&self) -> bool {
         !self.is_traced()
     }
@@ -206,7 +214,7 @@ impl Amount {
         self.term.as_ref().map(|(tracing, _)| tracing)
     }
 
-    /// Its term in a trace.
+    /// Returns the term of the amount in a trace.
     pub(crate) fn term_in(&self, tracing: &Arc<Tracing>) -> TermId {
         match &self.term {
             Some((own, term)) if Arc::ptr_eq(own, tracing) => *term,
@@ -214,7 +222,8 @@ impl Amount {
         }
     }
 
-    /// The trace of two amounts. Traces do not mix: a number of another is a constant.
+    /// Returns the trace that two amounts share. Traces do not mix: an amount of another trace counts as a
+    /// constant.
     fn common<'a>(&'a self, other: &'a Amount) -> Option<&'a Arc<Tracing>> {
         let tracing = self.tracing().or_else(|| other.tracing());
         tracing.filter(|tracing| tracing.terms().is_some())
@@ -239,7 +248,7 @@ impl Amount {
         relation.of(self.value, other.value)
     }
 
-    /// The sum.
+    /// Returns the sum.
     #[must_use]
     pub fn plus(&self, other: &Amount) -> Amount {
         match (self, other) {
@@ -249,13 +258,13 @@ impl Amount {
         }
     }
 
-    /// The difference.
+    /// Returns the difference.
     #[must_use]
     pub fn minus(&self, other: &Amount) -> Amount {
         self.plus(&other.times(&Amount::from(-1)))
     }
 
-    /// The product.
+    /// Returns the product.
     #[must_use]
     pub fn times(&self, other: &Amount) -> Amount {
         match (self, other) {
@@ -265,7 +274,7 @@ impl Amount {
         }
     }
 
-    /// The quotient by a positive number, rounded up. A negative amount counts as 0.
+    /// Returns the quotient by a positive number, rounded up. A negative amount counts as 0.
     #[must_use]
     pub fn divided_up(&self, by: usize) -> Amount {
         let by = i64::try_from(by).unwrap_or(i64::MAX).max(1);
@@ -280,29 +289,32 @@ impl Amount {
         }
     }
 
-    /// Returns whether both are equal. A function that is traced relies on the answer.
+    /// Returns whether both are equal. During tracing, the outcome becomes a condition of the trace.
     pub fn equals(&self, other: &Amount) -> bool {
         self.compared(other, Relation::Equal)
     }
 
-    /// Returns whether it is less than another. A function that is traced relies on the answer.
+    /// Returns whether this amount is less than another. During tracing, the outcome becomes a condition of
+    /// the trace.
     pub fn is_less(&self, other: &Amount) -> bool {
         self.compared(other, Relation::Less)
     }
 
-    /// The lesser of two. A function that is traced relies on which it is.
+    /// Returns the lesser amount. During tracing, the outcome of the comparison becomes a condition of the
+    /// trace.
     #[must_use]
     pub fn min(&self, other: &Amount) -> Amount {
         if other.is_less(self) { other.clone() } else { self.clone() }
     }
 
-    /// The greater of two. A function that is traced relies on which it is.
+    /// Returns the greater amount. During tracing, the outcome of the comparison becomes a condition of the
+    /// trace.
     #[must_use]
     pub fn max(&self, other: &Amount) -> Amount {
         if self.is_less(other) { other.clone() } else { self.clone() }
     }
 
-    /// Returns whether both are one term of a trace, or constants that are equal. Nothing is noted.
+    /// Returns whether both are the same term of a trace, or equal constants. Records no condition.
     pub fn is_identical(&self, other: &Amount) -> bool {
         self.value == other.value
             && match (&self.term, &other.term) {

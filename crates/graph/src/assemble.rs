@@ -1,15 +1,16 @@
 //! Concatenations whose parts are written in place.
 //!
-//! A concatenation along the first axis is stored as its parts, one after the other. As a function of a position it would compute one of
-//! them, and work that the parts share would be repeated for each part. Where parts share work, they are results of one kernel instead, and
-//! their memory is a slice of the whole. The components of a pixel therefore come from one kernel.
+//! A concatenation along the first axis is stored as its parts, one after the other. As a single elementwise
+//! function it would select one part at each position, and work shared by the parts would be repeated for
+//! each part. If the parts share work, they become results of one kernel instead, and their memory is a slice
+//! of the whole. For example, one kernel computes all components of a pixel.
 
 use crate::limits::MAX_RESULTS;
 use crate::tape::{Entry, Id, Kind, Tape};
 use smallvec::SmallVec;
 use std::collections::HashSet;
 
-/// A concatenation that is assembled from results of kernels.
+/// Concatenation that is assembled from results of kernels.
 #[derive(Clone, Debug)]
 pub(crate) struct Assembled {
     /// The concatenation.
@@ -25,7 +26,7 @@ pub(crate) fn assemble(tape: &Tape) -> (Tape, Vec<Assembled>) {
     for output in &tape.outputs {
         let whole = tape.behind(*output);
         let entry = tape.entry(whole);
-        // A part has one place.
+        // A part has one place in memory only.
         let has_place = |part: &Id| found.iter().any(|known| known.parts.contains(part));
         let is_known = found.iter().any(|known| known.whole == whole) || entry.inputs.iter().any(has_place);
         if is_known || !is_assembled(tape, whole) {
@@ -34,19 +35,19 @@ pub(crate) fn assemble(tape: &Tape) -> (Tape, Vec<Assembled>) {
         let parts: SmallVec<[Id; 4]> = entry.inputs.iter().copied().collect();
         changed.outputs.retain(|output| tape.behind(*output) != whole);
         changed.outputs.extend(parts.iter().copied());
-        // Nothing reads it any more.
+        // The concatenation has no reader any more.
         changed.entries[whole as usize] = Entry { kind: Kind::Position(0), inputs: SmallVec::new(), ..entry.clone() };
         found.push(Assembled { whole, parts });
     }
     (changed, found)
 }
 
-/// Returns whether a concatenation is read by nothing, and its parts are computed over one domain and share work.
+/// Returns whether a concatenation has no reader, and its parts share work and one domain.
 fn is_assembled(tape: &Tape, whole: Id) -> bool {
     let entry = tape.entry(whole);
     let is_apart = |(number, part): (usize, &Id)| {
         let own = tape.entry(*part);
-        // Functions of elements become one kernel if they have one domain.
+        // Elementwise parts become one kernel if they have the same domain.
         let is_made = match own.kind {
             Kind::Elementwise(_) => own.shape == tape.entry(entry.inputs[0]).shape,
             Kind::Pattern(_) => !tape.is_trap(*part) && tape.shapes[own.shape as usize].length.is_none(),
@@ -67,13 +68,13 @@ fn is_assembled(tape: &Tape, whole: Id) -> bool {
         && share(tape, &entry.inputs)
 }
 
-/// Returns whether a node is a view that an output shows, and nothing else reads.
+/// Returns whether a node is a view behind an output and has no reader.
 fn is_shown(tape: &Tape, id: Id) -> bool {
     let is_view = matches!(tape.entry(id).kind, Kind::View(..) | Kind::Reshape(_));
     is_view && tape.behind(id) != id && !tape.entries.iter().any(|entry| entry.inputs.contains(&id))
 }
 
-/// Returns whether each part computes or reads something that the first one does.
+/// Returns whether each part computes or reads something that the first part also computes or reads.
 fn share(tape: &Tape, parts: &[Id]) -> bool {
     let of = |part: Id| {
         let (mut stack, mut seen) = (vec![part], HashSet::from([part]));

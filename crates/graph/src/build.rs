@@ -1,7 +1,7 @@
-//! Construction of nodes. Every operation is checked when it is called, and simplified where that needs no plan.
+//! Construction of nodes. Each operation is checked when it is called, and simplified if that needs no plan.
 //!
-//! Simplifications: a view of a view becomes one view where the rules compose, a view that changes nothing is its input, and a view of a
-//! single value is that value.
+//! Simplifications: a view of a view becomes one view if the rules compose, a view that changes nothing
+//! becomes its input, and a view of a single value becomes that value.
 
 use crate::amount::Amount;
 use crate::check::{check_value, index_shape, possible, same_context};
@@ -16,7 +16,8 @@ use crate::view::{AxisMap, Boundary, Rule, View};
 use broadloom_scalar::{BinaryOp, Builder, Element, Function, Literal, Type};
 use smallvec::{SmallVec, smallvec};
 
-/// The type of the result of an operation on elements; the builder of scalar code is asked, so both always agree.
+/// Returns the result type of an elementwise operation. It asks the builder of scalar code, so both always
+/// agree.
 fn result_type(op: &Elementwise, inputs: &[Type]) -> std::result::Result<Type, String> {
     let builder = Builder::function("check");
     let values: Vec<_> = inputs.iter().map(|ty| builder.parameter("x", *ty)).collect();
@@ -57,7 +58,7 @@ fn quick_type(op: &Elementwise, inputs: &[Type]) -> Option<Type> {
 }
 
 impl Node {
-    /// An array whose elements are these bytes.
+    /// Creates an array with these bytes as its elements.
     pub fn upload(context: &Context, ty: Type, shape: Shape, bytes: &[u8]) -> Result<Node> {
         possible("upload", &shape)?;
         let size = ty.bytes() as usize;
@@ -68,7 +69,7 @@ impl Node {
         Ok(Node::ready(context, ty, shape, buffer))
     }
 
-    /// An array that is in memory of the device already: elements one behind the other, the last axis fastest.
+    /// Creates an array from a buffer on the device. Its elements are contiguous, the last axis fastest.
     pub fn from_buffer(context: &Context, ty: Type, shape: Shape, buffer: broadloom_device::Buffer<u8>) -> Result<Node> {
         possible("from_buffer", &shape)?;
         let size = ty.bytes() as usize;
@@ -78,7 +79,7 @@ impl Node {
         Ok(Node::ready(context, ty, shape, buffer))
     }
 
-    /// One value everywhere.
+    /// Creates an array that has one value at every position.
     pub fn fill(context: &Context, shape: Shape, value: &[Literal]) -> Result<Node> {
         possible("fill", &shape)?;
         let ty = value.first().and_then(|first| Type::vector(first.element(), value.len()));
@@ -89,12 +90,12 @@ impl Node {
         }
     }
 
-    /// Returns the same value everywhere in another shape.
+    /// Returns an array of another shape with the same value everywhere.
     pub(crate) fn filled(&self, shape: Shape, fill: &Op) -> Node {
         Node::pending(self.context(), self.ty(), shape, fill.clone(), smallvec![])
     }
 
-    /// The position along an axis.
+    /// Creates an array of the positions along an axis.
     pub fn position(context: &Context, shape: Shape, axis: usize, element: Element) -> Result<Node> {
         possible("position", &shape)?;
         if axis >= shape.rank() {
@@ -106,7 +107,8 @@ impl Node {
         Ok(Node::pending(context, element.into(), shape, Op::Position(axis as u8), smallvec![]))
     }
 
-    /// An operation on elements at the same position. Shapes stretch as in NumPy: axes of extent 1, and missing axes in front.
+    /// Creates an elementwise operation. Shapes are broadcast as in NumPy: axes of extent 1 are repeated,
+    /// missing leading axes are added.
     pub fn elementwise(op: Elementwise, inputs: &[&Node]) -> Result<Node> {
         let name = || op.to_string();
         let context = same_context("elementwise", inputs).map_err(|error| match error {
@@ -136,7 +138,7 @@ impl Node {
             })?,
         };
         let first = inputs[0].bound();
-        // One element is not a length that is at most one: there may be none.
+        // An extent of one differs from a length of at most one: that array may be empty.
         let is_alike = |input: &&Node| input.bound() == first && input.length().is_some() == length.is_some();
         if inputs.iter().all(is_alike) {
             let inputs = inputs.iter().map(|input| (*input).clone()).collect();
@@ -157,7 +159,7 @@ impl Node {
         Ok(Node::pending(context, ty, shape, Op::Elementwise(op), stretched).with_length(length.cloned()))
     }
 
-    /// All results of a function of elements, each as an array. The function has no accessors.
+    /// Returns all results of a function of elements, each as an array. The function has no accessors.
     pub fn call(function: &Function, inputs: &[&Node]) -> Result<Vec<Node>> {
         if function.results().len() > usize::from(u8::MAX) {
             return Err(Error::Plan { what: function.name().to_owned(), reason: "a function with too many results".into() });
@@ -168,7 +170,7 @@ impl Node {
             .collect()
     }
 
-    /// Other places of this array. See [`View`].
+    /// Returns a view of this array. See [`View`].
     pub fn view(&self, view: View) -> Result<Node> {
         match self.length() {
             Some(_) => self.hosted()?.view_in(view, None),
@@ -176,7 +178,7 @@ impl Node {
         }
     }
 
-    /// Other places of this array, as many along the first axis as a length says.
+    /// Returns a view of this array. If a length is given, it is the extent of the first axis.
     pub(crate) fn view_in(&self, view: View, length: Option<&Length>) -> Result<Node> {
         if view.axes.len() != self.bound().rank() {
             return Err(self.refused("view", format!("a view of {} axes", view.axes.len())));
@@ -199,7 +201,8 @@ impl Node {
             State::Pending(Expression { op: fill @ Op::Fill(_), .. }) if view.fill.is_none() => {
                 return Ok(self.filled(view.shape, fill).with_length(length.cloned()));
             }
-            // Rules hold for the extents of the inner view, which are those of its input where both are equally long.
+            // The rules assume the extents of the inner view. They are those of its input if both have the
+            // same length.
             State::Pending(Expression { op: Op::View(inner), inputs })
                 if self.length().is_none_or(|own| inputs[0].length().is_some_and(|inner| inner.is_same(own))) =>
             {
@@ -213,13 +216,13 @@ impl Node {
         Ok(self.seen(view).with_length(length.cloned()))
     }
 
-    /// A view that is known to fit.
+    /// Creates a view that is known to be valid.
     pub(crate) fn seen(&self, view: View) -> Node {
         let shape = view.shape.clone();
         Node::pending(self.context(), self.ty(), shape, Op::View(Box::new(view)), smallvec![self.clone()])
     }
 
-    /// Stretched to a shape: axes of extent 1 are repeated, missing axes in front are added.
+    /// Broadcasts the array to a shape: axes of extent 1 are repeated, missing leading axes are added.
     pub fn broadcast_to(&self, shape: &Shape) -> Result<Node> {
         match self.length() {
             Some(_) => self.hosted()?.stretched(shape, None),
@@ -227,7 +230,7 @@ impl Node {
         }
     }
 
-    /// Makes a view whose first extent is a length.
+    /// Broadcasts the array to a shape. If a length is given, it is the first extent of the result.
     pub(crate) fn stretched(&self, shape: &Shape, length: Option<&Length>) -> Result<Node> {
         if self.bound().numbers() == shape.numbers() && self.length().is_some() == length.is_some() && self.bound() == shape {
             return Ok(self.clone());
@@ -246,15 +249,16 @@ impl Node {
         self.view_in(View::new("broadcast", self.bound(), &axes, shape.clone(), None)?, length)
     }
 
-    /// Each axis moved by so many places towards its end, the shape staying as it is. Never waits.
+    /// Shifts each axis towards its end by the given distances and keeps the shape. Does not wait for the
+    /// device.
     pub fn moved(&self, operation: &str, by: &[i64], boundary: &Boundary) -> Result<Node> {
         let axes = by.iter().enumerate().map(|(axis, by)| AxisMap { offset: by.saturating_neg(), ..AxisMap::same(axis) });
         let (axes, shape) = (axes.collect::<SmallVec<[AxisMap; 4]>>(), self.bound().clone());
         self.affine_in(operation, &axes, None, shape, Some(boundary), self.length())
     }
 
-    /// A view with one map for each axis, all outside treated alike. Where only the device knows the length of this array it waits; see
-    /// [`Node::affine_rows`].
+    /// Creates a view with one map for each axis and one boundary for all axes. Waits for the device if only
+    /// the device knows the length of this array; see [`Node::affine_rows`].
     pub fn affine(&self, operation: &str, axes: &[AxisMap], shape: Shape, boundary: Option<&Boundary>) -> Result<Node> {
         match self.length() {
             Some(_) => self.hosted()?.affine_in(operation, axes, None, shape, boundary, None),
@@ -262,7 +266,8 @@ impl Node {
         }
     }
 
-    /// A view as [`Node::affine`] gives it, whose offsets are given apart: they may follow from the extents of a function's inputs.
+    /// Creates a view like [`Node::affine`] with separate offsets. The offsets may depend on the extents of a
+    /// function's inputs.
     pub fn affine_at(
         &self,
         operation: &str,
@@ -277,8 +282,9 @@ impl Node {
         }
     }
 
-    /// A view that has the whole first axis of this array as its first: maps, offsets and the shape are those of the other axes, whose first is axis 1.
-    /// Never waits; the result is as long as this array.
+    /// Creates a view that keeps the first axis of this array as its first axis. The maps, offsets and shape
+    /// are those of the other axes, beginning with axis 1. Does not wait for the device; the result has the
+    /// length of this array.
     pub fn affine_rows(
         &self,
         operation: &str,
@@ -297,13 +303,13 @@ impl Node {
         self.affine_in(operation, &maps, Some(&offsets), Shape::from_amounts(&shape), boundary, self.length())
     }
 
-    /// The elements along some axes from the last to the first. Never waits.
+    /// Reverses the elements along some axes. Does not wait for the device.
     pub fn reversed(&self, operation: &str, axes: &[usize]) -> Result<Node> {
         if let Some(axis) = axes.iter().find(|axis| **axis >= self.bound().rank()) {
             return Err(Error::Axis { operation: operation.to_owned(), axis: *axis, shape: self.bound().clone() });
         }
         if self.length().is_some() && axes.contains(&0) {
-            // Only the device knows where the last one is.
+            // Only the device knows the position of the last element.
             let others: SmallVec<[usize; 4]> = axes.iter().copied().filter(|axis| *axis != 0).collect();
             let array = self.reversed(operation, &others)?;
             let positions = (0..self.bound().rank()).map(|axis| self.position_like(axis, Element::I64));
@@ -347,8 +353,9 @@ impl Node {
         self.view_in(view, length)
     }
 
-    /// Returns the elements in another shape. Never waits: where only the device knows the length of this array, a shape with another number
-    /// of elements is an error of the next read. See [`Node::reshape_rows`], [`Node::flattened`] and [`Node::rows_of`].
+    /// Returns the elements in another shape. Does not wait for the device. If only the device knows the
+    /// length of this array and the new shape has another number of elements, the next read returns the
+    /// error. See [`Node::reshape_rows`], [`Node::flattened`] and [`Node::rows_of`].
     pub fn reshape(&self, shape: Shape) -> Result<Node> {
         possible("reshape", &shape)?;
         let mismatch = |left: Shape, right: Shape| Error::Shapes { operation: "reshape".into(), left, right };
@@ -370,7 +377,8 @@ impl Node {
         self.reshaped(shape, None)
     }
 
-    /// Returns the elements, those at each index of the first axis in another shape. Never waits; the result is as long as this array.
+    /// Reshapes the elements at each index of the first axis. Does not wait for the device; the result has
+    /// the length of this array.
     pub fn reshape_rows(&self, row: &Shape) -> Result<Node> {
         let first = self.bound().amounts().into_iter().take(1);
         let shape = Shape::from_amounts(&first.chain(row.amounts()).collect::<SmallVec<[Amount; 4]>>());
@@ -381,7 +389,7 @@ impl Node {
         self.reshaped(shape, self.length())
     }
 
-    /// Returns the elements along one axis. Never waits.
+    /// Returns the elements along one axis. Does not wait for the device.
     pub fn flattened(&self) -> Result<Node> {
         let shape = Shape::from_amounts(&[self.bound().size()]);
         match self.length() {
@@ -397,7 +405,7 @@ impl Node {
         }
     }
 
-    /// Returns the elements in another shape, along the first axis as many as a length says.
+    /// Returns the elements in another shape. If a length is given, it is the extent of the first axis.
     pub(crate) fn reshaped(&self, shape: Shape, length: Option<&Length>) -> Result<Node> {
         if shape.is_identical(self.bound()) {
             return Ok(self.clone());
@@ -420,7 +428,8 @@ impl Node {
         Ok(Node::pending(self.context(), self.ty(), shape, Op::Reshape, smallvec![self.clone()]).with_length(length))
     }
 
-    /// The elements at the places that index arrays say, one for each axis, all of one shape.
+    /// Gathers the elements at the positions of the index arrays. There is one index array for each axis; the
+    /// index arrays are broadcast to one shape.
     pub fn gather(&self, indices: &[&Node], boundary: &Boundary) -> Result<Node> {
         let operation = || "gather".to_owned();
         if indices.len() != self.bound().rank() || indices.is_empty() {
@@ -456,14 +465,15 @@ impl Node {
         Ok(Node::pending(context, self.ty(), shape, op, inputs).with_length(length.cloned()))
     }
 
-    /// The elements of a line at places that are known to lie within its bound.
+    /// Gathers the elements of a one-dimensional array at indices that are known to be within its bound.
     pub(crate) fn gather_inside(&self, index: &Node) -> Result<Node> {
         let context = same_context("gather", &[self, index])?;
         let (op, inputs) = (Op::Gather(Rule::Inside, None), smallvec![self.clone(), index.clone()]);
         Ok(Node::pending(context, self.ty(), index.bound().clone(), op, inputs).with_length(index.length().cloned()))
     }
 
-    /// Arrays one behind the other along an axis; their other extents are equal. Very many are first joined in parts, as a kernel has no room for them.
+    /// Concatenates arrays along an axis; their other extents are equal. Too many parts for one kernel are
+    /// first concatenated in groups.
     pub fn concatenate(axis: usize, parts: &[&Node]) -> Result<Node> {
         let operation = || "concatenate".to_owned();
         let context = same_context("concatenate", parts)?;
@@ -515,7 +525,7 @@ impl Node {
         }
     }
 
-    /// The parts of a concatenation along the first axis that has not been computed.
+    /// Returns the parts of a concatenation along the first axis that has not been computed yet.
     pub fn concatenated(&self) -> Option<Vec<Node>> {
         match &*self.lock() {
             State::Pending(expression) if matches!(expression.op, Op::Concatenate(0)) => Some(expression.inputs.to_vec()),

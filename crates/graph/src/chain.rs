@@ -1,8 +1,9 @@
-//! Chains: kernels that become one, with what they keep for each other in rings of rows.
+//! Chains: several kernels joined into one, which keep their intermediate rows in ring buffers.
 //!
-//! A map that another map reads in a small window need not be written to memory: a block that walks down the rows keeps the last few of them
-//! ([`broadloom_skeleton::Chain`]). Where that is possible, keeping a node costs little, so the graph is cut a second time with such costs, and the
-//! kernels that read each other's nodes are joined. The cheaper of both plans counts.
+//! If another map reads the result of a map in a small window, the result need not be written to memory. A
+//! block that walks down the rows keeps the last few rows of it ([`broadloom_skeleton::Chain`]). In such a
+//! chain, keeping a node costs little. The graph is therefore cut a second time with these costs, and kernels
+//! that read each other's nodes are joined. The cheaper plan is used.
 
 use crate::cut::{Cut, Group, GroupKind, Staging, cut};
 use crate::emit::{Code, Fused, Given};
@@ -17,49 +18,49 @@ use broadloom_skeleton::cost::{self, Costs};
 use broadloom_skeleton::{Chain, ChainLayout, Domain, Reach, Stage, Tap, TapRead};
 use std::collections::{HashMap, HashSet};
 
-/// The use of chains by the planner, on machines that keep rows in the cache of a core. Others have none.
+/// Use of chains by the planner. Chains exist only on machines that keep rows in the cache of a core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Chains {
     /// Every kernel writes its results to memory.
     Never,
-    /// Kernels are joined where the cost model finds it better.
+    /// Kernels are joined if the cost model predicts that this is cheaper.
     #[default]
     Cheaper,
     /// Kernels are joined wherever it is possible.
     Always,
 }
 
-/// A kernel within a chain.
+/// Kernel within a chain.
 #[derive(Clone, Debug)]
 pub(crate) struct Link {
     /// The map.
     pub(crate) group: Group,
-    /// For each of its nodes, whether later links read it.
+    /// For each of its nodes: true if later links read it.
     pub(crate) staged: Vec<bool>,
-    /// For each of its nodes, whether it is written to memory.
+    /// For each of its nodes: true if it is written to memory.
     pub(crate) stored: Vec<bool>,
-    /// Windows in which it reads earlier links.
+    /// Windows in which the kernel reads earlier links.
     pub(crate) reaches: Vec<Reach>,
-    /// Nodes of the domain's shape in memory that it reads in a window.
+    /// Nodes in memory, of the domain's shape, that the kernel reads in a window.
     pub(crate) near: Vec<Id>,
-    /// Cost of a position, in simple operations.
+    /// Cost of one position, in simple operations.
     pub(crate) cost: u64,
-    /// Positions at which it is computed for each of the domain, in hundredths.
+    /// Number of computed positions per position of the domain, in hundredths.
     pub(crate) growth: u64,
 }
 
-/// Least and greatest distance of rows and of columns that are read.
+/// Minimum and maximum distance of the rows and of the columns that are read.
 type Window = [(i64, i64); 2];
 
 impl Link {
-    /// Returns its cost for each position of the domain, in simple operations.
+    /// Returns the cost per position of the domain, in simple operations.
     fn work(&self) -> u64 {
         let kept = self.staged.iter().filter(|staged| **staged).count() as u64;
         (self.cost + kept * cost::STAGED_VALUE) * self.growth / 100
     }
 }
 
-/// The cheapest kernels of a tape.
+/// Returns the cheapest kernels for a tape.
 pub(crate) fn kernels(tape: &Tape, bindings: &Bindings, machine: &Machine) -> Cut {
     let costs = Costs::of(machine);
     let balance = costs.balance();
@@ -91,13 +92,15 @@ pub(crate) fn kernels(tape: &Tape, bindings: &Bindings, machine: &Machine) -> Cu
     if always || without.is_some_and(is_cheaper) { staged } else { plain }
 }
 
-/// Returns the cost of a position of a kernel that can be part of a chain, in simple operations; `None` if it is too large.
+/// Returns the cost of one position of a kernel that can be part of a chain, in simple operations; `None` if
+/// the kernel is too large.
 fn cost_of(tape: &Tape, kept: &[bool], group: &Group) -> Option<u64> {
     let rank = usize::from(tape.shapes[group.domain as usize].rank);
     Fused::strip(tape, (kept, &[]), group.roots_of(&group.feeds[0]), rank, 1).map(|fused| fused.cost())
 }
 
-/// Returns the time of all kernels, in simple operations; `None` if one is too large. Memory and arithmetic go on at the same time.
+/// Returns the time of all kernels, in simple operations; `None` if one is too large. Memory traffic and
+/// arithmetic overlap.
 fn total(tape: &Tape, cut: &Cut, bindings: &Bindings, costs: &Costs<'_>) -> Option<u128> {
     let count = |shape: u32| bindings.shapes[shape as usize].count() as u64;
     let mut sum = 0u128;
@@ -132,7 +135,8 @@ fn is_linkable(tape: &Tape, group: &Group) -> bool {
         && group.roots.iter().all(is_plain)
 }
 
-/// The distances from the position along an axis at which an index can lie, where it follows the position with boundary rules.
+/// Returns the minimum and maximum distance of an index from the position along an axis; `None` if it is
+/// unknown. Boundary rules are taken into account.
 fn distance(trace: &Trace<'_>, index: IndexId, axis: u8, shape: u32) -> Option<(i64, i64)> {
     match &trace.indices[index as usize] {
         Index::Affine { axis: Some(own), stride: Number::Known(1), offset: Number::Known(offset) } if *own == axis => {
@@ -142,12 +146,12 @@ fn distance(trace: &Trace<'_>, index: IndexId, axis: u8, shape: u32) -> Option<(
             let (least, most) = distance(trace, *base, axis, shape)?;
             Some((least + offset, most + offset))
         }
-        // Between the position and the place without the rule.
+        // The clamped index lies between the position and the unclamped index.
         Index::Clamp(base, extent) if *extent == Number::Extent(shape, axis) => {
             let (least, most) = distance(trace, *base, axis, shape)?;
             Some((least.min(0), most.max(0)))
         }
-        // As far at most, on either side.
+        // The mirrored index has at most the same distance, on either side.
         Index::Mirror(base, extent) if *extent == Number::Extent(shape, axis) => {
             let (least, most) = distance(trace, *base, axis, shape)?;
             let far = least.abs().max(most.abs());
@@ -157,7 +161,7 @@ fn distance(trace: &Trace<'_>, index: IndexId, axis: u8, shape: u32) -> Option<(
     }
 }
 
-/// The windows in which a kernel reads nodes; `None` for those that it reads elsewhere.
+/// Returns the windows in which a kernel reads nodes; the window is `None` for nodes that it reads elsewhere.
 fn windows(tape: &Tape, fused: &Fused<'_>, shape: u32) -> HashMap<Id, Option<Window>> {
     let mut windows: HashMap<Id, Option<Window>> = HashMap::new();
     let class = tape.shapes[shape as usize];
@@ -168,7 +172,7 @@ fn windows(tape: &Tape, fused: &Fused<'_>, shape: u32) -> HashMap<Id, Option<Win
             let window = match place {
                 Place::At(indices) if tape.entry(*node).shape == shape => {
                     let along = |axis: u8| distance(trace, indices[usize::from(axis)], axis, shape);
-                    // The only position along an axis.
+                    // The axis has only one position.
                     let is_first = |axis: u8| {
                         let index = &trace.indices[indices[usize::from(axis)] as usize];
                         class.flat && matches!(index, Index::Affine { axis: None, offset: Number::Known(0), .. })
@@ -188,14 +192,14 @@ fn windows(tape: &Tape, fused: &Fused<'_>, shape: u32) -> HashMap<Id, Option<Win
     windows
 }
 
-/// A chain while it grows.
+/// Chain under construction.
 struct Open {
     /// The numbers of its groups, in order.
     members: Vec<usize>,
     domain: u32,
 }
 
-/// Joins kernels that read each other's nodes.
+/// Joins kernels that read each other's nodes into chains.
 fn chained(tape: &Tape, kept: &[bool], groups: Vec<Group>, machine: &Machine) -> Vec<Group> {
     let home: HashMap<Id, usize> =
         groups.iter().enumerate().flat_map(|(index, group)| group.made().map(move |root| (root, index))).collect();
@@ -244,7 +248,7 @@ fn chained(tape: &Tape, kept: &[bool], groups: Vec<Group>, machine: &Machine) ->
     result
 }
 
-/// Groups so that each comes behind those that it reads.
+/// Returns an order of the groups in which each group comes after the groups that it reads.
 fn sorted(producers: &[Vec<usize>]) -> Vec<usize> {
     let mut order = vec![];
     let mut is_done = vec![false; producers.len()];
@@ -269,12 +273,12 @@ struct Reader<'a> {
     home: &'a HashMap<Id, usize>,
     producers: &'a [Vec<usize>],
     windows: &'a [HashMap<Id, Option<Window>>],
-    /// For each group, the cost of a position.
+    /// Cost of one position of each group.
     costs: &'a [u64],
 }
 
 impl Reader<'_> {
-    /// Returns whether one of the groups must run behind another one that is no member and itself runs behind a member.
+    /// Returns whether a group that is no member must run after one member and before another.
     fn leaves(&self, members: &[usize]) -> bool {
         let mut stack: Vec<usize> = vec![];
         for member in members {
@@ -290,7 +294,7 @@ impl Reader<'_> {
         false
     }
 
-    /// The chain of some groups; `None` if they cannot be one.
+    /// Returns the chain of some groups; `None` if they cannot form one.
     fn chain(&self, members: &[usize], machine: &Machine) -> Option<Group> {
         let first = &self.groups[*members.first()?];
         if self.leaves(members) {
@@ -359,7 +363,7 @@ impl Reader<'_> {
 }
 
 impl Group {
-    /// The pattern of a chain, the functions of its links, and the bounds of their interiors.
+    /// Returns the pattern of a chain, the functions of its links, and the bounds of their interiors.
     pub(crate) fn chain_codes(&self, tape: &Tape, kept: &[bool], costs: &Costs<'_>) -> Result<(Chain, Vec<Code>, Vec<Given>)> {
         let too_large = || Error::Plan { what: "a kernel".into(), reason: "it does not fit".into() };
         let mut staged = vec![false; tape.entries.len()];
@@ -375,7 +379,7 @@ impl Group {
         for (place, link) in self.links.iter().enumerate() {
             let roots = link.group.roots_of(&link.group.feeds[0]);
             let mut fused = Fused::strip(tape, (kept, &[]), roots, rank, 1).ok_or_else(too_large)?;
-            // A ring is read behind the link that fills it.
+            // A ring is read only after the link that fills it.
             let is_read = |from: usize| from < place && link.reaches.iter().any(|reach| reach.stage == from);
             let is_filled = |id: usize| values.get(&(id as Id)).is_some_and(|(from, _)| is_read(*from));
             let mut by_column: Vec<bool> = (0..tape.entries.len()).map(|id| staged[id] && is_filled(id)).collect();
@@ -417,7 +421,7 @@ impl Group {
         Ok((Chain { domain: Domain::of(&sizes), stages }, all, bounds))
     }
 
-    /// Returns the cost of a position of a chain, in simple operations.
+    /// Returns the cost of one position of a chain, in simple operations.
     pub(crate) fn chain_cost(&self) -> u64 {
         self.links.iter().map(Link::work).sum()
     }

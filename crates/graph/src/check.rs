@@ -1,4 +1,5 @@
-//! Checks of the inputs of operations: contexts, types, shapes and axes. Every such error is made here, with the name of the operation.
+//! Checks of the inputs of operations: contexts, types, shapes and axes. Each error is created here and names
+//! the operation.
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -7,7 +8,7 @@ use crate::op::{Axes, Combine};
 use crate::shape::Shape;
 use broadloom_scalar::{Literal, Type};
 
-/// Returns the context of all inputs; an operation without inputs, or with inputs of two contexts, is an error.
+/// Returns the context of all inputs. No inputs, or inputs of two contexts, are an error.
 pub(crate) fn same_context<'a>(operation: &str, inputs: &[&'a Node]) -> Result<&'a Context> {
     let Some((first, rest)) = inputs.split_first() else {
         return Err(Error::Plan { what: operation.to_owned(), reason: "an operation without inputs".into() });
@@ -24,7 +25,7 @@ pub(crate) fn same_context<'a>(operation: &str, inputs: &[&'a Node]) -> Result<&
     Ok(first.context())
 }
 
-/// Refuses a shape of a result that has too many axes or elements.
+/// Refuses a result shape that has too many axes or elements.
 pub(crate) fn possible(operation: &str, shape: &Shape) -> Result<()> {
     if shape.is_possible() {
         return Ok(());
@@ -33,7 +34,7 @@ pub(crate) fn possible(operation: &str, shape: &Shape) -> Result<()> {
     Err(Error::Range { operation: operation.to_owned(), shape: shape.clone(), reason })
 }
 
-/// Refuses a value whose lanes are not those of a type.
+/// Refuses a value whose lanes do not match a type.
 pub(crate) fn check_value(operation: &str, value: &[Literal], ty: Type) -> Result<()> {
     let given = value.first().and_then(|first| Type::vector(first.element(), value.len()));
     let is_uniform = value.iter().all(|lane| lane.element() == ty.element());
@@ -43,7 +44,7 @@ pub(crate) fn check_value(operation: &str, value: &[Literal], ty: Type) -> Resul
     Err(Error::Types { operation: operation.to_owned(), left: ty, right: given.unwrap_or(Type::BOOL) })
 }
 
-/// Returns the shape that index arrays have together.
+/// Returns the common shape of index arrays after broadcasting.
 pub(crate) fn index_shape(operation: &str, indices: &[&Node]) -> Result<Shape> {
     let mut shape = Shape::from([]);
     for index in indices {
@@ -55,7 +56,7 @@ pub(crate) fn index_shape(operation: &str, indices: &[&Node]) -> Result<Shape> {
 }
 
 impl Node {
-    /// Returns the error of an operation that cannot work with this array, for a reason.
+    /// Returns the error of an operation that refuses this array, with a reason.
     pub(crate) fn refused(&self, operation: &str, reason: impl Into<String>) -> Error {
         Error::Range { operation: operation.to_owned(), shape: self.bound().clone(), reason: reason.into() }
     }
@@ -65,7 +66,7 @@ impl Node {
         Error::Shapes { operation: operation.to_owned(), left: self.bound().clone(), right: other.bound().clone() }
     }
 
-    /// Refuses the element type, unless the operation takes it.
+    /// Refuses the element type unless the operation takes it.
     pub(crate) fn check_taken(&self, operation: &str, is_taken: bool) -> Result<()> {
         if is_taken {
             return Ok(());
@@ -83,7 +84,7 @@ impl Node {
         self.check_taken(operation, self.ty().is_scalar() && self.ty().element().is_integer())
     }
 
-    /// Refuses elements that cannot be combined so.
+    /// Refuses elements that this operator cannot combine.
     pub(crate) fn check_combined(&self, operation: &str, combine: &Combine) -> Result<()> {
         self.check_taken(operation, combine.takes(self.ty()))
     }
@@ -96,17 +97,17 @@ impl Node {
         Err(Error::Types { operation: operation.to_owned(), left: ty, right: self.ty() })
     }
 
-    /// Refuses another array that has not this shape.
+    /// Refuses another array whose shape differs.
     pub(crate) fn check_shape_of(&self, operation: &str, other: &Node) -> Result<()> {
         if self.bound() == other.bound() { Ok(()) } else { Err(self.mismatch(operation, other)) }
     }
 
-    /// Refuses an array that has not one axis.
+    /// Refuses an array that does not have exactly one axis.
     pub(crate) fn check_line(&self, operation: &str) -> Result<()> {
         if self.bound().rank() == 1 { Ok(()) } else { Err(self.refused(operation, "an array with one axis is wanted")) }
     }
 
-    /// Returns the axes as a sorted list. An axis that is not there or is named twice is an error.
+    /// Returns the axes as a sorted list. An axis that does not exist or is named twice is an error.
     pub(crate) fn checked_axes(&self, operation: &str, axes: &[usize]) -> Result<Axes> {
         let mut sorted = Axes::new();
         for axis in axes {

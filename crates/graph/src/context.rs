@@ -1,7 +1,8 @@
 //! A device with the plans that were made for it.
 //!
-//! An evaluation does not wait for the device: it finds or makes the plan, allocates memory and launches. Plans are found by structure, so a
-//! loop that builds the same expression again neither plans nor compiles. Both caches are bounded.
+//! An evaluation does not wait for the device: it finds or makes the plan, allocates memory and launches. The
+//! key of a plan is the structure of the expression, so a loop that builds the same expression again neither
+//! plans nor compiles. Both caches are bounded.
 
 use crate::chain::Chains;
 use crate::error::{Error, Result};
@@ -26,12 +27,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A device with its plans and kernels; cheap to clone. Arrays of one context can be used together.
+/// Device with its plans and kernels; cheap to clone. Arrays of one context can be used together.
 #[derive(Clone, Debug)]
 pub struct Context {
     inner: Arc<Inner>,
     chains: Chains,
-    /// True if each thread has one position where there are many threads.
+    /// True if each thread computes one position on machines with many threads.
     alone: bool,
 }
 
@@ -47,21 +48,21 @@ struct Inner {
     traces: AtomicU64,
     fits: AtomicU64,
     apart: Apart,
-    /// Conditions on lengths that were not confirmed yet.
+    /// Conditions on lengths that have not been confirmed yet.
     expected: Mutex<Vec<Expectation>>,
 }
 
-/// The recorder of expressions and the table of their plans, used by one thread at a time.
+/// Recorder of expressions and table of their plans, used by one thread at a time.
 #[derive(Debug)]
 struct Desk {
     recorder: Recorder,
     plans: Plans,
 }
 
-/// A plan, and when it was last used.
+/// Plan with the time of its last use.
 type Used = (u64, Arc<Plan>);
 
-/// Plans by the hash of their tape.
+/// Plans, keyed by the hash of their tape.
 #[derive(Debug, Default)]
 struct Plans {
     known: QuickMap<u64, SmallVec<[Used; 1]>>,
@@ -79,13 +80,13 @@ impl Plans {
         })
     }
 
-    /// Adds a plan; what another thread has added meanwhile stays.
+    /// Adds a plan. If another thread has added an equal plan meanwhile, that plan stays.
     fn add(&mut self, hash: u64, plan: Arc<Plan>) -> Arc<Plan> {
         if let Some(known) = self.get(&plan.key, hash) {
             return known;
         }
         if self.count >= MAX_PLANS {
-            // The half that was not used for longest goes.
+            // The least recently used half is removed.
             let mut times: Vec<u64> = self.known.values().flatten().map(|(used, _)| *used).collect();
             times.sort_unstable();
             let limit = times[times.len() / 2];
@@ -104,35 +105,38 @@ impl Plans {
 /// Counters of the work of a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statistics {
-    /// Evaluations that had something to compute.
+    /// Evaluations that computed something.
     pub evaluations: u64,
-    /// Plans that were made; all other evaluations found one.
+    /// Plans that were made; all other evaluations reused one.
     pub plans: u64,
     /// Kernels that were run.
     pub kernels: u64,
     /// Programs that are ready in the library.
     pub programs: usize,
-    /// Arrays that the graph read itself, each with a wait for the device: lengths that the host asked for, and [`Node::read`].
+    /// Arrays that the graph read itself, each with a wait for the device: lengths needed by the host, and
+    /// [`Node::read`].
     pub waits: u64,
-    /// Functions that were called to be traced ([`Context::template`]).
+    /// Functions that were called for tracing ([`Context::template`]).
     pub traces: u64,
-    /// Sizes that templates were fitted to; all other calls found a fit.
+    /// Sizes that templates were fitted to; all other calls reused a fit.
     pub fits: u64,
 }
 
 impl Context {
-    /// A context for a device.
+    /// Creates a context for a device.
     pub fn new(device: &Device) -> Context {
         Context::with_precision(device, Precision::Accurate)
     }
 
-    /// A context in which elementary functions, divisions and square roots of `f32` are as exact as this says. [`Precision::Fast`] takes what the hardware has: a few units
-    /// in the last place more, other last bits on other devices, and subnormal numbers may count as zero.
+    /// Creates a context with this precision of elementary functions, divisions and square roots of `f32`.
+    /// [`Precision::Fast`] uses the instructions of the hardware: the error is a few units in the last place
+    /// larger, the last bits differ between devices, and subnormal numbers may be flushed to zero.
     pub fn with_precision(device: &Device, precision: Precision) -> Context {
         Context::planned(device, precision, false)
     }
 
-    /// A context for programs of many short kernels. Kernels over one domain become one although they share neither memory nor work, which saves launches.
+    /// Creates a context for programs of many short kernels. To save launches, kernels over one domain are
+    /// joined even if they share neither memory nor work.
     pub fn with_few_launches(device: &Device, precision: Precision) -> Context {
         Context::planned(device, precision, true)
     }
@@ -154,18 +158,19 @@ impl Context {
         Context { inner: Arc::new(inner), chains: Chains::default(), alone: false }
     }
 
-    /// Returns this context with another use of chains in its plans. Arrays of both contexts can be used together.
+    /// Returns this context with another use of chains in its plans. Arrays of both contexts can be used
+    /// together.
     pub fn with_chains(&self, chains: Chains) -> Context {
         Context { chains, ..self.clone() }
     }
 
-    /// Returns this context with kernels in which each thread has one position, where threads are many: what neighbouring positions share is read and computed for
-    /// each. It is there for comparison.
+    /// Returns this context with one position per thread on machines with many threads. Loads and work that
+    /// neighbouring positions share are then repeated for each position. This mode exists for comparison.
     pub fn with_single_positions(&self, alone: bool) -> Context {
         Context { alone, ..self.clone() }
     }
 
-    /// The device.
+    /// Returns the device.
     pub fn device(&self) -> &Device {
         &self.inner.device
     }
@@ -175,7 +180,7 @@ impl Context {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 
-    /// Returns the counters of its work so far.
+    /// Returns the counters of the work done so far.
     pub fn statistics(&self) -> Statistics {
         Statistics {
             evaluations: self.inner.evaluations.load(Ordering::Relaxed),
@@ -188,22 +193,23 @@ impl Context {
         }
     }
 
-    /// Counts a function that is traced.
+    /// Counts a traced function.
     pub(crate) fn note_trace(&self) {
         self.inner.traces.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a template that is fitted to sizes.
+    /// Counts the fit of a template to sizes.
     pub(crate) fn note_fit(&self) {
         self.inner.fits.fetch_add(1, Ordering::Relaxed);
     }
 
     fn desk(&self) -> MutexGuard<'_, Desk> {
-        // What a recording leaves is cleared by the next.
+        // The next recording clears the leftovers of an interrupted one.
         self.inner.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The plan of some nodes, found or made, and what it is run on; and whether its scalars will always be what they are.
+    /// Returns the plan of some nodes, found or made, and its bindings. `constant`: the scalars will never
+    /// change.
     fn plan(&self, nodes: &[Node], constant: bool) -> Result<(Arc<Plan>, Bindings)> {
         let (tape, hash, bindings) = {
             let desk = &mut *self.desk();
@@ -215,13 +221,13 @@ impl Context {
             }
             (tape.clone(), hash, bindings)
         };
-        // Not under the lock: others need not wait for a compiler.
+        // Planning happens outside the lock, so that other threads need not wait for the compiler.
         let plan = Arc::new(Plan::new(tape, &bindings, &self.inner.library)?);
         self.inner.planned.fetch_add(1, Ordering::Relaxed);
         Ok((self.desk().plans.add(hash, plan), bindings))
     }
 
-    /// That a node is one of this context.
+    /// Checks that a node belongs to this context.
     pub(crate) fn owns(&self, operation: &str, node: &Node) -> Result<()> {
         if self.is_same(node.context()) {
             return Ok(());
@@ -230,7 +236,8 @@ impl Context {
         Err(Error::Devices { operation: operation.to_owned(), left, right })
     }
 
-    /// Nodes that are not computed yet. `remembers`: those that are computed on the way and shall be remembered are among them.
+    /// Returns the nodes that are not computed yet. With `remembers`, intermediate nodes to be remembered are
+    /// added.
     fn pending(&self, operation: &str, nodes: &[Node], symbolic: bool, remembers: bool) -> Result<SmallVec<[Node; 4]>> {
         nodes.iter().try_for_each(|node| self.owns(operation, node))?;
         let mut pending: SmallVec<[Node; 4]> =
@@ -242,18 +249,19 @@ impl Context {
         Ok(pending)
     }
 
-    /// Computes nodes, all in one plan. Returns before the work is done; afterwards each node is [ready](Node::buffer). Inside of a function that is traced, what
-    /// depends on its inputs will be computed so when it is called.
+    /// Computes nodes, all in one plan. Returns before the work is done; afterwards each node is
+    /// [ready](Node::buffer). Inside a traced function, nodes that depend on its inputs are computed when the
+    /// function is called.
     pub fn evaluate(&self, nodes: &[Node]) -> Result<()> {
         self.evaluate_in(nodes, None)
     }
 
-    /// Computes the results of a function that is traced. Nothing is needed after them.
+    /// Computes the results of a traced function. Intermediate nodes are not remembered.
     pub(crate) fn evaluate_last(&self, nodes: &[Node]) -> Result<()> {
         self.evaluate_plans(nodes, None, false)
     }
 
-    /// The conditions on lengths that were not confirmed yet.
+    /// Returns the conditions on lengths that have not been confirmed yet.
     pub(crate) fn expected(&self) -> MutexGuard<'_, Vec<Expectation>> {
         self.inner.expected.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -280,13 +288,13 @@ impl Context {
                 large.extend((node.length().is_some() && buffer.len() as u64 > limit).then_some(node));
                 node.settle(State::Ready(buffer));
             }
-            // Memory for the bound of a large array is worth a wait.
+            // Waiting for the length is cheaper than memory for the bound of a large array.
             large.iter().try_for_each(|node| node.hosted().map(|_| ()))?;
         }
         Ok(())
     }
 
-    /// Makes the plan by which nodes would be computed, unless there is one; nothing is run.
+    /// Makes the plan of an evaluation of nodes unless it exists already; runs nothing.
     pub fn plan_only(&self, nodes: &[Node]) -> Result<()> {
         nodes.iter().try_for_each(|node| self.owns("plan_only", node))?;
         let mut pending: SmallVec<[Node; 4]> = nodes.iter().filter(|node| node.is_pending()).cloned().collect();
@@ -298,7 +306,7 @@ impl Context {
         Ok(())
     }
 
-    /// Returns the number of kernels that an evaluation of nodes would launch; nothing is run.
+    /// Returns the number of kernels that an evaluation of nodes would launch; runs nothing.
     pub fn launches(&self, nodes: &[Node]) -> Result<u64> {
         let pending = self.pending("launches", nodes, false, true)?;
         if pending.is_empty() {
@@ -308,7 +316,7 @@ impl Context {
         Ok(plan.fitted(&bindings)?.launches())
     }
 
-    /// The plan by which nodes would be computed; nothing is run.
+    /// Returns the plan of an evaluation of nodes; runs nothing.
     pub fn explain(&self, nodes: &[Node]) -> Result<Summary> {
         nodes.iter().try_for_each(|node| self.owns("explain", node))?;
         let mut pending: SmallVec<[Node; 4]> = nodes.iter().filter(|node| node.is_pending()).cloned().collect();
@@ -321,8 +329,8 @@ impl Context {
         plan.summary(&bindings)
     }
 
-    /// Computes nodes and measures the kernels of their plan: the plan, and how long each kernel took. They run twice, the second time one by one;
-    /// so the first makes everything ready.
+    /// Computes nodes and measures the kernels of their plan. Returns the plan and the time of each kernel.
+    /// The kernels run twice: once to warm up, then one by one.
     pub fn measure(&self, nodes: &[Node]) -> Result<(Summary, Vec<Duration>)> {
         let pending = self.pending("measure", nodes, false, true)?;
         if pending.is_empty() {
@@ -369,7 +377,7 @@ impl Context {
     }
 }
 
-/// Adds nodes that are computed on the way and shall be remembered, with or without symbols.
+/// Adds intermediate nodes to be remembered, either those with or those without symbols.
 fn with_remembered(pending: &mut SmallVec<[Node; 4]>, symbolic: bool) {
     let mut stack: Vec<Node> = pending.iter().filter(|node| node.has_remembered()).cloned().collect();
     if stack.is_empty() {
@@ -393,7 +401,7 @@ fn with_remembered(pending: &mut SmallVec<[Node; 4]>, symbolic: bool) {
     }
 }
 
-/// Adds the lengths of arrays, which are computed with them.
+/// Adds the lengths of arrays; they are computed with the arrays.
 fn with_lengths(pending: &mut SmallVec<[Node; 4]>) {
     for number in 0..pending.len() {
         if let Some(length) = pending[number].length().cloned()
@@ -406,7 +414,8 @@ fn with_lengths(pending: &mut SmallVec<[Node; 4]>) {
 }
 
 impl Node {
-    /// Returns whether it is not computed yet, and one of the nodes or computed for one of them.
+    /// Returns whether this node is not computed yet, and is one of the nodes or an input of their
+    /// computation.
     pub(crate) fn is_below(&self, nodes: &[Node]) -> bool {
         let mut stack: Vec<Node> = nodes.to_vec();
         let mut seen: HashSet<usize> = HashSet::new();
@@ -425,7 +434,8 @@ impl Node {
         false
     }
 
-    /// Computes it, if that has not been done. Returns before the work is done. The memory has room for the [bound](Node::bound) of the array.
+    /// Computes the array unless that has been done. Returns before the work is done. The memory has room for
+    /// the [bound](Node::bound) of the array.
     pub fn evaluate(&self) -> Result<Buffer<u8>> {
         if let Some(buffer) = self.buffer() {
             self.context().inner.apart.join(Stream::default(), std::iter::once(&buffer))?;
@@ -438,7 +448,7 @@ impl Node {
         self.buffer().ok_or_else(|| crate::Error::Plan { what: "a run".into(), reason: "a result is not in memory".into() })
     }
 
-    /// Its elements on the host; waits for them.
+    /// Reads the elements to the host; waits for them.
     pub fn read(&self) -> Result<HostArray> {
         let array = self.hosted()?;
         let buffer = array.evaluate()?;

@@ -1,18 +1,20 @@
-//! Where the graph is cut into kernels.
+//! Cutting of the graph into kernels.
 //!
-//! Every node that is not *kept* is computed inside of the kernels that use it. Kept are: results, what a pattern combines over, and what it
-//! pays to keep (`papers/accelerator` §5.2.3, 5.3.1, 5.4). The choice is made from the leaves upwards:
+//! A node that is not *kept* is computed inside the kernels that use it. Kept nodes are results, the operands
+//! of combinations in patterns, and nodes for which keeping pays (`papers/accelerator` §5.2.3, 5.3.1, 5.4).
+//! The choice proceeds from the leaves upwards:
 //!
-//! 1. a node that is used at several places, or seen through a view that enlarges, is kept if computing it for all of them costs
-//!    more than writing it once and reading it, at the machine's balance of operations to bytes;
-//! 2. a node with which its kernel would be too large has its most expensive inputs kept, until it fits;
-//! 3. kept nodes over one domain that share work or memory become one kernel with several results;
-//! 4. what several kernels would still compute each for itself is kept if that is cheaper;
-//! 5. work on elements that follows a pattern position by position goes into the pattern's last kernel; what only the kernel itself reads is not
-//!    written at all.
+//! 1. A node that is used at several places, or through a view that enlarges it, is kept if recomputing it
+//!    for all of them costs more than writing it once and reading it. The measure is the machine's balance of
+//!    operations to bytes.
+//! 2. If a node makes its kernel too large, its most expensive inputs are kept until the kernel fits.
+//! 3. Kept nodes over one domain that share work or memory become one kernel with several results.
+//! 4. A node that several kernels would each compute is kept if that is cheaper.
+//! 5. Elementwise work after a pattern is moved into the pattern's last kernel. A node that only the kernel
+//!    itself reads is not written at all.
 //!
-//! Rejected: choosing all cuts at once by integer programming (plans would take longer than most programs), and cuts from the results
-//! downwards (what a node costs is not known before its inputs are cut).
+//! Rejected: choosing all cuts at once by integer programming (plans would take longer than most programs),
+//! and cuts from the results downwards (the cost of a node is not known before its inputs are cut).
 
 mod finer;
 mod given;
@@ -34,38 +36,39 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::rc::Rc;
 
-/// Why a node is kept in memory.
+/// Reason why a node is kept in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// It was asked for.
+    /// It was requested.
     Result,
     /// It combines elements, which ends a kernel.
     Pattern,
     /// A pattern reads it from memory.
     Operand,
-    /// It is used at several places, or seen through a view that enlarges: computing it each time costs more than keeping it.
+    /// It is used at several places, or through a view that enlarges it: recomputing it costs more than
+    /// keeping it.
     Reused {
         /// Number of times that an element would be computed.
         times: u64,
-        /// Cost of computing it each time, in simple operations per element.
+        /// Cost of recomputing it, in simple operations per element.
         recomputed: u64,
         /// Cost of keeping it.
         kept: u64,
     },
-    /// Several kernels use it, and it costs more to compute it in each.
+    /// Several kernels use it, and recomputing it in each costs more.
     Shared {
         /// Number of kernels.
         kernels: u64,
-        /// Cost of computing it in each.
+        /// Cost of recomputing it in each.
         recomputed: u64,
         /// Cost of keeping it.
         kept: u64,
     },
     /// The kernel would be too large with it.
     Limit,
-    /// It costs less than the patches of rows and columns that would compute it where it is used.
+    /// It costs less than the patches of rows and columns that would recompute it at its uses.
     Apart,
-    /// It is a length, which kernels read where they run.
+    /// It is a length, which kernels read on the device.
     Length,
 }
 
@@ -88,14 +91,14 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Kinds of kernels.
+/// Kind of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum GroupKind {
-    /// A function of every position.
+    /// Function of every position.
     Map,
-    /// An operation that combines elements of several positions: that of what it gives.
+    /// Operation that combines elements of several positions.
     Pattern,
-    /// A function of every position that reads along this axis what it writes along the last.
+    /// Function of every position that reads along this axis and writes along the last.
     Transpose(u8),
     /// Functions of every position that read each other's values in shared memory.
     Chain,
@@ -105,46 +108,47 @@ pub(crate) enum GroupKind {
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
     pub(crate) kind: GroupKind,
-    /// The nodes that are written.
+    /// The nodes that the kernel writes.
     pub(crate) roots: Vec<Id>,
-    /// The nodes that the pattern gives, written or not; none for a map.
+    /// The nodes that the pattern produces, written or not; empty for a map.
     pub(crate) combined: Vec<Id>,
-    /// The functions that feed it, each with the nodes that it computes at a position: the roots, or what they combine.
+    /// The functions that feed the kernel, each with the nodes that it computes at a position: the roots, or
+    /// their operands.
     pub(crate) feeds: Vec<Feed>,
     /// The shape of the domain.
     pub(crate) domain: ShapeId,
-    /// True if the domain is taken as one line.
+    /// True if the domain is treated as one-dimensional.
     pub(crate) line: bool,
-    /// The nodes that it reads from memory.
+    /// The nodes that the kernel reads from memory.
     pub(crate) reads: Vec<Id>,
-    /// The traps that it has on the way.
+    /// The traps that the kernel tests.
     pub(crate) traps: Vec<Id>,
     /// The kernels of a chain.
     pub(crate) links: Vec<Link>,
 }
 
-/// The values that one function of a kernel computes.
+/// Values that one function of a kernel computes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Feed {
     pub(crate) nodes: SmallVec<[Id; 2]>,
-    /// True if the domain may be taken as one line.
+    /// True if the domain may be treated as one-dimensional.
     pub(crate) line: bool,
-    /// True if all that share a pass have it in common.
+    /// True if all applications that share a pass have it in common.
     pub(crate) common: bool,
-    /// The values that a pattern is given beyond a length that only the device knows.
+    /// The values that a pattern receives beyond a length that only the device knows.
     pub(crate) absent: Option<Vec<Lanes>>,
-    /// Traps whose conditions it tests.
+    /// Traps whose conditions the function tests.
     pub(crate) traps: SmallVec<[Id; 1]>,
-    /// Nodes that the pattern gives it at its position.
+    /// Nodes whose values at the position the pattern passes to the function.
     pub(crate) given: SmallVec<[Id; 1]>,
 }
 
-/// A function of a kernel.
+/// Function of a kernel.
 pub(crate) struct Part<'k> {
     pub(crate) fused: Fused<'k>,
     /// The shape of its domain.
     pub(crate) shape: ShapeId,
-    /// True if the domain is taken as one line.
+    /// True if the domain is treated as one-dimensional.
     pub(crate) line: bool,
 }
 
@@ -161,13 +165,13 @@ fn size_of(parts: &[Part<'_>]) -> u64 {
     parts.iter().map(|part| part.fused.size()).sum()
 }
 
-/// The kernels and why they end.
+/// Kernels of a tape, with the reasons for the cuts.
 #[derive(Clone, Debug)]
 pub(crate) struct Cut {
     pub(crate) kept: Vec<bool>,
-    /// Nodes that neighbouring lanes take from each other instead of computing them again.
+    /// Nodes whose values neighbouring lanes exchange instead of recomputing them.
     pub(crate) sliding: Vec<bool>,
-    /// Nodes that neighbouring lanes could take from each other, where that costs less.
+    /// Nodes whose values neighbouring lanes could exchange if that costs less.
     pub(crate) near: Vec<bool>,
     pub(crate) reasons: HashMap<Id, Reason>,
     pub(crate) groups: Vec<Group>,
@@ -175,36 +179,36 @@ pub(crate) struct Cut {
 
 struct Cutter<'t> {
     tape: &'t Tape,
-    /// Simple operations in the time of a byte.
+    /// Simple operations in the time of one byte.
     balance: u64,
-    /// Rule for keeping nodes that are read nearby in shared memory; `None` if none are.
+    /// Rule for keeping nodes that are read nearby in shared memory; `None` if none are kept there.
     staging: Option<Staging>,
-    /// True if patterns give what they know ([`Operation::knows`]).
+    /// True if patterns pass on the nodes that they know ([`Operation::knows`]).
     knows: bool,
-    /// Nodes that are computed wherever they are used, in a cut that keeps all others whose neighbours are read.
+    /// Nodes that are computed at each use, in a cut that keeps all other nodes whose neighbours are read.
     finer: Option<&'t [Id]>,
     kept: Vec<bool>,
     sliding: Vec<bool>,
     reasons: HashMap<Id, Reason>,
     users: Vec<Vec<Id>>,
-    /// Costs of nodes that are computed from kept ones; nothing below them has been kept since.
+    /// Costs of nodes that are computed from kept ones. An entry is removed when a node below it is kept.
     costs: HashMap<Id, Option<u64>>,
-    /// The work of kernels, by the nodes that they write, traps included.
+    /// The work of kernels, keyed by the nodes that they write, traps included.
     outlines: HashMap<Vec<Id>, Option<Rc<Outline>>>,
 }
 
-/// The work of a kernel, without its traces.
+/// Work of a kernel, without its traces.
 struct Outline {
     domain: ShapeId,
     line: bool,
     reads: Vec<Id>,
     size: u64,
-    /// For each part, the nodes that it computes, with how many places each.
+    /// For each part, the nodes that it computes, with the number of places of each.
     computed: Vec<HashMap<Id, u64>>,
 }
 
 impl Tape {
-    /// The nodes that stand behind outputs: what is only another shape of something is that.
+    /// Returns the node behind reshapes.
     pub(crate) fn behind(&self, id: Id) -> Id {
         match &self.entry(id).kind {
             Kind::Reshape(_) => self.behind(self.entry(id).inputs[0]),
@@ -213,8 +217,9 @@ impl Tape {
     }
 }
 
-/// Cuts a tape for a machine with so many operations in the time of a byte. `staging` says that kernels which read each other's nodes nearby will be joined,
-/// `knows`, that patterns give what they know. With `finer`, every node whose neighbours are read is kept, but for those.
+/// Cuts a tape for a machine. `balance` is the number of operations in the time of one byte. With `staging`,
+/// kernels that read each other's nodes nearby will be joined. With `knows`, patterns pass on the nodes that
+/// they know. With `finer`, every node whose neighbours are read is kept, except the nodes of the list.
 pub(crate) fn cut(tape: &Tape, balance: u64, staging: Option<Staging>, knows: bool, finer: Option<&[Id]>) -> Cut {
     let mut users = vec![vec![]; tape.entries.len()];
     for (id, entry) in tape.entries.iter().enumerate() {
@@ -254,7 +259,7 @@ impl Cutter<'_> {
         }
     }
 
-    /// A node was kept, so what is computed from it is another thing now.
+    /// Forgets costs above a node that is now kept.
     fn forget(&mut self, id: Id) {
         if self.costs.is_empty() && self.outlines.is_empty() {
             return;
@@ -267,7 +272,7 @@ impl Cutter<'_> {
         self.outlines.retain(|roots, _| !roots.iter().any(|root| seen.contains(root)));
     }
 
-    /// Returns the work of a kernel; `None` if it is too much for one.
+    /// Returns the work of a kernel; `None` if it is too much for one kernel.
     fn outline(&mut self, group: &Group) -> Option<Rc<Outline>> {
         let made: Vec<Id> = group.made().collect();
         if let Some(known) = self.outlines.get(&made) {
@@ -287,7 +292,8 @@ impl Cutter<'_> {
         outline
     }
 
-    /// Returns the cost of a node that is computed from kept nodes; `None` if that is too much for one kernel.
+    /// Returns the cost of a node that is computed from kept nodes; `None` if that is too much for one
+    /// kernel.
     fn cost(&mut self, id: Id) -> Option<u64> {
         if let Some(known) = self.costs.get(&id) {
             return *known;
@@ -297,7 +303,7 @@ impl Cutter<'_> {
         cost
     }
 
-    /// Keeps the nodes that have to be in memory, whatever that costs.
+    /// Keeps the nodes that must be in memory, whatever the cost.
     fn required(&mut self) {
         for output in self.tape.outputs.clone() {
             self.keep(self.tape.behind(output), Reason::Result);
@@ -313,7 +319,7 @@ impl Cutter<'_> {
         }
     }
 
-    /// Returns whether it is worth thinking of keeping: it computes something.
+    /// Returns whether a node computes something. Keeping other nodes never pays.
     fn computes(&self, id: Id) -> bool {
         match &self.tape.entry(id).kind {
             Kind::Elementwise(_) | Kind::Gather(..) | Kind::Concatenate(_) => true,
@@ -330,7 +336,7 @@ impl Cutter<'_> {
         self.fused(&[id]).is_some_and(|fused| fused.reads().len() <= MAX_BUFFERS && small(fused))
     }
 
-    /// Returns how often direct users read an element of each node; operations at the same position count as one.
+    /// Returns how often direct users read an element of each node. Uses at the same position count as one.
     fn uses(&self) -> Vec<u64> {
         let mut uses = vec![0u64; self.tape.entries.len()];
         for id in (0..self.tape.entries.len()).rev() {
@@ -402,13 +408,14 @@ impl Cutter<'_> {
         }
     }
 
-    /// Returns whether a node is looked at along the last axis only, by nothing but reductions over the first axis: then it would be kept for a pattern
-    /// that throws most of it away, and lanes can give it to each other.
+    /// Returns whether a node is read along the last axis only, and only by reductions over the first axis.
+    /// Keeping it would store data that the pattern mostly reduces away, and lanes can exchange its values
+    /// instead.
     fn slides(&self, id: Id) -> bool {
         self.tape.rank(id) >= 3 && self.is_looked_at_near(id) && self.is_folded(id)
     }
 
-    /// Returns whether a node is computed and looked at from neighbouring columns.
+    /// Returns whether a node is computed and read from neighbouring columns.
     fn is_near(&self, id: Id) -> bool {
         let own = self.tape.entry(id);
         let from_aside = |user: &Id| matches!(self.tape.entry(*user).kind, Kind::View(..));
@@ -420,7 +427,7 @@ impl Cutter<'_> {
             && self.is_looked_at_near(id)
     }
 
-    /// Returns whether a node is looked at along the last axis only, from a few columns away.
+    /// Returns whether a node is read along the last axis only, from a few columns away.
     fn is_looked_at_near(&self, id: Id) -> bool {
         let own = self.tape.entry(id);
         let class = self.tape.shapes[own.shape as usize];
@@ -442,7 +449,7 @@ impl Cutter<'_> {
         self.users[id as usize].iter().all(looks_near)
     }
 
-    /// Returns whether all that becomes of a node is reduced over the first axis.
+    /// Returns whether all uses of a node end in reductions over the first axis.
     fn is_folded(&self, id: Id) -> bool {
         let shape = self.tape.entry(id).shape;
         let (mut stack, mut seen) = (vec![id], HashSet::from([id]));
@@ -466,7 +473,7 @@ impl Cutter<'_> {
         true
     }
 
-    /// Returns the node that a chain of views shows.
+    /// Returns the node at the end of a chain of views.
     fn below(&self, id: Id) -> Id {
         let mut below = id;
         while matches!(self.tape.entry(below).kind, Kind::View(..) | Kind::Reshape(_)) && !self.kept[below as usize] {
@@ -475,7 +482,7 @@ impl Cutter<'_> {
         below
     }
 
-    /// Keeps what a pattern would compute again and again, and what it would write out too often.
+    /// Keeps operands that a pattern would recompute many times, and operands with too much code.
     fn operands(&mut self, id: Id) {
         let rereads = self.tape.applied(id).is_some_and(|applied| applied.operation().rereads());
         let most = if self.tape.is_trap(id) { MAX_FUSED } else { MAX_COMBINED };
@@ -493,12 +500,12 @@ impl Cutter<'_> {
         }
     }
 
-    /// Keeps the most expensive inputs of a node until it fits into a kernel.
+    /// Keeps the most expensive inputs of a node until the node fits into a kernel.
     fn finish_inputs(&mut self, id: Id) {
         let mut inputs: Vec<(u64, Id)> = vec![];
         for input in &self.tape.entry(id).inputs {
             let mut below = self.below(*input);
-            // A long chain of views that are not one.
+            // A long chain of views that do not compose.
             if !self.computes(below) && matches!(self.tape.entry(*input).kind, Kind::View(..) | Kind::Reshape(_)) {
                 below = *input;
             }
@@ -519,10 +526,11 @@ impl Cutter<'_> {
         }
     }
 
-    /// Kernels: patterns each alone, other kept nodes together where they share a domain and something else.
+    /// Returns the kernels: each pattern alone, other kept nodes together if they share a domain and
+    /// something else.
     fn groups(&mut self) -> Vec<Group> {
         let mut groups: Vec<Group> = vec![];
-        // For each group, the groups that must run before it.
+        // The groups that must run before each group.
         let mut before: Vec<Vec<bool>> = vec![];
         let mut home: HashMap<Id, usize> = HashMap::new();
         let kept: Vec<Id> = (0..self.tape.entries.len() as Id).filter(|id| self.kept[*id as usize]).collect();
@@ -544,7 +552,7 @@ impl Cutter<'_> {
                 let other = &groups[*group];
                 let same = alone.joins(other, self.tape);
                 let fits = same && other.domain == *domain && other.roots.len() < MAX_RESULTS;
-                // What is read of the group itself must be what it computes at the same place.
+                // A read node of the group itself must be computed at the same position.
                 let indirect = reads
                     .iter()
                     .filter_map(|read| home.get(read))
@@ -552,7 +560,7 @@ impl Cutter<'_> {
                 let shares = reads.iter().any(|read| other.reads.contains(read) || home.get(read) == Some(group));
                 // The results of one application come from one kernel, whatever it reads.
                 let one = alone.gives_results(self.tape);
-                // A context may ask for few launches rather than for kernels that have something in common.
+                // The context may prefer few launches over kernels that share something.
                 let joins = self.tape.joins && other.reads.len() + reads.len() <= MAX_JOINED;
                 fits && !indirect && (one || shares || joins || other.roots.iter().any(|root| computed[0].contains_key(root)))
             });
@@ -582,7 +590,7 @@ impl Cutter<'_> {
                         }
                         groups[group] = Group { domain: *domain, line: *line, reads: reads.clone(), ..both };
                         home.insert(id, group);
-                        // Whoever runs behind the group runs behind what it needs now.
+                        // Groups after this group also run after the groups that it needs now.
                         let own = before[group].clone();
                         for later in &mut before {
                             if later.get(group).copied().unwrap_or(false) {
@@ -601,14 +609,15 @@ impl Cutter<'_> {
         groups
     }
 
-    /// Work on elements behind a pattern goes into the pattern's kernel, where it needs nothing else of the pattern than what is at the same position.
+    /// Moves elementwise work after a pattern into the pattern's kernel, if it needs only values of the
+    /// pattern at the same position.
     fn absorb(&mut self, mut groups: Vec<Group>) -> Vec<Group> {
         while let Some((pattern, map, both)) = self.tail_of_some(&groups) {
             groups[pattern] = both;
             groups.remove(map);
         }
-        // What only the kernel itself looks at need not be written: what its pattern gives to work behind it, and what was kept for kernels that
-        // became one.
+        // Nodes that only the kernel itself reads need not be written: values of its pattern for later work,
+        // and nodes kept for kernels that became one.
         let mut wanted: HashSet<Id> = groups.iter().flat_map(|group| &group.reads).copied().collect();
         wanted.extend(self.tape.outputs.iter().map(|output| self.tape.behind(*output)));
         for group in groups.iter_mut().filter(|group| group.roots.len() > group.combined.len()) {
@@ -620,7 +629,7 @@ impl Cutter<'_> {
                 fewer.feeds.iter_mut().for_each(|feed| feed.nodes.retain(|node| wanted.contains(node)));
             }
             own.iter().for_each(|root| self.kept[*root as usize] = false);
-            // A chain that was cut because it is long must not become one again.
+            // A chain that was cut because of its length must not be joined again.
             let fits = fewer.traced(self.tape, &self.kept).is_some()
                 && (fewer.is_stored(self.tape) || fewer.tail(self.tape, &self.kept).is_some());
             if fits {
@@ -633,7 +642,8 @@ impl Cutter<'_> {
         groups
     }
 
-    /// Places every trap: in a kernel over the positions of its condition, one that reads the same memory if there is one, else in a kernel of its own.
+    /// Places each trap in a kernel over the positions of its condition. It prefers a kernel that reads the
+    /// same memory, and else makes a separate one.
     fn with_traps(&self, groups: Vec<Group>) -> Vec<Group> {
         let is_trap = |group: &Group| group.roots.is_empty() && !group.traps.is_empty();
         let (traps, others): (Vec<Group>, Vec<Group>) = groups.into_iter().partition(is_trap);
@@ -660,7 +670,7 @@ impl Cutter<'_> {
         groups
     }
 
-    /// A kernel with the traps of another; `None` if that is too much for one.
+    /// Returns a kernel with the traps of another; `None` if that is too much for one kernel.
     fn with_traps_of(&self, group: &Group, other: &Group) -> Option<Group> {
         let mut both = group.clone();
         both.traps.extend(&other.traps);
@@ -669,14 +679,14 @@ impl Cutter<'_> {
         let (reads, size) = (reads_of(&parts), size_of(&parts));
         both.reads.extend(reads.into_iter().filter(|read| !group.reads.contains(read)));
         both.reads.sort_unstable();
-        // The position of a line cannot be one of several axes.
+        // The position of a one-dimensional domain cannot be split into several axes.
         let fits = parts.iter().zip(group.traced(self.tape, &self.kept)?).all(|(with, without)| with.line == without.line)
             && both.reads.len() < MAX_BUFFERS
             && size <= both.most_operations();
         (fits && !both.made().any(|made| both.reads.contains(&made))).then_some(both)
     }
 
-    /// A pattern and a map that can go into its kernel: their numbers, and what they become.
+    /// Returns a pattern and a map that can be moved into its kernel: their indices, and the joined group.
     fn tail_of_some(&self, groups: &[Group]) -> Option<(usize, usize, Group)> {
         let home: HashMap<Id, usize> =
             groups.iter().enumerate().flat_map(|(index, group)| group.made().map(move |made| (made, index))).collect();
@@ -696,7 +706,8 @@ impl Cutter<'_> {
         for (map, tail) in groups.iter().enumerate().filter(is_map) {
             let from = producers(tail);
             let mut patterns: Vec<usize> = from.iter().copied().filter(|from| groups[*from].takes_tail(self.tape)).collect();
-            // A kernel that waits for others should not keep much alive while it does: first those that read inputs only, the latest of them.
+            // A waiting kernel should keep little memory alive. Kernels that read only inputs come first, the
+            // latest of them before others.
             patterns.sort_by_key(|pattern| (producers(&groups[*pattern]).len(), Reverse(*pattern)));
             for pattern in patterns {
                 let own = &groups[pattern];
@@ -727,10 +738,11 @@ impl Cutter<'_> {
         None
     }
 
-    /// Keeps the most expensive node that several kernels compute, if that pays; whether there was one.
+    /// Keeps the most expensive node that several kernels compute, if that pays. Returns whether there was
+    /// one.
     fn shared(&mut self, groups: &[Group]) -> bool {
         let mut occurrences: HashMap<Id, (u64, u64)> = HashMap::new();
-        // A trap will be a part of one of the others, as a rule.
+        // A trap usually becomes a part of another kernel.
         for group in groups.iter().filter(|group| group.traps.is_empty()) {
             let Some(outline) = self.outline(group) else { continue };
             for (id, places) in outline.computed.iter().flatten() {
@@ -760,13 +772,13 @@ impl Cutter<'_> {
 }
 
 impl Feed {
-    /// A function of nodes, with whether the domain may be taken as one line.
+    /// Creates a feed for nodes. `line`: the domain may be treated as one-dimensional.
     fn of(nodes: SmallVec<[Id; 2]>, line: bool) -> Feed {
         Feed { nodes, line, common: false, absent: None, traps: SmallVec::new(), given: SmallVec::new() }
     }
 }
 
-/// Returns whether no kernel waits for itself.
+/// Returns whether the kernels have an order, that is, no dependency cycle.
 fn has_order(groups: &[Group]) -> bool {
     let home: HashMap<Id, usize> =
         groups.iter().enumerate().flat_map(|(index, group)| group.made().map(move |made| (made, index))).collect();
@@ -790,7 +802,7 @@ impl Group {
         if self.kind == GroupKind::Map { MAX_FUSED } else { MAX_COMBINED }
     }
 
-    /// The kernel of one node.
+    /// Creates the kernel of one node.
     fn of(tape: &Tape, id: Id) -> Group {
         if tape.is_trap(id) {
             return Group::of_trap(tape, id);
@@ -824,7 +836,7 @@ impl Group {
         }
     }
 
-    /// The kernel of a trap alone.
+    /// Creates the kernel of a trap alone.
     fn of_trap(tape: &Tape, id: Id) -> Group {
         let domain = tape.entry(tape.entry(id).inputs[0]).shape;
         let feed = Feed { traps: SmallVec::from_slice(&[id]), ..Feed::of(SmallVec::new(), true) };
@@ -832,7 +844,7 @@ impl Group {
         Group { kind, roots, combined, feeds: vec![feed], domain, line: true, reads, traps: vec![id], links: vec![] }
     }
 
-    /// The nodes that are in memory behind it.
+    /// Returns the nodes that are in memory after the kernel.
     pub(crate) fn made(&self) -> impl Iterator<Item = Id> {
         self.roots.iter().chain(&self.traps).copied()
     }
@@ -845,17 +857,17 @@ impl Group {
         is_there && (self.kind == GroupKind::Map || self.operation(tape).is_some_and(|operation| operation.visits_all()))
     }
 
-    /// The operation of its pattern, if it has one; where several share a pass, the first.
+    /// Returns the operation of its pattern, if it has one; the first if several share a pass.
     pub(crate) fn operation<'t>(&self, tape: &'t Tape) -> Option<&'t dyn Operation> {
         self.combined.first().and_then(|id| tape.applied(*id)).map(Applied::operation)
     }
 
-    /// Returns whether it gives all results of one application.
+    /// Returns whether it produces all results of one application.
     fn gives_results(&self, tape: &Tape) -> bool {
         self.operation(tape).is_some_and(|operation| operation.joining() == Joining::Results)
     }
 
-    /// Returns whether the kernel of one node can be a part of another kernel over the same domain.
+    /// Returns whether the kernel of one node can become part of another kernel over the same domain.
     fn joins(&self, other: &Group, tape: &Tape) -> bool {
         if self.kind != other.kind || !self.traps.is_empty() || !other.traps.is_empty() {
             return false;
@@ -880,28 +892,29 @@ impl Group {
         }
     }
 
-    /// The axes that it reduces, if it is a reduction.
+    /// Returns the axes that it reduces, if it is a reduction.
     pub(crate) fn reduced<'t>(&self, tape: &'t Tape) -> Option<&'t [u8]> {
         self.operation(tape).and_then(|operation| operation.reduced())
     }
 
-    /// Returns whether it gives its results position by position, so that work on them can follow in its kernel.
+    /// Returns whether it produces its results position by position, so that work on them can follow in its
+    /// kernel.
     fn takes_tail(&self, tape: &Tape) -> bool {
         self.kind == GroupKind::Pattern && !self.values(tape).is_empty()
     }
 
-    /// The nodes whose values the pattern gives: one for each application.
+    /// Returns the nodes of the applications of the pattern, one for each.
     pub(crate) fn applications(&self, tape: &Tape) -> &[Id] {
         if self.gives_results(tape) { &self.combined[..1] } else { &self.combined }
     }
 
-    /// The types of the values that the pattern gives at a position.
+    /// Returns the types of the values that the pattern produces at a position.
     pub(crate) fn values(&self, tape: &Tape) -> Vec<Type> {
         let values = |id: &Id| tape.applied(*id).map(|applied| applied.operation().values(&tape.site(*id)));
         self.applications(tape).iter().filter_map(values).flatten().collect()
     }
 
-    /// Which of these values each node is that the pattern gives.
+    /// Returns the nodes that the pattern produces, each with the index of its value.
     fn given(&self, tape: &Tape) -> Vec<(Id, u8)> {
         let is_one = self.gives_results(tape);
         let (mut before, mut given) = (0, vec![]);
@@ -916,7 +929,7 @@ impl Group {
         given
     }
 
-    /// Returns whether what is written is just what the pattern gives, value by value.
+    /// Returns whether the written nodes are exactly the values of the pattern, in order.
     pub(crate) fn is_stored(&self, tape: &Tape) -> bool {
         let values = self.values(tape);
         let given = self.given(tape);
@@ -930,20 +943,21 @@ impl Group {
                     .all(|(number, ((id, value), ty))| usize::from(*value) == number && tape.entry(*id).ty == *ty)
     }
 
-    /// Returns the work on the values of a pattern before they are written; `None` if it is too much for one kernel.
+    /// Returns the work on the values of a pattern before they are written; `None` if it is too much for one
+    /// kernel.
     pub(crate) fn tail<'k>(&self, tape: &'k Tape, kept: &'k [bool]) -> Option<Fused<'k>> {
         let first = *self.combined.first()?;
         let (roots, rank) = (Roots::Compute(&self.roots), tape.rank(first));
         let mut fused = Fused::trace_behind(tape, kept, roots, rank, false, &self.given(tape))?;
         if tape.length(first).is_some() {
-            // Nothing is computed from what stands beyond a length.
+            // Nothing is computed from elements beyond a length.
             let nothing = |root: &Id| zeros(tape.entry(*root).ty);
             fused.absent = Some(self.roots.iter().map(nothing).collect());
         }
         Some(fused)
     }
 
-    /// The traces of the functions that feed its kernel.
+    /// Returns the traces of the functions that feed its kernel.
     pub(crate) fn traced<'k>(&self, tape: &'k Tape, kept: &'k [bool]) -> Option<Vec<Part<'k>>> {
         let part = |feed: &Feed| {
             let (mut fused, shape, line) = traced(tape, kept, self.roots_of(feed), (&feed.traps, &feed.given), feed.line)?;
@@ -953,7 +967,7 @@ impl Group {
         self.feeds.iter().map(part).collect()
     }
 
-    /// The nodes of a function: a map is there to compute them, a pattern reads those that are kept.
+    /// Returns the nodes of a function. A map computes them; a pattern reads those that are kept.
     pub(crate) fn roots_of<'f>(&self, feed: &'f Feed) -> Roots<'f> {
         match self.kind {
             GroupKind::Map | GroupKind::Transpose(_) | GroupKind::Chain => Roots::Compute(&feed.nodes),
@@ -962,8 +976,9 @@ impl Group {
     }
 }
 
-/// The traces of some nodes of one shape, as a line where that is possible and no index along an axis is needed. Maps over rows whose number
-/// only the device knows are no lines: their kernels compare that number with an index along the first axis.
+/// Returns the traces of some nodes of one shape. They are one-dimensional if possible, and if no index along
+/// an axis is needed. Maps over rows whose number only the device knows keep their axes: their kernels
+/// compare that number with an index along the first axis.
 fn traced<'k>(
     tape: &'k Tape,
     kept: &'k [bool],

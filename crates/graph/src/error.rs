@@ -1,9 +1,9 @@
-//! Errors, returned by the call that is wrong.
+//! Errors, returned by the call that caused them.
 
 use crate::shape::Shape;
 use broadloom_scalar::Type;
 
-/// Why an operation on arrays was refused, or could not be done.
+/// Reason why an operation on arrays was refused or failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
     /// Shapes that do not fit together.
@@ -26,7 +26,7 @@ pub enum Error {
         /// The other.
         right: Type,
     },
-    /// An operation that a type does not have.
+    /// Element type that the operation does not support.
     #[error("`{operation}` does not take `{ty}`")]
     Type {
         /// The operation.
@@ -34,7 +34,7 @@ pub enum Error {
         /// The type.
         ty: Type,
     },
-    /// An axis that the array does not have, or one that is named twice.
+    /// Axis that does not exist in the array, or is named twice.
     #[error("`{operation}`: axis {axis} of an array of shape {shape}, {}", not_an_axis(*axis, .shape))]
     Axis {
         /// The operation.
@@ -44,7 +44,7 @@ pub enum Error {
         /// The shape of the array.
         shape: Shape,
     },
-    /// Numbers that the operation cannot work with.
+    /// Numbers that the operation does not support.
     #[error("`{operation}` of an array of shape {shape}: {reason}")]
     Range {
         /// The operation.
@@ -54,7 +54,7 @@ pub enum Error {
         /// The mistake.
         reason: String,
     },
-    /// Values and a shape that do not have the same number of elements.
+    /// Number of values that differs from the number of elements of the shape.
     #[error("`{operation}`: {count} values for the shape {shape}, which has {}", .shape.count())]
     Count {
         /// The operation.
@@ -74,40 +74,40 @@ pub enum Error {
         /// The other.
         right: String,
     },
-    /// Elements that are wanted inside of a function while it is traced.
+    /// Read of elements inside a traced function.
     #[error("`{operation}`: inside of a function that is traced arrays have no elements yet; they come when it is called")]
     Symbolic {
-        /// The operation that wants them.
+        /// The operation that reads them.
         operation: String,
     },
-    /// A closure that does more than fits into a kernel.
+    /// Closure with more operations than fit into a kernel.
     #[error(
         "`{operation}`: a closure of {count} operations, and at most {most} are possible; several calls, one behind the other, may do more"
     )]
     Operations {
-        /// The thing that it is for.
+        /// The operation that uses the closure.
         operation: String,
-        /// Number of operations; elementary functions count for many.
+        /// Number of operations; an elementary function counts as many.
         count: u64,
         /// Maximum number.
         most: u64,
     },
-    /// Memory of the host that there is not.
+    /// Memory that the host does not have.
     #[error("the host has no room for {bytes} bytes")]
     Host {
-        /// Bytes that are wanted.
+        /// Bytes requested.
         bytes: u64,
     },
-    /// Code of one thread that is not valid.
+    /// Invalid code of one thread.
     #[error(transparent)]
     Scalar(#[from] broadloom_scalar::Error),
-    /// A pattern that could not be made.
+    /// Pattern that could not be made.
     #[error(transparent)]
     Skeleton(#[from] broadloom_skeleton::Error),
-    /// The device refused or failed.
+    /// Failure or refusal of the device.
     #[error(transparent)]
     Device(#[from] broadloom_device::Error),
-    /// A text that says an operation wrongly, or an operation without a textual form.
+    /// Text with a wrong operation, or operation without a textual form.
     #[error("`{operation}`: {reason}")]
     Text {
         /// The operation.
@@ -115,7 +115,7 @@ pub enum Error {
         /// The mistake.
         reason: String,
     },
-    /// A plan that does not hold together.
+    /// Inconsistent plan.
     #[error("the plan of {what} does not hold together, please report this: {reason}")]
     Plan {
         /// The thing that could not be planned.
@@ -142,5 +142,5 @@ fn apart(left: &str, right: &str) -> String {
     format!("one array is on `{left}`, the other on `{right}`")
 }
 
-/// A result with this crate's error.
+/// Result with the error of this crate.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -1,8 +1,8 @@
-//! Conditions on lengths that only the device knows, on which operations rely without waiting.
+//! Conditions on lengths that only the device knows. Operations rely on them without waiting.
 //!
-//! An operation that needs a length to be a certain number computes as if it were. The next read in the context, which waits anyway,
-//! compares the number and returns the error. Until then a wrong length gives wrong elements, but nothing outside of an array is
-//! touched: its memory has room for the bound.
+//! An operation that needs a certain length computes as if the length had that value. The next read in the
+//! context waits anyway; it compares the length and returns the error. Until then a wrong length gives wrong
+//! elements, but no access outside an array: the memory has room for the bound.
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -14,15 +14,16 @@ use broadloom_device::Buffer;
 use broadloom_scalar::{BinaryOp, Element};
 use std::fmt;
 
-/// Maximum number of conditions that nobody has confirmed. One more is worth a wait.
+/// Maximum number of unconfirmed conditions. At this number they are confirmed, with a wait.
 const MAX_EXPECTED: usize = 256;
 
-/// A condition on a length. It holds the memory of the number and no node, which would keep its context.
+/// Condition on a length. It holds the memory of the number and not the node, which would keep its context
+/// alive.
 pub(crate) struct Expectation {
     /// The number, a `u32`, and its bound.
     count: Buffer<u8>,
     bound: usize,
-    /// Returns the error for a length that is not as it was expected to be.
+    /// Function that returns the error for a length that differs from the expected one.
     wrong: Box<dyn Fn(usize) -> Option<Error> + Send + Sync>,
 }
 
@@ -33,8 +34,8 @@ impl fmt::Debug for Expectation {
 }
 
 impl Context {
-    /// Relies on a length, for which `wrong` returns the error if it is not as expected. The error comes at once where the host knows the
-    /// length, else with the next [`Context::confirm`].
+    /// Relies on a length. `wrong` returns the error if the length is not as expected. If the host knows the
+    /// length, the error comes at once, else with the next [`Context::confirm`].
     fn expect(&self, length: &Length, wrong: impl Fn(usize) -> Option<Error> + Send + Sync + 'static) -> Result<()> {
         if let Some(known) = length.known() {
             return wrong(known).map_or(Ok(()), Err);
@@ -48,22 +49,22 @@ impl Context {
         if waiting < MAX_EXPECTED { Ok(()) } else { self.confirm() }
     }
 
-    /// Compares the lengths that operations relied on with what the device found; waits if there are any. Every read of elements does
-    /// so. Returns the first error; all are forgotten.
+    /// Compares the lengths that operations relied on with the lengths found by the device; waits if there
+    /// are any. Each read of elements does so. Returns the first error and forgets all conditions.
     pub fn confirm(&self) -> Result<()> {
         let expected = std::mem::take(&mut *self.expected());
         let confirm = |own: &Expectation| {
             let found = own.count.read()?.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes) as usize);
             (own.wrong)(found.min(own.bound)).map_or(Ok(()), Err)
         };
-        // All are looked at, so that none is left for a read that has nothing to do with it.
+        // All are compared, so that none is left for an unrelated read.
         expected.iter().map(confirm).collect::<Vec<Result<()>>>().into_iter().collect()
     }
 }
 
 impl Node {
-    /// The first elements along the first axis, as many as the caller says, of an array whose length only the device knows. `wrong`
-    /// returns the error if the length is not as expected. The array is computed, and nothing waits.
+    /// Returns the first `rows` elements along the first axis of an array whose length only the device knows.
+    /// `wrong` returns the error if the length is not as expected. The array is evaluated; nothing waits.
     pub(crate) fn expected_rows(
         &self,
         length: &Length,
@@ -75,8 +76,9 @@ impl Node {
         self.first_elements(None, rows)
     }
 
-    /// The elements at one index of the first axis, counted from the end where it is negative; the axis is gone. Never waits: where only
-    /// the device knows the length, an index that is not there is an error of the next read.
+    /// Returns the elements at one index of the first axis and removes the axis. A negative index counts from
+    /// the end. Does not wait: if only the device knows the length, the next read returns the error of an
+    /// index that does not exist.
     pub fn index_first(&self, operation: &str, index: i64) -> Result<Node> {
         self.checked_axes(operation, &[0])?;
         let (name, shape, bound) = (operation.to_owned(), self.bound().clone(), self.bound().extents()[0]);

@@ -1,4 +1,5 @@
-//! Parts of the first axis, rows and padding, also of arrays whose length only the device knows. Nothing here waits.
+//! Slices, rows and padding along the first axis, also for arrays whose length only the device knows. Nothing
+//! here waits.
 
 use crate::amount::Amount;
 use crate::error::{Error, Result};
@@ -18,7 +19,8 @@ impl Node {
         }
     }
 
-    /// A view of the first axis from a place on, with a stride, as long as a length says.
+    /// Creates a view of the first axis from an offset, with a stride. If a length is given, it is the extent
+    /// of the first axis.
     fn along_first(&self, operation: &str, offset: Amount, stride: i64, extent: Amount, length: Option<&Length>) -> Result<Node> {
         let shape = self.bound().with(0, extent);
         let mut maps: SmallVec<[AxisMap; 4]> = (0..shape.rank()).map(AxisMap::same).collect();
@@ -29,7 +31,8 @@ impl Node {
         self.affine_in(operation, &maps, Some(&offsets), shape, None, length)
     }
 
-    /// The elements along the first axis from one on up to but not including another, both cut to the axis. Never waits.
+    /// Returns the elements along the first axis from `start` up to but not including `end`, both clamped to
+    /// the axis. Does not wait.
     pub fn first_part(&self, start: usize, end: Option<usize>) -> Result<Node> {
         self.has_axes("first_part")?;
         let extent = self.bound().amount(0);
@@ -40,29 +43,29 @@ impl Node {
         self.along_first("first_part", low, 1, extent, length.as_ref())
     }
 
-    /// The elements along the first axis without the last ones. Never waits.
+    /// Returns the elements along the first axis without the last `count`. Does not wait.
     pub fn without_last(&self, count: usize) -> Result<Node> {
         self.has_axes("without_last")?;
         let extent = self.bound().amount(0).minus(&count.into()).max(&0.into());
-        // As long as the rest behind so many elements.
+        // The length is the same as that of the array without its first `count` elements.
         let length = self.length().map(|length| length.part(count, None, extent.clone())).transpose()?;
         self.along_first("without_last", 0.into(), 1, extent, length.as_ref())
     }
 
-    /// The last elements along the first axis; all where there are fewer. Never waits.
+    /// Returns the last `count` elements along the first axis, or all if there are fewer. Does not wait.
     pub fn last(&self, count: usize) -> Result<Node> {
         self.has_axes("last")?;
         if self.length().is_none() {
             let extent = Amount::from(count).min(&self.bound().amount(0));
             return self.along_first("last", self.bound().amount(0).minus(&extent), 1, extent, None);
         }
-        // Only the device knows the first of them.
+        // Only the device knows the position of the first of them.
         let part = self.first_part(0, Some(count))?;
         let skipped = Node::elementwise(Elementwise::Binary(BinaryOp::Sub), &[&self.first_extent()?, &part.first_extent()?])?;
         part.moved_into(self, &skipped, BinaryOp::Add, &Boundary::Clamp)
     }
 
-    /// Every so many-th element along the first axis, from the first on. Never waits.
+    /// Returns every `step`-th element along the first axis, beginning with the first. Does not wait.
     pub fn every(&self, step: usize) -> Result<Node> {
         self.has_axes("every")?;
         if step == 0 {
@@ -73,7 +76,7 @@ impl Node {
         self.along_first("every", 0.into(), stride, whole_parts(&self.bound().amount(0), step, true), length.as_ref())
     }
 
-    /// All elements in rows of a width. The last elements are left out where they do not fill a row. Never waits.
+    /// Returns all elements in rows of a width. A last row that is not full is left out. Does not wait.
     pub fn rows_of(&self, width: usize) -> Result<Node> {
         if width == 0 {
             return Err(self.refused("rows_of", "rows of no elements"));
@@ -89,7 +92,7 @@ impl Node {
         whole.reshaped(Shape::from_amounts(&[rows, width.into()]), whole.length().and(count.as_ref()))
     }
 
-    /// Each axis enlarged before and behind. Never waits.
+    /// Pads each axis before and after. Does not wait.
     pub fn enlarged(&self, operation: &str, sides: &[(usize, usize)], outside: &Boundary) -> Result<Node> {
         if sides.len() != self.bound().rank() || sides.iter().any(|(before, behind)| *before >= 1 << 40 || *behind >= 1 << 40) {
             return Err(self.refused(operation, format!("{} axes are enlarged, or one by 2^40 or more", sides.len())));
@@ -118,7 +121,8 @@ impl Node {
         all.moved_into(&rows, &first, BinaryOp::Sub, outside)
     }
 
-    /// The elements of another array at the positions of this one, whose index along the first axis is changed by a number.
+    /// Gathers the elements of another array at the positions of this one, with a number added to or
+    /// subtracted from the first index.
     fn moved_into(&self, other: &Node, by: &Node, op: BinaryOp, outside: &Boundary) -> Result<Node> {
         let places = (0..self.bound().rank()).map(|axis| self.position_like(axis, Element::I64));
         let mut places = places.collect::<Result<SmallVec<[Node; 4]>>>()?;

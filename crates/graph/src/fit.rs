@@ -1,8 +1,9 @@
-//! Plans fitted to sizes: everything that a run needs once all extents are known.
+//! Plans fitted to sizes: the values that a run needs once all extents are known.
 //!
-//! A plan serves all sizes; most loops have one. Grids, bytes of results, bounds of interiors and parameter blocks follow from the sizes. They
-//! are computed once for each set of sizes and cached with the plan, a few of them. A run then allocates memory, writes addresses and scalars,
-//! and launches. Its cost does not depend on the number of operations in the expression.
+//! A plan serves all sizes; most loops have one. Grids, byte counts of results, bounds of interiors and
+//! parameter blocks depend on the sizes. They are computed once for each set of sizes, and the last few sets
+//! are cached with the plan. A run then allocates memory, writes addresses and scalars, and launches. Its
+//! cost does not depend on the number of operations in the expression.
 
 use crate::cut::GroupKind;
 use crate::emit::Given;
@@ -18,50 +19,50 @@ use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The sizes that a plan was fitted to last.
+/// Sizes that a plan was fitted to last.
 #[derive(Debug, Default)]
 pub(crate) struct Fits(Mutex<Vec<Arc<FittedPlan>>>);
 
-/// The scalars of the kernels of a plan.
+/// Scalars of the kernels of a plan.
 pub(crate) type Scalars = Vec<SmallVec<[Literal; 8]>>;
 
-/// A plan for sizes that are known.
+/// Plan fitted to known sizes.
 #[derive(Debug)]
 pub(crate) struct FittedPlan {
     shapes: Vec<Shape>,
     integers: Vec<i64>,
     kernels: Vec<Kernel>,
-    /// Number of nodes that kernels write, and of those that are assembled.
+    /// Number of nodes in memory that the plan makes: those written by kernels and the assembled ones.
     made: usize,
-    /// For each assembled node, its number and its bytes.
+    /// Number and byte count of each assembled node.
     wholes: Vec<(u32, usize)>,
-    /// Bytes of the temporaries of all kernels that must be zero: one fill is enough.
+    /// Total size in bytes of the temporaries that must be zero. One fill clears them for all kernels.
     zeros: usize,
     results: Vec<Place>,
 }
 
-/// The memory of a node.
+/// Memory of a node.
 #[derive(Clone, Copy, Debug)]
 enum Place {
-    /// A slot of the buffers that are given.
+    /// Slot of the given buffers.
     Given(u32),
-    /// The number of a node that a kernel writes.
+    /// Number of a node that a kernel writes.
     Made(u32),
 }
 
 #[derive(Debug)]
 struct Kernel {
-    /// The launches; none where there are no positions.
+    /// The launches; `None` if there are no positions.
     work: Option<Fitted>,
-    /// Its part of the memory that must be zero: where it begins, and its bytes. It has none where it needs much.
+    /// Offset and byte count of its part of the zeroed memory; `None` if it needs none, or needs much.
     zeros: Option<(usize, usize)>,
     inputs: Vec<Place>,
-    /// For each result, where it is written: over an input, or in so many new bytes.
+    /// The memory of each result: an input that it overwrites, a part of an assembled node, or new memory.
     outputs: Vec<Output>,
-    /// Its scalars, and which of them are lanes of the values that are given: number, slot, lane.
+    /// Its scalars, and those among them that are lanes of given values: number, slot, lane.
     scalars: SmallVec<[Literal; 8]>,
     lanes: Vec<(u32, u32, u8)>,
-    /// Nodes whose memory is free after it.
+    /// Nodes whose memory is free after the kernel.
     dead: Vec<u32>,
 }
 
@@ -70,14 +71,14 @@ struct Output {
     number: u32,
     over: Option<Place>,
     bytes: usize,
-    /// The assembled node that it is a piece of: its place in the list, and the first byte.
+    /// The assembled node that contains it: its index in the list, and the first byte.
     within: Option<(usize, usize)>,
 }
 
-/// Bytes that must be zero from which on a kernel has them alone, for as long as it runs.
+/// Threshold in bytes of zeroed memory. From it on, a kernel has its own zeroed memory while it runs.
 const MUCH: usize = 1 << 18;
 
-/// A scalar of a kernel that is a lane of a value.
+/// Scalar of a kernel that is a lane of a value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LaneOf {
     pub(crate) kernel: usize,
@@ -91,13 +92,13 @@ fn missing(id: Id) -> Error {
 }
 
 impl Plan {
-    /// The plan for the sizes of a run.
+    /// Returns the plan for the sizes of a run.
     pub(crate) fn fitted(&self, bindings: &Bindings) -> Result<Arc<FittedPlan>> {
         let fits = |fitted: &&Arc<FittedPlan>| fitted.shapes == bindings.shapes && fitted.integers == bindings.integers;
         if let Some(known) = self.fits.0.lock().unwrap_or_else(PoisonError::into_inner).iter().find(fits) {
             return Ok(known.clone());
         }
-        // Not under the lock: another way to spread threads may have to be compiled.
+        // Fitting happens outside the lock: another way to spread threads may have to be compiled.
         let fitted = Arc::new(FittedPlan::new(self, bindings)?);
         let mut known = self.fits.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MAX_FITS {
@@ -114,7 +115,7 @@ impl FittedPlan {
         let index = if tape.wide { Element::I64 } else { Element::I32 };
         let mut made: HashMap<Id, u32> = HashMap::new();
         let find = |made: &HashMap<Id, u32>, id: Id| {
-            // A trap is the word that it writes.
+            // The memory of a trap is the word that it writes.
             let id = if tape.is_trap(id) { tape.entry(id).inputs[1] } else { id };
             match tape.entry(id).kind {
                 Kind::Leaf(slot) => Ok(Place::Given(slot)),
@@ -178,7 +179,7 @@ impl FittedPlan {
         Ok(FittedPlan { shapes, integers, kernels, made: made.len(), wholes, zeros: all_zeros, results })
     }
 
-    /// The scalars of all kernels for these values.
+    /// Returns the scalars of all kernels for these values.
     pub(crate) fn scalars(&self, values: &[Lanes]) -> Scalars {
         let of = |kernel: &Kernel| {
             let mut scalars = kernel.scalars.clone();
@@ -190,7 +191,7 @@ impl FittedPlan {
         self.kernels.iter().map(of).collect()
     }
 
-    /// The scalars that are lanes of values.
+    /// Returns the scalars that are lanes of values.
     pub(crate) fn lanes(&self) -> impl Iterator<Item = LaneOf> {
         self.kernels.iter().enumerate().flat_map(|(kernel, own)| {
             own.lanes.iter().map(move |(scalar, slot, lane)| LaneOf {
@@ -207,7 +208,7 @@ impl FittedPlan {
         self.kernels.iter().filter(|kernel| kernel.work.is_some()).count() as u64
     }
 
-    /// Launches everything, and gives the memory of the results. Does not wait.
+    /// Launches all kernels and returns the memory of the results. Does not wait.
     pub(crate) fn run(
         &self,
         device: &Device,
@@ -218,7 +219,8 @@ impl FittedPlan {
         self.run_watched(device, buffers, scalars, stream, || Ok(()))
     }
 
-    /// Launches everything as [`FittedPlan::run`] does, and calls a function when a kernel of the plan was given to the device.
+    /// Launches all kernels like [`FittedPlan::run`]. Calls a function after each kernel of the plan is
+    /// submitted to the device.
     pub(crate) fn run_watched(
         &self,
         device: &Device,

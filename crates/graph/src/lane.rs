@@ -1,11 +1,12 @@
 //! Lanes: evaluations that run concurrently, each in a stream of its own.
 //!
-//! Work of a context runs in one stream, in the order of submission. A [`Lane`] is another stream. An evaluation in a lane starts after all
-//! earlier work of the context, and runs concurrently with later work. A user of a lane's result elsewhere, in the context itself or in
-//! another lane, waits for an event on the device. The graph inserts these events, and the host never waits for them.
+//! Work of a context runs in one stream, in the order of submission. A [`Lane`] is another stream. An
+//! evaluation in a lane starts after all earlier work of the context, and runs concurrently with later work.
+//! A user of a lane's result elsewhere, in the context itself or in another lane, waits for an event on the
+//! device. The graph inserts these events, and the host never waits for them.
 //!
-//! Arrays do not change once they are computed, so nothing else needs an order. The device reuses memory that is freed while several
-//! streams have work only after that work is done.
+//! Arrays do not change once they are computed, so nothing else needs an order. The device reuses memory that
+//! is freed while several streams have work only after that work is done.
 
 use crate::context::Context;
 use crate::error::Result;
@@ -15,7 +16,7 @@ use broadloom_device::{Buffer, Device, Event, OwnedStream, RawBuffer, Stream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// A stream of its own for evaluations. See [`Context::lane`].
+/// Separate stream for evaluations. See [`Context::lane`].
 #[derive(Debug)]
 pub struct Lane {
     context: Context,
@@ -23,7 +24,7 @@ pub struct Lane {
 }
 
 impl Context {
-    /// Opens a lane: a stream whose work runs beside that of the context and of other lanes.
+    /// Opens a lane: a stream whose work runs concurrently with that of the context and of other lanes.
     ///
     /// ```
     /// use broadloom_graph::{Combine, Context, Node, Shape};
@@ -67,10 +68,10 @@ impl Lane {
     }
 }
 
-/// Results of lanes that the stream of the context is not held up for yet.
+/// Results of lanes that the stream of the context has not waited for yet.
 #[derive(Debug, Default)]
 pub(crate) struct Apart {
-    /// True if there are any: without lanes nothing is locked.
+    /// True if there are any. Without lanes, no lock is taken.
     some: AtomicBool,
     known: Mutex<Vec<Made>>,
 }
@@ -84,14 +85,14 @@ struct Made {
 }
 
 impl Apart {
-    /// Holds a lane up until all work is done that its context was given before.
+    /// Makes a lane wait for all work that its context has submitted so far.
     pub(crate) fn fork(&self, device: &Device, lane: &Lane) -> Result<()> {
         let event = device.event()?;
         event.record(Stream::default())?;
         Ok(event.hold_up(lane.stream())?)
     }
 
-    /// Notes what a lane writes.
+    /// Records the buffers that a lane writes.
     pub(crate) fn note(&self, device: &Device, lane: &Lane, buffers: &[Buffer<u8>]) -> Result<()> {
         let event = Arc::new(device.event()?);
         event.record(lane.stream())?;
@@ -104,7 +105,7 @@ impl Apart {
         Ok(())
     }
 
-    /// Holds a stream up until buffers are written that it is about to read.
+    /// Makes a stream wait for the lanes that write the buffers it is about to read.
     pub(crate) fn join<'b>(&self, stream: Stream, buffers: impl Iterator<Item = &'b Buffer<u8>>) -> Result<()> {
         if !self.some.load(Ordering::Acquire) {
             return Ok(());
@@ -116,7 +117,8 @@ impl Apart {
                 made.event.hold_up(stream)?;
             }
             if stream == Stream::default() {
-                // Later work of the context is behind it, and so are lanes, which start behind the context.
+                // Later work of the context runs after it, and so do lanes: they start after the work of the
+                // context.
                 known.retain(|made| !is_it(made));
             }
         }

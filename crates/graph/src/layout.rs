@@ -1,8 +1,8 @@
-//! Memory from outside: buffers with a pitch, planes, padding or fields of records as arrays, without a copy.
+//! Foreign memory: buffers with a pitch, planes, padding or fields of records as arrays, without a copy.
 //!
-//! The layout is checked when the array is made, so nothing outside of the buffer is read. Where strides are multiples of each
-//! other the array is a view of a dense one, which plans know most about; else it is a gather whose places follow from the
-//! position.
+//! The layout is checked when the array is made, so no access is outside the buffer. If the strides are
+//! multiples of each other, the array is a view of a dense one; the planner knows most about views. Otherwise
+//! it is a gather whose indices are computed from the position.
 
 use crate::check::possible;
 use crate::context::Context;
@@ -15,25 +15,27 @@ use broadloom_device::Buffer;
 use broadloom_scalar::{Builder, Element, Literal, Type, Value};
 use smallvec::smallvec;
 
-/// The places of the elements of an array in a buffer. All numbers count single lanes: numbers of the element type.
+/// Positions of the elements of an array in a buffer. All numbers count single lanes: numbers of the element
+/// type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
-    /// The first lane of the first element.
+    /// Index of the first lane of the first element.
     pub offset: i64,
-    /// The distance of neighbours along each axis.
+    /// Distance between neighbours along each axis.
     pub strides: Vec<i64>,
-    /// The distance of neighbouring lanes of an element: 1 where they are interleaved, the size of a plane where they are in
-    /// planes.
+    /// Distance between neighbouring lanes of an element: 1 if they are interleaved, the size of a plane if
+    /// they are in planes.
     pub lanes: i64,
 }
 
 impl Layout {
-    /// Rows of elements one behind the other, each so many lanes behind the one before: the pitch of an image.
+    /// Returns the layout of rows of contiguous elements. `pitch` is the distance of rows in lanes, as in an
+    /// image.
     pub fn pitched(ty: Type, pitch: i64) -> Layout {
         Layout { offset: 0, strides: vec![pitch, ty.lanes() as i64], lanes: 1 }
     }
 
-    /// The least and the greatest lane of an array that has elements; `None` beyond 64 bits.
+    /// Returns the minimum and the maximum lane index of an array that is not empty; `None` beyond 64 bits.
     fn range(&self, ty: Type, shape: &Shape) -> Option<(i64, i64)> {
         let counts = shape.extents().iter().chain([&ty.lanes()]).map(|count| *count as i64 - 1).collect::<Vec<i64>>();
         let (mut low, mut high) = (self.offset, self.offset);
@@ -47,7 +49,7 @@ impl Layout {
 }
 
 impl Node {
-    /// An array in memory of the device that lies there in any layout. Nothing is copied.
+    /// Creates an array from device memory with any layout. Nothing is copied.
     ///
     /// ```
     /// use broadloom_device::Device;
@@ -83,7 +85,7 @@ impl Node {
                 return Err(bad(format!("its layout reaches numbers {range} of a buffer that has {held}")));
             }
         }
-        // Vectors are accessed as such where all of them start at multiples of their size.
+        // Vectors are accessed as such only if each starts at a multiple of its size.
         let aligned = lanes == 1 || buffer.address().is_multiple_of(u64::from(ty.bytes()));
         if let Some(view) = dense(context, ty, &shape, &buffer, layout)?.filter(|_| aligned) {
             return Ok(view);
@@ -102,7 +104,7 @@ impl Node {
         Node::elementwise(Elementwise::Vector, &lanes.iter().collect::<Vec<&Node>>())
     }
 
-    /// The elements of a line at an offset and strides, all of which are there.
+    /// Returns the elements of a one-dimensional array at an offset and strides, all of which are inside it.
     fn strided(&self, shape: &Shape, offset: i64, strides: &[i64]) -> Result<Node> {
         let context = self.context();
         let f = Builder::function("place");
@@ -123,13 +125,15 @@ impl Node {
     }
 }
 
-/// The array as a part of a dense one, where strides are multiples of each other and lanes lie together.
+/// Returns the array as a view of a dense one, if strides are multiples of each other and lanes are
+/// contiguous; else `None`.
 fn dense(context: &Context, ty: Type, shape: &Shape, buffer: &Buffer<u8>, layout: &Layout) -> Result<Option<Node>> {
     let (size, lanes) = (ty.bytes() as usize, ty.lanes() as i64);
     if lanes > 1 && layout.lanes != 1 || layout.offset % lanes != 0 {
         return Ok(None);
     }
-    // The extents of the dense array: of the first axis as many as there are, of others as many as fit into a stride.
+    // Extents of the dense array: the first extent is that of the array, the others are quotients of
+    // neighbouring strides.
     let mut extents: Vec<usize> = shape.extents().iter().copied().take(1).collect();
     for (axis, pair) in layout.strides.windows(2).enumerate() {
         let fits = pair[1] > 0 && pair[0] % pair[1] == 0 && pair[0] / pair[1] >= shape.extents()[axis + 1] as i64;
@@ -138,7 +142,7 @@ fn dense(context: &Context, ty: Type, shape: &Shape, buffer: &Buffer<u8>, layout
         }
         extents.push((pair[0] / pair[1]) as usize);
     }
-    // Neighbours along the last axis are elements of an axis more where they are apart.
+    // If neighbours along the last axis are not adjacent, the dense array has one more axis.
     let apart = layout.strides.last().map_or(1, |last| last / lanes);
     if apart < 1 || layout.strides.last().is_some_and(|last| last % lanes != 0) {
         return Ok(None);

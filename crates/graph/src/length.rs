@@ -1,18 +1,20 @@
-//! Lengths that only the device knows: how many elements a pack has chosen, the sum of other lengths.
+//! Lengths that only the device knows: the number of elements that a pack has selected, the sum of other
+//! lengths.
 //!
-//! An array with such a length has an upper bound of its first extent on the host. Memory is taken for the bound. Kernels behind it are
-//! launched for the bound, read the length where they run, and do nothing beyond it. So nothing waits until somebody asks for the shape or
-//! the elements.
+//! The first extent of an array with such a length has an upper bound on the host. Memory is allocated for
+//! the bound. Kernels that read the array are launched for the bound. They read the length on the device and
+//! do nothing beyond it. The host therefore waits only when a caller asks for the shape or the elements.
 //!
-//! - The bytes behind the length are undefined, and no kernel computes with them.
-//! - Arrays with the same [`Length`] are known to be equally long, and so are arrays whose lengths were promised to be equal
-//!   ([`Length::unite`]). An operation on arrays whose lengths are not known to be equal asks for the numbers, so it waits.
-//! - An operation that needs the length to be a certain number relies on it and does not wait: see [`expect`](crate::expect).
-//! - Only the first axis can have such a length. An operation that would move it to another axis waits; `docs/ARRAYS.md` lists all
-//!   operations that do.
-//! - When the host learns the length, an array that uses less than a quarter of its memory is copied and gives the memory back. An array
-//!   whose bound takes more than an eighth of the device's memory ([`WASTE`]) learns its length right when it is computed: that is one wait,
-//!   for the memory.
+//! - The bytes beyond the length are undefined, and no kernel computes with them.
+//! - Arrays with the same [`Length`] are known to be equally long. So are arrays whose lengths were promised
+//!   to be equal ([`Length::unite`]). An operation on arrays whose lengths are not known to be equal reads
+//!   the lengths, so it waits.
+//! - An operation that needs a certain length relies on it and does not wait: see [`expect`](crate::expect).
+//! - Only the first axis can have such a length. An operation that would move it to another axis waits;
+//!   `docs/ARRAYS.md` lists all operations that do.
+//! - When the host learns the length, an array that uses less than a quarter of its memory is copied, and the
+//!   memory is freed. If the bound of an array takes more than an eighth of the device's memory ([`WASTE`]),
+//!   the host reads the length as soon as the array is computed. That costs one wait.
 
 use crate::amount::Amount;
 use crate::check::same_context;
@@ -28,13 +30,13 @@ use broadloom_scalar::{BinaryOp, Builder, Element, Lanes, Literal, Type};
 use smallvec::{SmallVec, smallvec};
 use std::sync::{Arc, OnceLock};
 
-/// The part of the device's memory from which on a bound is worth a wait.
+/// Reciprocal of the fraction of the device's memory above which the length of an array is read at once.
 pub(crate) const WASTE: u64 = 8;
 
-/// The part of an array's memory that must be used for it to be kept.
+/// Reciprocal of the fraction of an array's memory that must be used to keep the memory.
 const USED: usize = 4;
 
-/// A length that only the device knows; cheap to clone. Clones are known to be equal.
+/// Length that only the device knows; cheap to clone. Clones are known to be equal.
 #[derive(Clone, Debug)]
 pub struct Length(Arc<Data>);
 
@@ -43,13 +45,13 @@ struct Data {
     count: Node,
     bound: Amount,
     known: OnceLock<Amount>,
-    /// The length that it was made from, and the way.
+    /// The length that it was derived from, and how.
     origin: Option<(Length, Way)>,
-    /// A length that it was promised to be equal to.
+    /// A length that was promised to be equal.
     same: Link,
 }
 
-/// A length that stands for another one.
+/// Link from a length to the one that represents it.
 #[derive(Debug, Default)]
 struct Link(OnceLock<Length>);
 
@@ -63,21 +65,22 @@ impl Drop for Link {
     }
 }
 
-/// A way to make a length from another. Lengths that are made in the same way from equal lengths are known to be equal.
+/// Derivation of a length from another. Lengths derived in the same way from equal lengths are known to be
+/// equal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Way {
-    /// A multiple of the length.
+    /// Multiple of the length.
     Times(usize),
-    /// The distance between two places.
+    /// Extent between two positions.
     Part(usize, usize),
-    /// The length without a number of elements, at least 0.
+    /// Length minus a number of elements, at least 0.
     Less(usize),
-    /// A quotient, rounded up or down.
+    /// Quotient, rounded up or down.
     Quotient(usize, bool),
 }
 
 impl Length {
-    /// The length that an array without axes holds, an integer, where it is at most `bound`; else `bound`.
+    /// Creates a length from the integer of an array without axes, clamped to `0..=bound`.
     pub fn new(count: &Node, bound: impl Into<Amount>) -> Result<Length> {
         count.check_integers("length")?;
         let bound = bound.into();
@@ -98,7 +101,7 @@ impl Length {
         Ok(Length::of(Node::elementwise(Elementwise::Call(function, 0), &[count, &bound_in])?, bound))
     }
 
-    /// The length that a `u32` holds which is known to be at most the bound.
+    /// Creates a length from a `u32` that is known to be at most the bound.
     pub(crate) fn of(count: Node, bound: impl Into<Amount>) -> Length {
         Length(Arc::new(Data { count, bound: bound.into(), known: OnceLock::new(), origin: None, same: Link::default() }))
     }
@@ -107,7 +110,7 @@ impl Length {
         Length(Arc::new(Data { count, bound, known: OnceLock::new(), origin: Some((self.clone(), way)), same: Link::default() }))
     }
 
-    /// The length that is so many times as long; `None` if that may be too long for a length.
+    /// Returns the length multiplied by a factor; `None` if the product may be too large for a length.
     pub(crate) fn times(&self, factor: &Amount) -> Result<Option<Length>> {
         if factor.equals(&1.into()) {
             return Ok(Some(self.clone()));
@@ -128,13 +131,13 @@ impl Length {
         }))
     }
 
-    /// The length of what is between two places, both cut to the axis, where it is at most `bound`.
+    /// Returns the extent between two positions, both clamped to the axis. It is at most `bound`.
     pub(crate) fn part(&self, start: usize, end: Option<usize>, bound: Amount) -> Result<Length> {
         let way = match (start, end) {
             (0, None) => return Ok(self.clone()),
             (_, Some(end)) => Way::Part(start, end),
             (_, None) => match &self.root().0.origin {
-                // Parts of parts are known to be equal to other parts.
+                // Slices of slices are known to be equal to other slices.
                 Some((whole, Way::Less(less))) => return whole.part(less.saturating_add(start), None, bound),
                 _ => Way::Less(start),
             },
@@ -178,12 +181,12 @@ impl Length {
         size == 1 && self.is_same(whole) || is_quotient(self) || is_quotient(self.root())
     }
 
-    /// The number, as a `u32` without axes.
+    /// Returns the length as a node: a `u32` without axes.
     pub fn count(&self) -> &Node {
         &self.root().0.count
     }
 
-    /// The length that stands for all that were promised to be equal.
+    /// Returns the length that represents all lengths promised to be equal to this one.
     fn root(&self) -> &Length {
         let mut root = self;
         while let Some(same) = root.0.same.0.get() {
@@ -192,10 +195,11 @@ impl Length {
         root
     }
 
-    /// Promises that two lengths are equal: arrays with one can be used beside arrays with the other, and no number is compared.
+    /// Promises that two lengths are equal: arrays with one can be used beside arrays with the other, and no
+    /// number is compared.
     ///
-    /// The promise is not checked. Where it does not hold, arrays that are computed from both have the elements of either length, and nothing
-    /// outside of them is touched.
+    /// The promise is not checked. If it does not hold, arrays computed from both have the elements of either
+    /// length, and no access is outside them.
     pub fn unite(&self, other: &Length) {
         let (own, theirs) = (self.root(), other.root());
         if Arc::ptr_eq(&own.0, &theirs.0) {
@@ -205,37 +209,40 @@ impl Length {
             own.learn(known.clone());
             theirs.learn(known);
         }
-        // A number that is in memory stands for one that is not.
+        // A length that is in memory represents one that is not.
         let (from, to) = if theirs.0.count.is_pending() && !own.0.count.is_pending() { (theirs, own) } else { (own, theirs) };
-        // Another thread may have done the same the other way round.
+        // Another thread may have united them in the opposite direction.
         if !Arc::ptr_eq(&to.root().0, &from.0) {
             let _ = from.0.same.0.set(to.clone());
         }
     }
 
-    /// The number, where the host has learned it. Never waits. A function that is traced relies on it.
+    /// Returns the number if the host has learned it. Does not wait. During tracing, the trace becomes valid
+    /// for this number only.
     pub fn known(&self) -> Option<usize> {
         self.known_amount().map(|known| known.get() as usize)
     }
 
-    /// The number, where the host has learned it; it may follow from the extents of a function's inputs. Never waits.
+    /// Returns the number if the host has learned it; it may depend on the extents of a function's inputs.
+    /// Does not wait.
     pub fn known_amount(&self) -> Option<Amount> {
         self.0.known.get().or_else(|| self.root().0.known.get()).cloned()
     }
 
-    /// Tells the number to the host, which has read it with other numbers. A number above the bound counts as the bound.
+    /// Tells the host the number, which it has read together with other numbers. A number above the bound
+    /// counts as the bound.
     pub fn learn(&self, count: impl Into<Amount>) {
         let count = count.into().min(&self.0.bound);
         let _ = self.0.known.set(count.clone());
         let _ = self.root().0.known.set(count);
     }
 
-    /// Its bound. A function that is traced relies on it.
+    /// Returns the bound. During tracing, the trace becomes valid for this bound only.
     pub fn bound(&self) -> usize {
         self.0.bound.get() as usize
     }
 
-    /// Its bound, which may follow from the extents of a function's inputs.
+    /// Returns the bound, which may depend on the extents of a function's inputs.
     pub fn amount(&self) -> &Amount {
         &self.0.bound
     }
@@ -254,7 +261,7 @@ impl Length {
         }
     }
 
-    /// The number on the host; waits for it.
+    /// Reads the number to the host; waits for it.
     pub fn read(&self) -> Result<usize> {
         if let Some(known) = self.known() {
             return Ok(known.min(self.0.bound.value() as usize));
@@ -264,10 +271,10 @@ impl Length {
         Ok(self.known().unwrap_or(0))
     }
 
-    /// The number, if nobody else has it.
+    /// Returns the node of the number if there is no other reference to the length.
     pub(crate) fn into_count(self) -> Option<Node> {
         let data = Arc::into_inner(self.0)?;
-        // Lengths that it was made from go one after the other: a chain of a million must not need a million frames.
+        // Origins are dropped in a loop: a chain of a million must not need a million stack frames.
         let mut origin = data.origin;
         while let Some((length, _)) = origin {
             origin = Arc::into_inner(length.0).and_then(|mut data| data.origin.take());
@@ -275,7 +282,7 @@ impl Length {
         Some(data.count)
     }
 
-    /// The sum of lengths and of numbers that the host knows.
+    /// Returns the sum of the first extents of the parts, some known to the host and some to the device only.
     pub(crate) fn sum(context: &Context, parts: &[&Node]) -> Result<Length> {
         let sum =
             |parts: &mut dyn Iterator<Item = &&Node>| parts.fold(Amount::from(0), |sum, part| sum.plus(&part.bound().amount(0)));
@@ -300,7 +307,7 @@ pub(crate) fn whole_parts(amount: &Amount, by: usize, up: bool) -> Amount {
     if up { amount.divided_up(by) } else { amount.minus(&(by - 1).into()).divided_up(by) }
 }
 
-/// The array with a shape that the host knows.
+/// Returns the array with a shape that the host knows.
 pub(crate) fn hosted(node: &Node) -> Result<Node> {
     let Some(length) = node.length() else { return Ok(node.clone()) };
     let all = node.evaluate()?;
@@ -310,10 +317,10 @@ pub(crate) fn hosted(node: &Node) -> Result<Node> {
     let bytes = shape.count() * node.ty().bytes() as usize;
     let failed = || Error::Plan { what: "a length".into(), reason: "an array is shorter than it".into() };
     let mut buffer = all.slice(0, bytes).ok_or_else(failed)?;
-    // A place that is held to the array is that of its first element, also where there is none.
+    // A clamped index is the index of the first element, even if the array is empty: one row is kept.
     let row = all.len() / node.bound().extents()[0].max(1);
     if bytes.max(row) < all.len() / USED {
-        // Memory for many would live as long as a few do.
+        // Otherwise memory for many elements would live as long as a few.
         let own: Buffer<u8> = node.context().device().allocate(bytes.max(row))?;
         own.copy_from(Stream::default(), &all.slice(0, bytes.max(row)).ok_or_else(failed)?)?;
         buffer = own.slice(0, bytes).ok_or_else(failed)?;
@@ -322,7 +329,7 @@ pub(crate) fn hosted(node: &Node) -> Result<Node> {
     Node::from_buffer(node.context(), node.ty(), shape, buffer)
 }
 
-/// The length that arrays have in common that are used position by position, of so many axes at most; `Err(())` if they are not known to be
+/// Returns the common length of the inputs of an elementwise operation; `Err(())` if they are not known to be
 /// equally long.
 pub(crate) fn common<'n>(inputs: &[&'n Node]) -> std::result::Result<Option<&'n Length>, ()> {
     let Some(length) = inputs.iter().find_map(|input| input.length()) else { return Ok(None) };
@@ -335,8 +342,8 @@ pub(crate) fn common<'n>(inputs: &[&'n Node]) -> std::result::Result<Option<&'n 
 }
 
 impl Node {
-    /// The first elements along the first axis, as many as a length says that is known on the device. This array has as many as the length
-    /// is at most.
+    /// Returns the first elements along the first axis, up to a length that the device knows. The first
+    /// extent of this array must be the bound of the length.
     pub fn shortened(&self, length: &Length) -> Result<Node> {
         same_context("shorten", &[self, length.count()])?;
         let array = self.hosted()?;
@@ -348,8 +355,8 @@ impl Node {
         Ok(array.seen(View::whole(array.bound())).with_length(Some(length.clone())))
     }
 
-    /// The first elements along the first axis: as many as a length says that is promised to be no greater than this array's own, or `bound` of them
-    /// where there is no length. Never waits.
+    /// Returns the first elements along the first axis: up to a length that is promised to be no greater than
+    /// that of this array, or `bound` of them if there is no length. Does not wait.
     ///
     /// `bound` is the bound of the length. It is at most that of this array.
     pub fn first_elements(&self, length: Option<&Length>, bound: impl Into<Amount>) -> Result<Node> {
@@ -380,27 +387,28 @@ impl Node {
         self.view_in(View::new("first elements", self.bound(), &axes, shape, None)?, length)
     }
 
-    /// A number as an `i64` without axes; it may follow from the extents of a function's inputs.
+    /// Creates an `i64` without axes from an amount, which may depend on the extents of a function's inputs.
     pub fn counting(context: &Context, amount: &Amount) -> Node {
         Node::counting_in(context, Shape::from([]), amount)
     }
 
-    /// Such a number everywhere in a shape.
+    /// Creates an array with such a number at every position.
     pub(crate) fn counting_in(context: &Context, shape: Shape, amount: &Amount) -> Node {
         Node::pending(context, Type::I64, shape, Op::Fill(Scalar::counting(amount)), smallvec![])
     }
 
-    /// One value in the shape of this array. Never waits.
+    /// Creates an array of this shape that has one value at every position. Does not wait.
     pub fn fill_like(&self, value: &[Literal]) -> Result<Node> {
         Ok(Node::fill(self.context(), self.bound().clone(), value)?.with_length(self.length().cloned()))
     }
 
-    /// The position along an axis of this array. Never waits.
+    /// Creates an array of this shape that holds the position along an axis. Does not wait.
     pub fn position_like(&self, axis: usize, element: Element) -> Result<Node> {
         Ok(Node::position(self.context(), self.bound().clone(), axis, element)?.with_length(self.length().cloned()))
     }
 
-    /// An array of places as it is, or with a signed type where only the device knows its length: [`nowhere`] stands behind its end.
+    /// Returns an array of indices unchanged, or with a signed type if only the device knows its length:
+    /// beyond its end it has [`nowhere`].
     pub(crate) fn signed_with_length(&self) -> Result<Node> {
         if self.length().is_none() || self.ty().element().is_signed() {
             return Ok(self.clone());
@@ -408,7 +416,7 @@ impl Node {
         Node::elementwise(Elementwise::Convert(Element::I64), &[self])
     }
 
-    /// Returns the extent of the first axis, an `i64` without axes. Never waits.
+    /// Returns the extent of the first axis, an `i64` without axes. Does not wait.
     pub fn first_extent(&self) -> Result<Node> {
         match self.length() {
             Some(length) => Node::elementwise(Elementwise::Convert(Element::I64), &[length.count()]),
@@ -417,12 +425,13 @@ impl Node {
         }
     }
 
-    /// Returns whether two arrays are known to have one length that only the device knows. Never waits.
+    /// Returns whether two arrays are known to have the same length, which only the device knows. Does not
+    /// wait.
     pub fn is_as_long(&self, other: &Node) -> bool {
         self.length().is_some_and(|own| other.length().is_some_and(|theirs| own.is_same(theirs)))
     }
 
-    /// Returns whether two arrays are known to have one shape; where that is not known it asks, and waits.
+    /// Returns whether two arrays have the same shape. If that is not known, reads the lengths and waits.
     pub fn is_shaped_like(&self, other: &Node) -> bool {
         match (self.length(), other.length()) {
             (Some(own), Some(theirs)) if own.is_same(theirs) => self.bound() == other.bound(),
@@ -431,7 +440,7 @@ impl Node {
     }
 }
 
-/// Returns the value of a signed type that is no place.
+/// Returns the value of a signed type that is no index: -1.
 pub(crate) fn nowhere(ty: Type) -> Option<Lanes> {
     ty.element().is_signed().then(|| smallvec![Literal::from_i128(ty.element(), -1)])
 }

@@ -1,19 +1,21 @@
 //! Data-parallel graphs, and the planner that all front ends share.
 //!
-//! A [`Node`] is an array that is computed, or will be: a buffer, one value everywhere, an operation on elements, a [`View`], a gather, elements
-//! combined along axes. Making nodes checks them and computes nothing. [`Context::evaluate`] does:
+//! A [`Node`] is an array that is computed or will be: a buffer, a constant fill, an elementwise operation, a
+//! [`View`], a gather, a reduction along axes. Constructing nodes checks them and computes nothing.
+//! [`Context::evaluate`] computes them in these steps:
 //!
-//! 1. *record*: the nodes become a [tape](crate::tape), equal ones once, with scalars, sizes and large offsets left out; a plan
-//!    that was made for an equal tape is taken as it is;
-//! 2. *cut*: the graph is cut into kernels by a cost model over the machine;
-//! 3. *order*: kernels are put in an order that needs little memory, and results take the place of what is dead;
+//! 1. *record*: the nodes become a [tape](crate::tape). Equal nodes are recorded once. Scalars, sizes and
+//!    large offsets are left out. If a plan for an equal tape exists, it is reused;
+//! 2. *cut*: a cost model of the machine cuts the graph into kernels;
+//! 3. *order*: the kernels are ordered for low memory use, and results reuse the memory of dead arrays;
 //! 4. *emit*: each kernel becomes scalar code and a pattern of `skeleton`;
-//! 5. *fit*: what follows from the sizes of a run is worked out once;
-//! 6. *run*: launches in stream order, without waiting.
+//! 5. *fit*: the values that depend on the sizes of a run are computed once for each set of sizes;
+//! 6. *run*: the kernels are launched in stream order, without waiting.
 //!
-//! [`Context::template`] does all but the last for a function of arrays, once: see [`Template`].
+//! [`Context::template`] does all steps except the last for a function of arrays, once: see [`Template`].
 //!
-//! Graphs have a [textual form](text). The plan is data: see [`Summary`]. [`naive`] computes the same on the host, one loop per node, for tests.
+//! Graphs have a [textual form](text). The plan can be inspected as data: see [`Summary`]. [`naive`] is a
+//! reference implementation for tests. It computes graphs on the host, with one loop per node.
 //!
 //! ```
 //! use broadloom_graph::{Context, Elementwise, Node, Shape};
@@ -30,7 +32,7 @@
 //! # Ok::<(), broadloom_graph::Error>(())
 //! ```
 //!
-//! Hidden modules are public for the tests of this crate alone.
+//! Hidden modules are public only for the tests of this crate.
 
 mod amount;
 mod assemble;

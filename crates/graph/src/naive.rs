@@ -1,8 +1,9 @@
 //! The naive evaluator: one loop over all elements for each node, on the host.
 //!
-//! It is the oracle of tests. It knows no plan, no kernel and no lowering. It defines the results of element-wise operations a second time,
-//! after the table in [`broadloom_scalar::op`]. Elementary functions are those of the standard library, so their results agree only within
-//! their stated error. So do sums of floats, whose order differs.
+//! It is the oracle of tests. It knows no plan, no kernel and no lowering. It is a second definition of the
+//! results of elementwise operations, after the table in [`broadloom_scalar::op`]. Elementary functions come
+//! from the `libm` crate, so their results agree only within their stated error. So do sums of floats, whose
+//! order differs.
 
 use crate::error::{Error, Result};
 use crate::node::{Node, State};
@@ -14,35 +15,35 @@ use half::f16;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// An array on the host.
+/// Array on the host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostArray {
     /// The type of its elements.
     pub ty: Type,
     /// Its shape.
     pub shape: Shape,
-    /// All lanes of all elements, one behind the other.
+    /// All lanes of all elements, contiguous.
     pub lanes: Vec<Literal>,
 }
 
 impl HostArray {
-    /// From the bytes of elements.
+    /// Creates an array from the bytes of its elements.
     pub fn from_bytes(ty: Type, shape: Shape, bytes: &[u8]) -> HostArray {
         HostArray { ty, shape, lanes: Literal::from_bytes(ty.element(), bytes).collect() }
     }
 
-    /// The bytes of its elements.
+    /// Returns the bytes of the elements.
     pub fn to_bytes(&self) -> Vec<u8> {
         Literal::to_bytes(&self.lanes)
     }
 
-    /// One value everywhere.
+    /// Creates an array that has one value at every position.
     pub fn filled(ty: Type, shape: Shape, value: &[Literal]) -> HostArray {
         let lanes = value.iter().copied().cycle().take(shape.count() * ty.lanes()).collect();
         HostArray { ty, shape, lanes }
     }
 
-    /// The elements of a shape, in memory order.
+    /// Creates an array from its elements in memory order.
     pub fn of(ty: Type, shape: &Shape, elements: impl Iterator<Item = Result<Lanes>>) -> Result<HostArray> {
         let mut lanes = Vec::with_capacity(shape.count() * ty.lanes());
         for element in elements {
@@ -51,7 +52,7 @@ impl HostArray {
         Ok(HostArray { ty, shape: shape.clone(), lanes })
     }
 
-    /// The lanes of the element with this number in memory order.
+    /// Returns the lanes of the element with this number in memory order.
     pub fn at(&self, index: usize) -> &[Literal] {
         let lanes = self.ty.lanes();
         &self.lanes[index * lanes..(index + 1) * lanes]
@@ -104,7 +105,7 @@ pub fn evaluate(node: &Node) -> Result<HostArray> {
                 let inputs: Vec<Arc<HostArray>> = expression.inputs.iter().map(|input| done[&input.identity()].clone()).collect();
                 let mut array = apply(&expression.op, top.ty(), shape.clone(), &inputs)?;
                 if top.length().is_some() {
-                    // A pattern may give a line with room for the bound.
+                    // A pattern may return an array with room for the bound.
                     array.lanes.truncate(shape.count() * top.ty().lanes());
                     array.shape = shape;
                 }
@@ -121,7 +122,7 @@ pub fn evaluate(node: &Node) -> Result<HostArray> {
     }))
 }
 
-/// The positions of a shape, in order.
+/// Returns the positions of a shape, in order.
 fn positions(shape: &Shape) -> impl Iterator<Item = Vec<usize>> + '_ {
     (0..shape.count()).map(|number| unravel(number, shape))
 }
@@ -165,7 +166,8 @@ fn apply(op: &Op, ty: Type, shape: Shape, inputs: &[Arc<HostArray>]) -> Result<H
             let data = &inputs[0];
             for number in 0..shape.count() {
                 if data.shape.is_empty() {
-                    // Where only the device knows the length there may be nothing to take, and then it is anything.
+                    // If only the device knows the length, the array may be empty; the element is then
+                    // arbitrary.
                     lanes.extend(fill.clone().unwrap_or_else(|| zeros(ty)));
                     continue;
                 }
@@ -216,7 +218,7 @@ pub(crate) fn combined(combine: &Combine, x: &[Literal], y: &[Literal]) -> Resul
     element(&combining(combine), &[x, y])
 }
 
-/// An operation on single elements, lane by lane; a plain value beside a vector stands for all lanes.
+/// Applies an operation to single elements, lane by lane. A scalar beside a vector is broadcast to all lanes.
 fn element(op: &Elementwise, values: &[&[Literal]]) -> Result<Lanes> {
     let lanes = values.iter().map(|value| value.len()).max().unwrap_or(1);
     let lane = |value: &[Literal], lane: usize| value[lane.min(value.len() - 1)];
@@ -256,7 +258,7 @@ fn element(op: &Elementwise, values: &[&[Literal]]) -> Result<Lanes> {
     })
 }
 
-/// The float of a type nearest to a value that was computed in more precision, or in that of the type.
+/// Returns a value as a float of a type. Values of higher precision are rounded to the nearest.
 fn float(element: Element, value: f64) -> Literal {
     Literal::from_f64(element, value).unwrap_or(Literal::zero(element))
 }
@@ -265,7 +267,8 @@ fn integer(element: Element, value: i128) -> Literal {
     Literal::from_i128(element, value)
 }
 
-/// Computed in `f32` for `f32`, so that nothing is rounded twice; the results for `f16` are exact in `f64` or rounded once.
+/// Computes in `f32` for `f32` and `f16`, and rounds the result for `f16` to `f16`. Other types are computed
+/// in `f64`.
 fn float1(x: Literal, in_single: fn(f32) -> f32, in_double: fn(f64) -> f64) -> Literal {
     match x.element() {
         Element::F32 => in_single(f32::from_bits(x.bits() as u32)).into(),
@@ -307,7 +310,8 @@ fn unary(op: UnaryOp, x: Literal) -> Literal {
 pub(crate) fn binary(op: BinaryOp, x: Literal, y: Literal) -> Literal {
     let element = x.element();
     if let (Some(a), Some(b)) = (x.as_f64(), y.as_f64()) {
-        // Sums, products and quotients of two `f32` or `f16` that are rounded to `f64` first are rounded once in effect.
+        // Sums, products and quotients of two `f32` or `f16` are rounded to `f64` first. In effect they are
+        // rounded once.
         return match op {
             BinaryOp::Add => float(element, a + b),
             BinaryOp::Sub => float(element, a - b),
@@ -334,7 +338,7 @@ pub(crate) fn binary(op: BinaryOp, x: Literal, y: Literal) -> Literal {
     }
     let (a, b) = (x.as_i128().unwrap_or(0), y.as_i128().unwrap_or(0));
     let bits = element.bits();
-    // The amount of a shift as it was written, without a sign.
+    // The shift amount as an unsigned number.
     let amount = y.bits();
     let held = |value: i128| match element.range() {
         Some((low, high)) => integer(element, value.clamp(low, high)),
@@ -383,7 +387,7 @@ fn convert(x: Literal, to: Element) -> Literal {
         Some(value) if to == Element::Bool => (value != 0.0).into(),
         Some(value) if to.is_float() => float(to, value),
         Some(value) => match to.range() {
-            // `as` holds to the range of `i128`, takes NaN to 0, and rounds towards zero.
+            // `as` saturates to the range of `i128`, converts NaN to 0, and rounds towards zero.
             Some((low, high)) => integer(to, (value as i128).clamp(low, high)),
             None => x,
         },
@@ -406,7 +410,7 @@ fn math(function: MathFunction, x: &[f64]) -> f64 {
         MathFunction::Sin => libm::sin(x),
         MathFunction::Cos => libm::cos(x),
         MathFunction::Tan => libm::tan(x),
-        // Exact where the argument is a multiple of a half.
+        // Exact if the argument is a multiple of one half.
         MathFunction::Sinpi => libm::sin(libm::fmod(x, 2.0) * std::f64::consts::PI),
         MathFunction::Cospi => libm::cos(libm::fmod(x, 2.0) * std::f64::consts::PI),
         MathFunction::Asin => libm::asin(x),

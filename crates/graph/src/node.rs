@@ -1,11 +1,12 @@
 //! Nodes: arrays that are computed, or will be.
 //!
-//! A [`Node`] has a type, a shape, and either its expression or, once it was evaluated, the memory that holds it. It never changes in any
-//! other way. The expression is dropped when the elements are there, so a loop that continues from its last result keeps nothing of its
-//! past. Nodes are reference-counted; dropping a chain of any length needs no stack.
+//! A [`Node`] has a type, a shape, and either its expression or, after evaluation, the memory that holds it.
+//! It never changes in any other way. The expression is dropped when the elements are computed, so a loop
+//! that continues from its last result keeps no history. Nodes are reference-counted; dropping a chain of any
+//! length needs no stack.
 //!
-//! A node is one allocation, since expressions are built anew in every step of a loop. While an expression is recorded, each of its nodes
-//! stores its number in the tape.
+//! A node is one allocation, since each step of a loop builds its expressions anew. While an expression is
+//! recorded, each of its nodes stores its number in the tape.
 
 use crate::context::Context;
 use crate::error::Result;
@@ -29,7 +30,7 @@ pub type Inputs = SmallVec<[Node; 3]>;
 pub struct Node(Arc<Data>);
 
 impl fmt::Debug for Node {
-    /// Not what it is computed by: there may be a million operations, and more ways through them.
+    /// Prints no expression: it may have a million operations, and more paths through them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Node<{}>{}", self.ty(), self.bound())
     }
@@ -38,18 +39,18 @@ impl fmt::Debug for Node {
 struct Data {
     context: Context,
     shape: Shape,
-    /// Extent of the first axis, where only the device knows it; the shape is a bound then.
+    /// Extent of the first axis if only the device knows it; the shape is then a bound.
     length: Option<Length>,
-    /// The array with the length that the host has learnt.
+    /// The array with the length that the host has learned.
     hosted: OnceLock<Node>,
     ty: Type,
-    /// True if it depends on what a function is given.
+    /// True if it depends on the inputs of a traced function.
     symbolic: bool,
     /// While this is alive, the node is written to memory by every plan that computes it.
     remembered: Option<Weak<()>>,
-    /// True if it is such a node, or is computed from one.
+    /// True if this node is to be remembered, or is computed from such a node.
     has_remembered: bool,
-    /// The recording that saw it last, and its number there. Only one recording of a context is under way at a time.
+    /// The last recording that saw it, and its number there. Only one recording of a context runs at a time.
     recording: AtomicU64,
     number: AtomicU32,
     state: Mutex<State>,
@@ -59,11 +60,11 @@ struct Data {
 #[derive(Clone, Debug)]
 #[allow(clippy::large_enum_variant, reason = "a node is one allocation")]
 pub enum State {
-    /// The expression that will compute them.
+    /// Expression that will compute them.
     Pending(Expression),
-    /// The memory that they are in.
+    /// Memory that holds them.
     Ready(Buffer<u8>),
-    /// They come when a function is called that is traced now.
+    /// Elements that exist only when the traced function is called.
     Symbolic(Symbol),
 }
 
@@ -77,11 +78,11 @@ pub struct Expression {
 }
 
 impl Drop for Expression {
-    /// One after the other: a chain of a million nodes must not need a million frames.
+    /// Drops inputs in a loop: a chain of a million nodes must not need a million stack frames.
     fn drop(&mut self) {
         let mut doomed = std::mem::take(&mut self.inputs);
         while let Some(mut node) = doomed.pop() {
-            // Nobody else has it: what it holds goes the same way, and it is empty when it goes itself.
+            // This is the last reference. Its inputs are moved to the list, so dropping it does not recurse.
             if let Some(data) = Arc::get_mut(&mut node.0) {
                 doomed.extend(data.length.take().and_then(Length::into_count));
                 if let State::Pending(expression) = data.state.get_mut().unwrap_or_else(PoisonError::into_inner)
@@ -118,9 +119,9 @@ impl Node {
         }))
     }
 
-    /// A new node with a length that the device knows. Its first extent is the bound.
+    /// Sets the length of a new node. Its first extent is the bound.
     pub(crate) fn with_length(mut self, length: Option<Length>) -> Node {
-        // A node that is used already keeps its length: it is part of what was checked.
+        // A node that is used already keeps its length: the length is part of earlier checks.
         if length.is_some()
             && let Some(data) = Arc::get_mut(&mut self.0)
         {
@@ -131,15 +132,15 @@ impl Node {
         self
     }
 
-    /// Returns whether it is the result of a pattern that nobody else has.
+    /// Returns whether it is the result of a pattern and has no other reference.
     pub(crate) fn is_own_pattern(&self) -> bool {
         let is_pattern = matches!(&*self.lock(), State::Pending(Expression { op: Op::Pattern(_), .. }));
         is_pattern && self.0.length.is_none() && Arc::strong_count(&self.0) == 1
     }
 
-    /// A new node that is written to memory by every plan that computes it, as long as somebody is alive.
+    /// Makes every plan that computes this new node write it to memory while `somebody` is alive.
     pub(crate) fn remembered_by(mut self, somebody: Weak<()>) -> Node {
-        // A node that others use already is computed as they were planned.
+        // A node that is used already is computed as planned by its users.
         if let Some(data) = Arc::get_mut(&mut self.0) {
             data.remembered = Some(somebody);
             data.has_remembered = true;
@@ -152,40 +153,40 @@ impl Node {
         self.0.remembered.as_ref().is_some_and(|somebody| somebody.strong_count() > 0)
     }
 
-    /// Returns whether it is a node that was to be remembered, or is computed from one.
+    /// Returns whether it was to be remembered, or is computed from such a node.
     pub(crate) fn has_remembered(&self) -> bool {
         self.0.has_remembered
     }
 
-    /// A node whose operation is known to fit.
+    /// Creates a node whose operation is known to be valid.
     pub(crate) fn pending(context: &Context, ty: Type, shape: Shape, op: Op, inputs: Inputs) -> Node {
         let given = matches!(&op, Op::Fill(scalar) if scalar.symbol().is_some() || scalar.amount().is_some());
         let symbolic = given || shape.is_traced() || inputs.iter().any(Node::is_symbolic);
         Node::new(context, ty, shape, symbolic, State::Pending(Expression { op, inputs }))
     }
 
-    /// A node whose elements are in memory, one behind the other, the last axis fastest.
+    /// Creates a node whose elements are in memory, contiguous, the last axis fastest.
     pub(crate) fn ready(context: &Context, ty: Type, shape: Shape, buffer: Buffer<u8>) -> Node {
         Node::new(context, ty, shape, false, State::Ready(buffer))
     }
 
-    /// A node whose elements come with a call.
+    /// Creates a node whose elements come with a call.
     pub(crate) fn symbolic(context: &Context, ty: Type, shape: Shape, symbol: Symbol) -> Node {
         Node::new(context, ty, shape, true, State::Symbolic(symbol))
     }
 
-    /// Returns the context that it is computed in.
+    /// Returns the context of the node.
     pub fn context(&self) -> &Context {
         &self.0.context
     }
 
-    /// The type of its elements.
+    /// Returns the type of the elements.
     pub fn ty(&self) -> Type {
         self.0.ty
     }
 
-    /// Its shape. Where only the device knows the length this computes the array and waits; see [`Node::bound`]. Inside of a function that
-    /// is traced, and where the device failed, it is the bound.
+    /// Returns the shape. If only the device knows the length, computes the array and waits; see
+    /// [`Node::bound`]. Returns the bound inside a traced function, and if the device failed.
     pub fn shape(&self) -> &Shape {
         match &self.0.length {
             None => &self.0.shape,
@@ -193,22 +194,23 @@ impl Node {
         }
     }
 
-    /// Its shape, or where only the device knows the length an upper bound of it. Never waits.
+    /// Returns the shape, or an upper bound of it if only the device knows the length. Does not wait.
     pub fn bound(&self) -> &Shape {
         &self.0.shape
     }
 
-    /// Returns the extent of the first axis, where only the device knows it.
+    /// Returns the extent of the first axis if only the device knows it.
     pub fn length(&self) -> Option<&Length> {
         self.0.length.as_ref()
     }
 
-    /// Returns the array with a shape that the host knows. Where only the device knows the length this computes the array and waits.
+    /// Returns the array with a shape that the host knows. If only the device knows the length, computes the
+    /// array and waits.
     pub fn hosted(&self) -> Result<Node> {
         if self.0.length.is_none() { Ok(self.clone()) } else { self.known().cloned() }
     }
 
-    /// The array once the host knows its length.
+    /// Returns the array with the length known to the host.
     fn known(&self) -> Result<&Node> {
         match self.0.hosted.get() {
             Some(known) => Ok(known),
@@ -219,17 +221,18 @@ impl Node {
         }
     }
 
-    /// Returns whether it depends on what a function is given that is traced: its elements cannot be read.
+    /// Returns whether it depends on the inputs of a function being traced. Its elements cannot be read.
     pub fn is_symbolic(&self) -> bool {
         self.0.symbolic
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        // The state is replaced as a whole, so what another thread left when it panicked is whole too.
+        // The state is replaced as a whole, so it is consistent even after a panic of another thread.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the facts that are known of its elements right now. A function that is traced relies on the numbers of views.
+    /// Returns the current state of the elements. During tracing, the trace becomes valid only for the
+    /// numbers of a view.
     pub fn state(&self) -> State {
         let state = self.lock().clone();
         if let State::Pending(Expression { op: Op::View(view), .. }) = &state {
@@ -238,12 +241,12 @@ impl Node {
         state
     }
 
-    /// Returns whether it is not known where its elements are.
+    /// Returns whether its elements are still to be computed.
     pub(crate) fn is_pending(&self) -> bool {
         matches!(&*self.lock(), State::Pending(_))
     }
 
-    /// The memory that holds it, if it was evaluated.
+    /// Returns the memory that holds it, if it was evaluated.
     pub fn buffer(&self) -> Option<Buffer<u8>> {
         match &*self.lock() {
             State::Ready(buffer) => Some(buffer.clone()),
@@ -251,7 +254,7 @@ impl Node {
         }
     }
 
-    /// Its elements are there, or will be when a function is called; what they were computed by is forgotten.
+    /// Replaces the state by memory or a symbol and drops the expression.
     pub(crate) fn settle(&self, state: State) {
         let before = std::mem::replace(&mut *self.lock(), state);
         drop(before);
@@ -262,17 +265,17 @@ impl Node {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// A number that no other living node has.
+    /// Returns a number that no other living node has.
     pub(crate) fn identity(&self) -> usize {
         Arc::as_ptr(&self.0) as usize
     }
 
-    /// Its number in a recording, if that has seen it.
+    /// Returns its number in a recording, if the recording has seen it.
     pub(crate) fn number_in(&self, recording: u64) -> Option<Id> {
         (self.0.recording.load(Ordering::Relaxed) == recording).then(|| self.0.number.load(Ordering::Relaxed))
     }
 
-    /// Gives it its number in a recording.
+    /// Sets its number in a recording.
     pub(crate) fn set_number(&self, recording: u64, number: Id) {
         self.0.number.store(number, Ordering::Relaxed);
         self.0.recording.store(recording, Ordering::Relaxed);

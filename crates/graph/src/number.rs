@@ -1,23 +1,23 @@
-//! Integers that the host knows when a plan runs: extents, offsets, and numbers derived from them.
+//! Integers that the host knows when a plan runs: extents, offsets, and values derived from them.
 
 use crate::tape::{Bindings, Id, Int, ShapeId};
 use std::fmt;
 use std::sync::Arc;
 
-/// An integer that follows from the bindings of a run. Codes that need it get it as a parameter.
+/// Integer that depends on the bindings of a run. Generated code receives it as a parameter.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Number {
-    /// A constant of all runs.
+    /// Constant of all runs.
     Known(i64),
-    /// A slot of the integers.
+    /// Slot of the integers.
     Given(u32),
-    /// An extent of a shape.
+    /// Extent of a shape.
     Extent(ShapeId, u8),
-    /// The number that a node holds, which only the device knows.
+    /// Number that a node holds and only the device knows.
     Length(Id),
-    /// A sum.
+    /// Sum of two numbers.
     Sum(Arc<(Number, Number)>),
-    /// A product.
+    /// Product of two numbers.
     Product(Arc<(Number, Number)>),
 }
 
@@ -31,7 +31,7 @@ impl From<Int> for Number {
 }
 
 impl Number {
-    /// The sum, simplified where both are known.
+    /// Returns the sum, simplified if both are known.
     pub(crate) fn sum(a: &Number, b: &Number) -> Number {
         match (a, b) {
             (Number::Known(a), Number::Known(b)) => Number::Known(a.wrapping_add(*b)),
@@ -40,7 +40,7 @@ impl Number {
         }
     }
 
-    /// The product, simplified where both are known.
+    /// Returns the product, simplified if both are known.
     pub(crate) fn product(a: &Number, b: &Number) -> Number {
         match (a, b) {
             (Number::Known(a), Number::Known(b)) => Number::Known(a.wrapping_mul(*b)),
@@ -50,7 +50,7 @@ impl Number {
         }
     }
 
-    /// The stride of an axis: the product of the extents behind it.
+    /// Returns the stride of an axis: the product of the extents of the later axes.
     pub(crate) fn stride(shape: ShapeId, axis: usize, rank: usize) -> Number {
         (axis + 1..rank).fold(Number::Known(1), |product, axis| Number::product(&product, &Number::Extent(shape, axis as u8)))
     }
@@ -64,13 +64,13 @@ impl Number {
         }
     }
 
-    /// Its value in a run; modulo 64 bits, which is what index arithmetic needs.
+    /// Returns its value in a run, modulo 2^64, which suffices for index arithmetic.
     pub(crate) fn of(&self, bindings: &Bindings) -> i64 {
         match self {
             Number::Known(value) => *value,
             Number::Given(slot) => bindings.integers[*slot as usize],
             Number::Extent(shape, axis) => bindings.shapes[*shape as usize].extents()[usize::from(*axis)] as i64,
-            // Kernels read it where they run; the host is never asked.
+            // Kernels read it on the device; the host never reads it.
             Number::Length(_) => 0,
             Number::Sum(pair) => pair.0.of(bindings).wrapping_add(pair.1.of(bindings)),
             Number::Product(pair) => pair.0.of(bindings).wrapping_mul(pair.1.of(bindings)),

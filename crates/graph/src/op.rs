@@ -11,28 +11,28 @@ use smallvec::{SmallVec, smallvec};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// An operation on single elements.
+/// Operation on single elements.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Elementwise {
-    /// Of one value.
+    /// Operation on one value.
     Unary(UnaryOp),
-    /// Of two values of one type.
+    /// Operation on two values of one type.
     Binary(BinaryOp),
-    /// A comparison; vectors compare lane by lane.
+    /// Comparison; vectors compare lane by lane.
     Compare(CompareOp),
-    /// The second where the first is true, else the third.
+    /// The second operand if the first is true, else the third.
     Select,
-    /// The product of the first two and the third, rounded once.
+    /// Fused multiply-add: the product of the first two plus the third, rounded once.
     Fma,
-    /// To another element type.
+    /// Conversion to another element type.
     Convert(Element),
     /// An elementary function.
     Math(MathFunction, Precision),
-    /// A vector of as many lanes as there are inputs.
+    /// Vector with one lane for each input.
     Vector,
     /// One lane of a vector.
     Lane(u8),
-    /// A result, by its number, of a function of the inputs. It has no accessors.
+    /// One result, by its number, of a function of the inputs. The function has no accessors.
     Call(Function, u8),
 }
 
@@ -55,7 +55,7 @@ impl fmt::Display for Elementwise {
     }
 }
 
-/// Returns whether a function has so many operations at most.
+/// Refuses a function with more operations than a maximum.
 pub(crate) fn check_size(function: &Function, most: u64) -> Result<()> {
     match function.operations() {
         count if count <= most => Ok(()),
@@ -71,17 +71,17 @@ pub(crate) fn combining(combine: &Combine) -> Elementwise {
     }
 }
 
-/// Which element is looked for.
+/// Element to search for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Extreme {
-    /// The least; NaN counts as greater than all numbers.
+    /// Minimum; NaN counts as greater than all numbers.
     Least,
-    /// The greatest; NaN counts as less than all numbers.
+    /// Maximum; NaN counts as less than all numbers.
     Greatest,
 }
 
 impl Extreme {
-    /// Its name.
+    /// Returns the name.
     pub const fn name(self) -> &'static str {
         match self {
             Extreme::Least => "argmin",
@@ -90,34 +90,34 @@ impl Extreme {
     }
 }
 
-/// Some axes of an array, in order.
+/// Axes of an array, in order.
 pub type Axes = SmallVec<[u8; 4]>;
 
-/// A value that is given when a plan runs. Two of them are the same only if one is a clone of the other, whatever their values: so the
-/// structure of an expression does not depend on what its scalars happen to be.
+/// Value that is given when a plan runs. Two scalars are equal only if one is a clone of the other, whatever
+/// their values. The structure of an expression therefore does not depend on the values of its scalars.
 #[derive(Clone, Debug)]
 pub struct Scalar {
-    /// No other has it.
+    /// Unique number of the scalar and its clones.
     number: u64,
     lanes: Lanes,
     symbol: Option<Box<Symbol>>,
-    /// The number that it is, where that follows from the extents of a function's inputs.
+    /// The amount, if the value depends on the extents of a function's inputs.
     amount: Option<Box<Amount>>,
 }
 
 impl Scalar {
-    /// A scalar with this value.
+    /// Creates a scalar with this value.
     pub fn new(value: &[Literal]) -> Scalar {
         Scalar::of(Lanes::from_slice(value), None, None)
     }
 
-    /// A number, an `i64`, that may follow from the extents of a function's inputs.
+    /// Creates an `i64` scalar from an amount, which may depend on the extents of a function's inputs.
     pub(crate) fn counting(amount: &Amount) -> Scalar {
         let traced = amount.is_traced().then(|| Box::new(amount.clone()));
         Scalar::of(smallvec![Literal::from(amount.value())], None, traced)
     }
 
-    /// A scalar whose value comes when a function is called.
+    /// Creates a scalar whose value comes when a function is called.
     pub(crate) fn symbolic(ty: Type, symbol: Symbol) -> Scalar {
         Scalar::of(zeros(ty), Some(Box::new(symbol)), None)
     }
@@ -127,7 +127,8 @@ impl Scalar {
         Scalar { number: NEXT.fetch_add(1, Ordering::Relaxed), lanes, symbol, amount }
     }
 
-    /// Its value; without one, zero. A function that is traced relies on it.
+    /// Returns the value, or zero if it has none yet. During tracing, the trace becomes valid only for the
+    /// value of an amount.
     pub fn lanes(&self) -> &Lanes {
         if let Some(amount) = &self.amount {
             amount.get();
@@ -135,22 +136,22 @@ impl Scalar {
         &self.lanes
     }
 
-    /// Its value in this trace.
+    /// Returns the value in this trace.
     pub(crate) fn traced_lanes(&self) -> &Lanes {
         &self.lanes
     }
 
-    /// The number that it is, where that follows from the extents of a function's inputs.
+    /// Returns the amount, if the value depends on the extents of a function's inputs.
     pub(crate) fn amount(&self) -> Option<&Amount> {
         self.amount.as_deref()
     }
 
-    /// Which argument of a function it is.
+    /// Returns the argument of a function that it represents, if any.
     pub(crate) fn symbol(&self) -> Option<&Symbol> {
         self.symbol.as_deref()
     }
 
-    /// A number that no other scalar has.
+    /// Returns a number that no other scalar has.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
@@ -167,26 +168,27 @@ impl Eq for Scalar {}
 /// The operation that computes a node from its inputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// One value everywhere. It is a parameter of what is compiled, not a part of it.
+    /// One value at every position. It is a parameter of the compiled code, not a part of it.
     Fill(Scalar),
-    /// An operation on elements at the same position. All inputs have the shape of the result.
+    /// Elementwise operation. All inputs have the shape of the result.
     Elementwise(Elementwise),
-    /// Other places of the one input.
+    /// View of the one input.
     View(Box<View>),
     /// The elements of the one input, in order, in another shape.
     Reshape,
-    /// The position along an axis, as an integer.
+    /// Position along an axis, as an integer.
     Position(u8),
-    /// The first input at the places that the others say, one for each of its axes. Rules hold for all axes.
+    /// Gather from the first input at the indices of the others, one for each of its axes. The rule holds for
+    /// all axes.
     Gather(Rule, Option<Lanes>),
-    /// The inputs one behind the other along an axis.
+    /// Concatenation of the inputs along an axis.
     Concatenate(u8),
-    /// A result of an operation that combines elements of several positions.
+    /// One result of an operation that combines elements of several positions.
     Pattern(Applied),
 }
 
 impl Op {
-    /// Its name in plans and errors.
+    /// Returns the name in plans and errors.
     pub fn name(&self) -> String {
         match self {
             Op::Fill(value) => format!("fill {}", shown(value.lanes())),
@@ -206,7 +208,7 @@ pub(crate) fn zeros(ty: Type) -> Lanes {
     SmallVec::from_elem(Literal::zero(ty.element()), ty.lanes())
 }
 
-/// A value as text.
+/// Returns a value as text.
 pub(crate) fn shown(lanes: &Lanes) -> String {
     match lanes.as_slice() {
         [one] => one.to_string(),

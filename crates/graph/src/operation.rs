@@ -1,12 +1,13 @@
-//! Operations that combine elements of several positions, and all that the planner asks of one.
+//! Operations that combine elements of several positions, with the properties that the planner reads.
 //!
-//! Reductions, scans, sorts and the like end a kernel: a parallel pattern of `skeleton` computes them. Each is one type
-//! in one file of [`operations`](crate::operations) that implements [`Operation`]: the types and shapes of its results,
-//! what is fused into it and behind it, its pattern, and its naive definition. Another crate adds an operation in the
-//! same way and applies it with [`Node::apply`]; the planner has no list of operations.
+//! Reductions, scans, sorts and the like end a kernel: a parallel pattern of `skeleton` computes them. Each
+//! is one type in one file of [`operations`](crate::operations) that implements [`Operation`]: the types and
+//! shapes of its results, the work fused before and after it, its pattern, and its naive definition. Another
+//! crate adds an operation in the same way and applies it with [`Node::apply`]; the planner has no list of
+//! operations.
 //!
-//! Operations on elements, views, gathers and concatenations are functions of a position. They never need a kernel of
-//! their own, and are part of the language of [traces](crate::trace) instead.
+//! Elementwise operations, views, gathers and concatenations are functions of a position. They never need a
+//! kernel of their own, and are part of the language of [traces](crate::trace) instead.
 
 use crate::check::{possible, same_context};
 use crate::error::{Error, Result};
@@ -25,14 +26,14 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// An operation that combines elements of several positions. All that its code depends on takes part in its equality
-/// and hash ([`Key`]); sizes and scalars do not.
+/// Operation that combines elements of several positions. Its equality and hash ([`Key`]) cover everything
+/// that its code depends on, but neither sizes nor scalars.
 pub trait Operation: Key + fmt::Debug + Send + Sync {
     /// Returns the name in plans and errors.
     fn name(&self) -> String;
 
-    /// Returns the operation as it is written in the [textual form](crate::text) of graphs, which [`Vocabulary`](crate::text::Vocabulary)
-    /// reads; `None` if it has none.
+    /// Returns the operation in the [textual form](crate::text) of graphs, which
+    /// [`Vocabulary`](crate::text::Vocabulary) reads; `None` if it has none.
     fn spelling(&self) -> Option<Spelling> {
         None
     }
@@ -40,20 +41,23 @@ pub trait Operation: Key + fmt::Debug + Send + Sync {
     /// Checks the inputs and returns the types and shapes of the results.
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>>;
 
-    /// Returns which sizes the extents of a result are, for inputs with so many axes. Results that share a kernel or are
-    /// used together need not say so, but can be planned better where their sizes are known to be equal to others.
+    /// Returns the sizes of the extents of a result, for inputs with these ranks. An operation whose results
+    /// share a kernel or are used together need not implement it. Plans are better if sizes are known to be
+    /// equal to others.
     fn extents(&self, result: u8, _ranks: &[usize], rank: usize) -> SmallVec<[Extent; 4]> {
         (0..rank).map(|axis| Extent::New(u16::from(result) << 8 | axis as u16)).collect()
     }
 
-    /// Returns, for inputs of these types, a value of each that changes no result when it stands behind the last element along the first axis.
-    /// An input with such a value may have a length that only the device knows; of any other the host learns the length first. The
-    /// first axis of such an input is the first axis of a result ([`Operation::extents`]), or gone.
+    /// Returns a neutral value for each input of these types: as padding after the last element along the
+    /// first axis, it changes no result. An input with such a value may have a length that only the device
+    /// knows; the host reads the length of any other input first. The first axis of such an input is the
+    /// first axis of a result ([`Operation::extents`]), or is removed.
     fn absent(&self, _types: &[Type]) -> SmallVec<[Option<Lanes>; 4]> {
         SmallVec::new()
     }
 
-    /// Returns which of so many inputs are known to have the same shape, because [`Operation::results`] refuses others.
+    /// Returns the inputs that are known to have the same shape, because [`Operation::results`] refuses
+    /// others.
     fn alike(&self, _inputs: usize) -> SmallVec<[usize; 4]> {
         SmallVec::new()
     }
@@ -61,19 +65,20 @@ pub trait Operation: Key + fmt::Debug + Send + Sync {
     /// Computes a result on the host, by the definition and without regard for speed.
     fn naive(&self, result: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray>;
 
-    /// Returns the functions that feed the pattern, in the order of its sources: the inputs that each reads together.
+    /// Returns the functions that feed the pattern, in the order of its sources, each with the inputs that it
+    /// reads together.
     fn feeds(&self, site: &Site) -> Vec<Feed>;
 
     /// Returns the pattern.
     fn pattern(&self, parts: Parts) -> Result<Form>;
 
-    /// Returns the types of the values that the pattern gives at a position, to which element-wise work can be fused.
-    /// An operation without any stores its results itself, in the order of their numbers.
+    /// Returns the types of the values that the pattern produces at a position. Elementwise work can be fused
+    /// to them. An operation without such values stores its results itself, in the order of their numbers.
     fn values(&self, site: &Site) -> Vec<Type> {
         vec![site.ty]
     }
 
-    /// Returns the number of the value at a position that is this result.
+    /// Returns the index of a result among the values at a position.
     fn value(&self, _site: &Site, result: u8) -> usize {
         usize::from(result)
     }
@@ -83,93 +88,96 @@ pub trait Operation: Key + fmt::Debug + Send + Sync {
         Joining::Alone
     }
 
-    /// Returns how values are combined, where the pattern takes one operator for all that share its pass. `in_order`
-    /// promises that values are combined in the order of their positions.
+    /// Returns the operator that combines values, if the pattern takes one operator for all applications that
+    /// share its pass. `in_order` promises that values are combined in the order of their positions.
     fn operator(&self, _site: &Site, _in_order: bool) -> Result<Option<Operator>> {
         Ok(None)
     }
 
-    /// Returns the axes of the domain over which elements are combined into one, if that is what the operation does.
+    /// Returns the axes of the domain that the operation reduces, if it is a reduction.
     fn reduced(&self) -> Option<&[u8]> {
         None
     }
 
-    /// Returns whether the pattern reads an element of its inputs many times, so that inputs are worth keeping.
+    /// Returns whether the pattern reads an element of its inputs many times, so that keeping them in memory
+    /// pays.
     fn rereads(&self) -> bool {
         false
     }
 
-    /// Returns whether the pattern calls the first of its functions at every position of its domain. Traps are placed in such functions.
+    /// Returns whether the pattern calls the first of its functions at every position of its domain. Traps
+    /// are placed in such functions.
     fn visits_all(&self) -> bool {
         matches!(self.joining(), Joining::Pass(..))
     }
 
-    /// Returns whether the pattern knows the first result of the other operation at each position that its first function
-    /// is called at, where one of its inputs and one of the other's are the same node: the numbers of these inputs. Asked
-    /// where the machine [knows segments](broadloom_skeleton::cost::Costs::knows_segments).
+    /// Returns whether the pattern knows the first result of the other operation at each position of its
+    /// first function, if one input of each is the same node: the numbers of these inputs. Called if the
+    /// machine [knows segments](broadloom_skeleton::cost::Costs::knows_segments).
     fn knows(&self, _other: &dyn Operation) -> Option<(usize, usize)> {
         None
     }
 
-    /// Returns whether all it does is to write its second input, a word in memory, where an element of the first is true. The planner
-    /// places it in another kernel over the positions of the first input.
+    /// Returns whether the operation only writes its second input, a word in memory, if an element of the
+    /// first is true. The planner places it in another kernel over the positions of the first input.
     fn is_trap(&self) -> bool {
         false
     }
 
-    /// Returns a result that the kernel gives whether or not it is wanted: its number, type and shape.
+    /// Returns a result that the kernel produces in any case: its number, type and shape.
     fn always(&self) -> Option<(u8, Type, Shape)> {
         None
     }
 
-    /// Returns the work of its kernel beyond one call of its functions at each position and one pass over inputs and
-    /// results, from the types of the inputs and the sizes that the pattern is called with. Predictions count it.
+    /// Returns the additional work of its kernel, from the types of the inputs and the sizes of the pattern.
+    /// Predictions add it to one call of its functions at each position and one pass over inputs and results.
     fn further_work(&self, _types: &[Type], _sizes: &[u64]) -> Work {
         Work::default()
     }
 
-    /// Returns the largest number that indices of the kernel hold besides the sizes of inputs and results.
+    /// Returns the largest number, besides the sizes of inputs and results, that indices of the kernel must
+    /// hold.
     fn counted(&self, _inputs: &[&Shape]) -> usize {
         0
     }
 
-    /// Returns the sizes that the pattern is called with, from the extents of its domain, the shapes of the inputs and
-    /// the shape of the first result that the kernel gives.
+    /// Returns the sizes of a call of the pattern, from the extents of its domain, the shapes of the inputs
+    /// and the shape of the first result that the kernel produces.
     fn sizes(&self, domain: &[u64], _inputs: &[&Shape], _result: &Shape) -> Vec<u64> {
         domain.to_vec()
     }
 }
 
-/// A size that an extent of a result is.
+/// Size of an extent of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// The extent of an input along an axis.
+    /// Extent of an input along an axis.
     Of(usize, usize),
-    /// A new size. Results of one application have it in common where they name it by the same number.
+    /// New size. Results of one application that use the same number share it.
     New(u16),
 }
 
 impl Extent {
-    /// All extents of an input with so many axes.
+    /// Returns all extents of an input of this rank.
     pub fn all_of(input: usize, rank: usize) -> SmallVec<[Extent; 4]> {
         (0..rank).map(|axis| Extent::Of(input, axis)).collect()
     }
 
-    /// The extents of an input with so many axes that are left without some.
+    /// Returns the extents of an input of this rank without some axes.
     pub fn without(input: usize, rank: usize, axes: &[u8]) -> SmallVec<[Extent; 4]> {
         (0..rank).filter(|axis| !axes.contains(&(*axis as u8))).map(|axis| Extent::Of(input, axis)).collect()
     }
 }
 
-/// Which results can come from one kernel.
+/// Results that can come from one kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Joining {
-    /// A kernel gives one result.
+    /// A kernel produces one result.
     Alone,
-    /// A kernel gives all results of one application of the operation.
+    /// A kernel produces all results of one application of the operation.
     Results,
-    /// Applications to several inputs over one domain share a pass, each value combined by its own operator. Those of the same kind of
-    /// pass with the same numbers do.
+    /// Applications to several inputs over one domain share a pass, each value combined by its own operator.
+    /// Applications share a pass if its name and its axes are equal.
     Pass(&'static str, Axes),
 }
 
@@ -178,64 +186,65 @@ pub enum Joining {
 pub struct Feed {
     /// The numbers of the inputs.
     pub inputs: SmallVec<[usize; 2]>,
-    /// True if the pattern takes the domain as one line.
+    /// True if the pattern treats the domain as one-dimensional.
     pub line: bool,
-    /// True if all applications that share a pass read the same inputs here, which the pattern takes once.
+    /// True if all applications that share a pass read the same inputs here. The pattern takes these inputs
+    /// once.
     pub common: bool,
 }
 
 impl Feed {
-    /// Inputs of an application, with whether the domain is taken as one line.
+    /// Creates a feed from inputs of an application. `line`: the domain is treated as one-dimensional.
     pub fn new(inputs: impl IntoIterator<Item = usize>, line: bool) -> Feed {
         Feed { inputs: inputs.into_iter().collect(), line, common: false }
     }
 
-    /// Inputs that all applications that share a pass have in common.
+    /// Marks the inputs as common to all applications that share a pass.
     pub fn in_common(self) -> Feed {
         Feed { common: true, ..self }
     }
 }
 
-/// Facts about an application of an operation while its kernel is planned.
+/// Facts about an application of an operation during the planning of its kernel.
 #[derive(Clone, Debug)]
 pub struct Site {
     /// The types of the inputs.
     pub types: SmallVec<[Type; 4]>,
-    /// The numbers of axes of the inputs.
+    /// The ranks of the inputs.
     pub ranks: SmallVec<[usize; 4]>,
-    /// For each input, whether it is the position along an axis.
+    /// For each input: true if it is the position along an axis.
     pub positions: SmallVec<[bool; 4]>,
     /// The type of the result.
     pub ty: Type,
     /// True if indices have 64 bits.
     pub wide: bool,
-    /// The results that are wanted, for an operation whose results come from one kernel.
+    /// The results that are used, for an operation whose results come from one kernel.
     pub wanted: SmallVec<[u8; 4]>,
 }
 
 /// The parts of a pattern.
 #[derive(Clone, Debug)]
 pub struct Parts {
-    /// The application that the kernel is for; where several share a pass, the first.
+    /// The application of the kernel; the first one if several share a pass.
     pub site: Site,
     /// The domain.
     pub domain: Domain,
     /// Number of axes of the domain.
     pub axes: usize,
-    /// True if the domain is taken as one line.
+    /// True if the domain is treated as one-dimensional.
     pub line: bool,
     /// The functions of [`Operation::feeds`].
     pub sources: Vec<Source>,
-    /// The use of the values that the pattern gives.
+    /// The use of the values that the pattern produces.
     pub sink: Sink,
-    /// Operator of all values that share the pass, if [`Operation::operator`] gives one.
+    /// Operator of all values that share the pass, if [`Operation::operator`] returns one.
     pub operator: Option<Operator>,
-    /// True if the functions are small enough to be written out for several rows of results.
+    /// True if the functions are small enough to be repeated for several rows of results.
     pub repeats: bool,
 }
 
 impl Parts {
-    /// Takes the source for the next of the feeds.
+    /// Takes the source of the next feed.
     pub fn source(&mut self) -> Result<Source> {
         if self.sources.is_empty() {
             return Err(Error::Plan { what: "a kernel".into(), reason: "it computes nothing".into() });
@@ -243,7 +252,7 @@ impl Parts {
         Ok(self.sources.remove(0))
     }
 
-    /// Takes the operator of all that share the pass.
+    /// Takes the operator of all applications that share the pass.
     pub fn operator(&mut self) -> Result<Operator> {
         let none = || Error::Plan { what: "a kernel".into(), reason: "it combines nothing".into() };
         self.operator.take().ok_or_else(none)
@@ -253,23 +262,23 @@ impl Parts {
 /// The pattern of an operation.
 #[derive(Debug)]
 pub enum Form {
-    /// One for all sizes.
+    /// One pattern for all sizes.
     One(Pattern),
-    /// Several, of which the sizes choose one.
+    /// Several patterns; the sizes of a run select one.
     Several(Box<dyn Variants>),
 }
 
-/// Patterns for the same work, of which some suit some sizes.
+/// Patterns for the same work, each best for some sizes.
 pub trait Variants: fmt::Debug + Send + Sync {
-    /// Returns the number of the variant that suits these sizes. `shares` says whether results are computed from much
-    /// the same elements.
+    /// Returns the number of the best variant for these sizes. `shares`: results are computed from mostly the
+    /// same elements.
     fn best(&self, machine: &Machine, sizes: &[u64], shares: bool) -> u64;
 
     /// Returns the variant with this number.
     fn pattern(&self, variant: u64) -> Pattern;
 }
 
-/// An operation with the number of one of its results.
+/// Operation with the number of one of its results.
 #[derive(Clone, Debug)]
 pub struct Applied {
     operation: Arc<dyn Operation>,
@@ -277,17 +286,17 @@ pub struct Applied {
 }
 
 impl Applied {
-    /// The operation.
+    /// Returns the operation.
     pub fn operation(&self) -> &dyn Operation {
         &*self.operation
     }
 
-    /// The number of the result.
+    /// Returns the number of the result.
     pub fn result(&self) -> u8 {
         self.result
     }
 
-    /// Another result of the same operation.
+    /// Returns another result of the same operation.
     pub(crate) fn with_result(&self, result: u8) -> Applied {
         Applied { operation: self.operation.clone(), result }
     }
@@ -317,8 +326,8 @@ fn ranks(inputs: &[Node]) -> SmallVec<[usize; 4]> {
     inputs.iter().map(|input| input.bound().rank()).collect()
 }
 
-/// Returns inputs that an operation can take. Lengths that only the device knows stay where the operation can take them and where they are
-/// known to be equal; else the host waits for all of them.
+/// Returns inputs that an operation accepts. Lengths that only the device knows are kept if the operation
+/// accepts them and they are known to be equal; otherwise the host waits for all of them.
 pub(crate) fn with_lengths(operation: &impl Operation, inputs: &[&Node]) -> Result<Inputs> {
     let mut fitting: Inputs = inputs.iter().map(|input| (*input).clone()).collect();
     if inputs.iter().all(|input| input.length().is_none()) {

@@ -10,7 +10,8 @@ use broadloom_scalar::{Builder, Element, Type};
 use broadloom_skeleton::random;
 
 impl Node {
-    /// Random numbers from 0 up to but not including 1, `f32` or `f64`: the same for the same seed on every device.
+    /// Creates an array of random numbers in the range 0 to 1, without 1, of type `f32` or `f64`. A seed
+    /// gives equal numbers on every device.
     pub fn random(context: &Context, shape: Shape, element: Element, seed: u64) -> Result<Node> {
         possible("random", &shape)?;
         let f = Builder::function("random");

@@ -1,10 +1,11 @@
 //! Recording of expressions: from nodes to the [tape](crate::tape) and its bindings.
 //!
-//! Each node is visited once, inputs before their users, and equal nodes become one entry. A node stores its own number, equal nodes are found
-//! in a hash table, and all lists are reused. Recording an expression that a loop builds in every step is therefore cheap.
+//! Each node is visited once, inputs before their users, and equal nodes become one entry. A node stores its
+//! own number, equal nodes are found in a hash table, and all lists are reused. Recording an expression that
+//! each step of a loop builds is therefore cheap.
 //!
-//! The *code hash* of an entry covers everything that shapes the code; the hash of a tape is made of those of its entries. Hashes only lead to
-//! candidates: entries and tapes are compared as a whole.
+//! The *code hash* of an entry covers everything that affects the code. The hash of a tape is made of those
+//! of its entries. Hashes only select candidates: entries and tapes are compared as a whole.
 
 use crate::amount::Amount;
 use crate::chain::Chains;
@@ -27,26 +28,28 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Writes tapes.
+/// Recorder of tapes.
 pub struct Recorder {
-    /// No other recording has it, of any context.
+    /// Unique number of the recording, across all contexts.
     number: u64,
     tape: Tape,
     hash: Quick,
     bindings: Bindings,
     buffers: QuickMap<Leaf, u32>,
     sizes: Sizes,
-    /// Nodes that become entries when they are first used, because their sizes follow from the use.
+    /// Nodes that become entries at their first use, because their sizes depend on the use.
     open: Vec<Open>,
     /// Slots of scalars.
     scalars: QuickMap<u64, u32>,
-    /// True if scalars keep their values for as long as the tape is used, so that equal ones may be one.
+    /// True if scalars keep their values as long as the tape is used. Equal ones may then be merged.
     constant: bool,
-    /// The node behind each entry, and the hash of what it does; entries without one are never equal to another.
+    /// The node behind each entry, and the hash of its operation. An entry without a node is never equal to
+    /// another.
     nodes: Vec<(Option<Node>, u64)>,
-    /// Numbers of entries, each one up, at the places that their hashes say or behind; zero where there is none. At most half is taken.
+    /// Hash table of entries: the entry number plus one, or zero if the slot is free. It uses linear probing,
+    /// and at most half is occupied.
     known: Vec<u32>,
-    /// Nodes that are still to be visited.
+    /// Nodes still to be visited.
     stack: Vec<Node>,
 }
 
@@ -56,33 +59,33 @@ impl fmt::Debug for Recorder {
     }
 }
 
-/// Places of the table for each entry that are too many to be cleared.
+/// Table slots per entry above which the table is replaced instead of cleared.
 const SPARSE: usize = 16;
 
-/// Different shapes that an expression has at most.
+/// Maximum number of different shapes of an expression.
 const MAX_SHAPES: usize = u16::MAX as usize;
 
-/// Numbers from here on are those of nodes that are no entries yet.
+/// First number of nodes that are not entries yet.
 const OPEN: Id = 1 << 31;
 
-/// A node whose shape is given by numbers, some of which may be sizes of others: a fill, positions, a view, a reshape. Where it is used
-/// beside other arrays, its sizes are known to be theirs.
+/// Node whose shape is given by numbers, some of which may be sizes of other arrays: a fill, positions, a
+/// view, a reshape. If it is used beside other arrays, its sizes become theirs.
 #[derive(Debug)]
 struct Open {
     node: Node,
     input: Option<Id>,
-    /// The sizes that follow from its input.
+    /// The sizes that depend on its input.
     sizes: SmallVec<[Option<Size>; 4]>,
-    /// True if it is the same node as another with the same operation, input and extents, whatever it is used with.
+    /// True if the node equals another with the same operation, input and extents, whatever it is used with.
     is_whole: bool,
-    /// The entry that it has become.
+    /// The entry of the node, once it has one.
     entry: Option<Id>,
 }
 
-/// The identity of memory.
+/// Identity of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Leaf {
-    /// An address and a length.
+    /// Address and length.
     Memory(u64, usize),
     Symbol(u32),
 }
@@ -105,24 +108,25 @@ impl Recorder {
         }
     }
 
-    /// Returns the number of places of the table of entries.
+    /// Returns the number of slots of the table of entries.
     pub fn table_len(&self) -> usize {
         self.known.len()
     }
 
-    /// Sets the use of chains in plans of the tapes that follow, and whether each thread has one position.
+    /// Sets the use of chains, and single positions per thread, for the next tapes.
     pub(crate) fn set_kernels(&mut self, chains: Chains, alone: bool) {
         (self.tape.chains, self.tape.alone) = (chains, alone);
     }
 
-    /// Writes down some nodes, and gives what the tape leaves out. Where scalars are `constant`, as in a function that is traced, equal ones become one, and
-    /// simple ones are part of the code.
+    /// Records some nodes and returns the parts that the tape leaves out. If scalars are `constant`, as in a
+    /// traced function, equal ones are merged, and simple ones become part of the code.
     pub fn record(&mut self, nodes: &[Node], constant: bool) -> Result<Bindings> {
         self.constant = constant;
         static NEXT: AtomicU64 = AtomicU64::new(1);
         self.number = NEXT.fetch_add(1, Ordering::Relaxed);
         if self.known.len() > SPARSE * self.tape.entries.len().max(64) {
-            // The last expression was much smaller than some before it: to clear such a table costs more than to make one.
+            // The last expression was much smaller than an earlier one. A new table is cheaper than clearing
+            // the large one.
             self.known = vec![];
         }
         self.tape.entries.clear();
@@ -143,7 +147,7 @@ impl Recorder {
             self.tape.outputs.push(number);
             Ok(())
         });
-        // Nodes live no longer than those who use them.
+        // The recorder keeps no node alive.
         self.nodes.clear();
         self.stack.clear();
         self.open.clear();
@@ -158,7 +162,7 @@ impl Recorder {
         Ok(bindings)
     }
 
-    /// Makes shapes that are known to be equal one, and notes what the code depends on of each.
+    /// Merges shapes that are known to be equal, and records the class of each.
     fn with_shapes(&mut self, mut bindings: Bindings) -> Result<Bindings> {
         let (ids, shapes) = self.sizes.finish();
         if ids.len() > shapes.len() {
@@ -174,7 +178,7 @@ impl Recorder {
                 }
                 bindings.symbols.shapes.push(shape.clone());
             } else {
-                // Somebody wants to see the plan of a function that is traced.
+                // The plan of a traced function was requested for inspection.
                 shape.fix();
             }
             bindings.shapes.push(shape.plain());
@@ -182,7 +186,7 @@ impl Recorder {
         Ok(bindings)
     }
 
-    /// Returns the tape that was written last, with its hash.
+    /// Returns the last recorded tape, with its hash.
     pub(crate) fn tape(&self) -> (&Tape, u64) {
         (&self.tape, self.hash.finish())
     }
@@ -227,7 +231,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Adds an entry; `code` is the hash of what shapes the code of it.
+    /// Adds an entry; `code` is the hash of everything that affects its code.
     fn push(&mut self, entry: Entry, code: u64, identity: u64) -> Id {
         self.hash.write_u64(code);
         self.tape.entries.push(entry);
@@ -253,7 +257,7 @@ impl Recorder {
         self.leaf(node, slot, is_known)
     }
 
-    /// The size of the first axis of a node, where only the device knows it.
+    /// Returns the size of the first axis of a node if only the device knows it.
     fn length(&mut self, node: &Node) -> Result<Option<Size>> {
         let Some(length) = node.length() else { return Ok(None) };
         // Another thread may have promised that the length is equal to one that was not visited.
@@ -264,7 +268,7 @@ impl Recorder {
         Ok(Some(self.sizes.length(count, bound)))
     }
 
-    /// The slot of a buffer, and whether it had one before.
+    /// Returns the slot of a buffer, and whether the buffer had a slot before.
     fn slot(&mut self, leaf: Leaf) -> (u32, bool) {
         let next = self.bindings.buffers.len() as u32;
         let slot = *self.buffers.entry(leaf).or_insert(next);
@@ -275,7 +279,7 @@ impl Recorder {
         let kind = Kind::Leaf(slot);
         let length = self.length(node)?;
         if is_known {
-            // The same memory in the same shape is the same node.
+            // The same memory with the same type and shape is the same node.
             let is_same = |entry: &Entry| {
                 entry.kind == kind
                     && entry.ty == node.ty()
@@ -328,7 +332,7 @@ impl Recorder {
         Kind::View(maps, fill, growth)
     }
 
-    /// An entry that does the same, at the place in the table that its hash leads to; or the first free place.
+    /// Returns an equal entry, or the first free slot, by linear probing from the hash.
     fn find(&self, identity: u64, is_same: impl Fn(Id) -> bool) -> std::result::Result<Id, usize> {
         let mask = self.known.len() - 1;
         let mut place = identity as usize & mask;
@@ -355,7 +359,7 @@ impl Recorder {
         }
     }
 
-    /// The entry of a node, or the number of an open one. All its inputs have a number.
+    /// Returns the entry of a node, or the number of an open one. All its inputs have a number.
     fn add(&mut self, node: &Node, expression: &Expression) -> Result<Id> {
         let numbers: SmallVec<[Id; 3]> =
             expression.inputs.iter().map(|input| input.number_in(self.number).unwrap_or_default()).collect();
@@ -402,7 +406,7 @@ impl Recorder {
         let shapes: SmallVec<[ShapeId; 4]> = inputs.iter().map(|id| self.tape.entry(*id).shape).collect();
         let ranks: SmallVec<[usize; 4]> = expression.inputs.iter().map(|input| input.bound().rank()).collect();
         let extents = operation.extents(applied.result(), &ranks, node.bound().rank());
-        // Another result of the same application may have sizes in common with this one.
+        // Another result of the same application may share sizes with this one.
         let same = |entry: &Entry| match &entry.kind {
             Kind::Pattern(other) if entry.inputs == inputs && other.is_same_operation(applied) => {
                 Some((other.result(), entry.shape))
@@ -435,7 +439,7 @@ impl Recorder {
         self.entry(node, expression, inputs.clone(), result)
     }
 
-    /// A node whose sizes do not all follow from its input is left open.
+    /// Opens a node: its sizes do not all depend on its input.
     fn open(&mut self, node: &Node, expression: &Expression, numbers: &[Id]) -> Result<Id> {
         let input = numbers.first().map(|number| self.closed(*number, None)).transpose()?;
         let extents = node.bound().numbers();
@@ -445,7 +449,7 @@ impl Recorder {
             *first = Some(length);
         }
         let mut is_whole = false;
-        // An axis that is added has one size for all where its extent is 1.
+        // All added axes of extent 1 share one size.
         let add = |sizes: &mut [Option<Size>], axis: usize| {
             if extents[axis] == 1 && sizes[axis].is_none() {
                 node.bound().fix_axis(axis);
@@ -502,7 +506,8 @@ impl Recorder {
         Ok(OPEN | (self.open.len() - 1) as Id)
     }
 
-    /// The entry of a number. An open node becomes one; `shape` is that of the arrays beside which it is used.
+    /// Returns the entry of a number. An open node becomes an entry; `shape` is that of the arrays beside
+    /// which it is used.
     fn closed(&mut self, number: Id, shape: Option<ShapeId>) -> Result<Id> {
         let Some(own) = number.checked_sub(OPEN).and_then(|own| self.open.get(own as usize)) else { return Ok(number) };
         if let Some(entry) = own.entry {
@@ -530,7 +535,7 @@ impl Recorder {
         let state = node.lock();
         let entry = match &*state {
             State::Pending(expression) => self.entry_in(&node, expression, input.into_iter().collect(), shape, is_whole)?,
-            // Another thread has evaluated it since it was visited.
+            // Another thread has evaluated it since the visit.
             State::Ready(buffer) => self.memory(&node, buffer)?,
             State::Symbolic(symbol) => self.symbol(&node, symbol)?,
         };
@@ -545,7 +550,7 @@ impl Recorder {
         Ok(entry)
     }
 
-    /// The entries of arrays that are used position by position, and their shape, which is now known to be one.
+    /// Returns the entries of arrays that are used position by position, and their common shape.
     fn aligned(&mut self, numbers: &[Id], shape: &Shape) -> Result<(SmallVec<[Id; 3]>, ShapeId)> {
         let mut common: Option<ShapeId> = None;
         for number in numbers {
@@ -572,7 +577,7 @@ impl Recorder {
         Ok((entries, common))
     }
 
-    /// An entry whose shape follows from its operation and inputs.
+    /// Returns an entry whose shape depends on its operation and inputs only.
     fn entry(
         &mut self,
         node: &Node,
@@ -584,7 +589,8 @@ impl Recorder {
         self.entry_in(node, expression, inputs, shape, true)
     }
 
-    /// The entry of a node in a shape. Where `is_whole`, it is the same as another with the same operation, inputs and extents.
+    /// Returns the entry of a node with a shape. If `is_whole`, it equals another with the same operation,
+    /// inputs and extents.
     fn entry_in(
         &mut self,
         node: &Node,
@@ -639,7 +645,7 @@ impl Recorder {
         let kind = self.kind(node, expression, &inputs)?;
         let id = self.push(Entry { kind, ty: node.ty(), shape, inputs: inputs.clone() }, code, identity);
         self.known[free] = id + 1;
-        // Values that the kernel gives in any case are part of every plan that has it.
+        // Values that the kernel produces in any case are part of every plan that contains it.
         if let Some((own, ty, shape)) = always
             && self.result(&own, &inputs).is_none()
         {
@@ -649,7 +655,7 @@ impl Recorder {
         Ok(id)
     }
 
-    /// The slot of a constant that is the same, bit by bit.
+    /// Returns the slot of a bitwise equal constant.
     fn equal_constant(&self, scalar: &Scalar) -> Option<u32> {
         if !self.constant || scalar.symbol().is_some() || scalar.amount().is_some() {
             return None;
@@ -664,7 +670,7 @@ impl Recorder {
         (0..).zip(&self.bindings.values).find(|value| is_same(*value)).map(|(slot, _)| slot)
     }
 
-    /// Makes a constant part of the code, where that makes it shorter.
+    /// Makes a constant part of the code if that makes the code shorter.
     fn literal(&mut self, slot: u32, scalar: &Scalar) {
         if !self.constant || scalar.symbol().is_some() || scalar.amount().is_some() {
             return;
@@ -733,7 +739,7 @@ impl Recorder {
         })
     }
 
-    /// The node that is this result of an operation on these inputs.
+    /// Returns the node for this result of an operation on these inputs.
     fn result(&self, applied: &Applied, inputs: &[Id]) -> Option<Id> {
         let is_it =
             |entry: &Entry| entry.inputs.as_slice() == inputs && matches!(&entry.kind, Kind::Pattern(own) if own == applied);
@@ -741,19 +747,20 @@ impl Recorder {
     }
 }
 
-/// Returns whether a map runs through an axis from its end: then its offset follows from a size, however small it is.
+/// Returns whether a map reverses an axis. Its offset then depends on a size, however small it is.
 fn is_reversal(map: &AxisMap, extent: usize, shape: &Shape) -> bool {
     map.stride == -1
         && map.offset == extent as i64 - 1
         && map.source.is_some_and(|axis| shape.numbers()[usize::from(axis)] == extent)
 }
 
-/// Returns whether an extent of a result is an extent of its input; in a function that is traced for all extents of its inputs.
+/// Returns whether an extent of a result is an extent of its input. In a traced function, this must hold for
+/// all extents of the inputs.
 fn is_one_size(shape: &Shape, axis: usize, input: &Shape, other: usize) -> bool {
     shape.numbers()[axis] == input.numbers()[other] && shape.amount(axis).is_identical(&input.amount(other))
 }
 
-/// Notes that a function that is traced relies on axes being split like this.
+/// Records the condition of a trace that axes are split like this.
 fn rely_on(splits: &[u8], from: &Shape, to: &Shape) {
     let mut axis = 0;
     for (own, count) in splits.iter().enumerate() {
@@ -763,7 +770,7 @@ fn rely_on(splits: &[u8], from: &Shape, to: &Shape) {
     }
 }
 
-/// Into how many axes of a shape each axis of another is split, where nothing else happens to it; else nothing.
+/// Returns the number of axes that each axis is split into; an empty list if the reshape does anything else.
 pub fn splits(from: &[usize], to: &[usize]) -> SmallVec<[u8; 4]> {
     let (mut splits, mut rest) = (SmallVec::new(), to);
     for extent in from {
@@ -784,7 +791,8 @@ pub fn splits(from: &[usize], to: &[usize]) -> SmallVec<[u8; 4]> {
     if rest.is_empty() { splits } else { SmallVec::new() }
 }
 
-/// Adds what shapes the code to one hash; to the other what does not, but tells operations apart.
+/// Adds everything that affects the code to one hash. The other hash gets the rest that distinguishes
+/// operations.
 fn hash(op: &Op, expression: &Expression, code: &mut Quick, rest: &mut Quick) {
     let tag = |code: &mut Quick, tag: u64, more: u64| code.write_u64(more << 8 | tag);
     match op {

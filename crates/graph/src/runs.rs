@@ -1,4 +1,5 @@
-//! Runs: adjacent equal elements of a line. Only the device knows how many there are; nothing waits.
+//! Runs: adjacent equal elements of a one-dimensional array. Only the device knows their number; nothing
+//! waits.
 
 use crate::error::{Error, Result};
 use crate::length::Length;
@@ -10,7 +11,9 @@ use broadloom_skeleton::SortKey;
 use smallvec::smallvec;
 
 impl Node {
-    /// Returns whether a run starts at each element of a line of plain values: it is the first, or differs from the one before it. NaN differs from itself.
+    /// Returns a flag for each element of a one-dimensional array of scalars: true if a run starts there,
+    /// that is, at the first element and at each one that differs from the element before it. NaN differs
+    /// from itself.
     pub fn run_starts(&self) -> Result<Node> {
         self.check_line("run_starts")?;
         if !self.ty().is_scalar() {
@@ -30,27 +33,27 @@ impl Node {
         Node::elementwise(Elementwise::Binary(BinaryOp::Or), &[&differs, &first])
     }
 
-    /// The value of each run of a line, and how many elements it has, an `i64`.
+    /// Returns the value and the number of elements, an `i64`, of each run of a one-dimensional array.
     pub fn runs(&self) -> Result<(Node, Node)> {
         let starts = self.run_starts()?;
         let first = self.position_like(0, Element::I64)?.pack(&starts)?;
         let values = self.gather(&[&first], &Boundary::Clamp)?;
-        // A run ends where the next one starts, the last one with the line.
+        // A run ends where the next one starts. The last run ends with the array.
         let next = first.moved("runs", &[-1], &Boundary::Constant(smallvec![Literal::from(-1i64)]))?;
         let is_last = Node::elementwise(Elementwise::Compare(CompareOp::Lt), &[&next, &self.number(0)?])?;
         let end = Node::elementwise(Elementwise::Select, &[&is_last, &self.first_extent()?, &next])?;
         Ok((values, Node::elementwise(Elementwise::Binary(BinaryOp::Sub), &[&end, &first])?))
     }
 
-    /// The different values of a line, from the least to the greatest.
+    /// Returns the distinct values of a one-dimensional array in ascending order.
     pub fn unique(&self) -> Result<Node> {
         let mut sorted = Node::sort(&[(self, SortKey { descending: false, bits: None })], &[])?;
         let sorted = sorted.swap_remove(0);
         sorted.pack(&sorted.run_starts()?)
     }
 
-    /// Each element of a line as many times as a line of integers says; negative numbers count as 0. In all there are as many as these numbers
-    /// sum up to, and `bound` at most: what is beyond is left out.
+    /// Repeats each element as often as an array of integers says; negative numbers count as 0. The result
+    /// has as many elements as the sum of these numbers, and `bound` at most; further elements are left out.
     pub fn repeat_each(&self, times: &Node, bound: usize) -> Result<Node> {
         self.check_line("repeat_each")?;
         times.check_line("repeat_each")?;
@@ -62,7 +65,7 @@ impl Node {
         let times = Node::elementwise(Elementwise::Convert(Element::I64), &[times])?;
         let times = Node::elementwise(Elementwise::Binary(BinaryOp::Max), &[&times, &self.number(0)?])?;
         let length = Length::new(&times.reduce(Combine::Sum, &[0])?, bound)?;
-        // The number of elements whose last copy is before a place.
+        // Number of elements whose last copy is before a position.
         let ends = times.scan(Combine::Sum, 0, true)?;
         let from = ends.histogram(bound)?.scan(Combine::Sum, 0, true)?.shortened(&length)?;
         self.gather(&[&from], &Boundary::Clamp)

@@ -1,4 +1,4 @@
-//! Shapes: the extents of an array along its axes, the last one running fastest in memory.
+//! Shapes: the extents of an array along its axes. The last axis varies fastest in memory.
 
 use crate::amount::{Amount, TermList};
 use crate::template::Tracing;
@@ -8,35 +8,36 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// Most axes that an array has.
+/// Maximum number of axes of an array.
 pub const MAX_RANK: usize = 8;
 
-/// Most elements that an array has.
+/// Maximum number of elements of an array.
 pub const MAX_COUNT: usize = 1 << 40;
 
-/// The extents of an array. No axis at all is a single element.
+/// Extents of an array. A shape without axes has a single element.
 ///
-/// Inside of a function that is traced a shape also knows how its extents follow from those of the inputs: see [`Amount`]. Giving a
-/// shape on to an operation keeps that; reading its extents as numbers ties the trace to these numbers.
+/// Inside a traced function a shape also knows how its extents depend on those of the inputs: see [`Amount`].
+/// Passing a shape to an operation keeps that. Reading its extents as numbers makes the trace valid for these
+/// numbers only.
 #[derive(Clone, Default)]
 pub struct Shape {
     extents: SmallVec<[usize; 4]>,
     origin: Option<Arc<Origin>>,
 }
 
-/// The terms of extents that follow from those of the inputs of a function.
+/// Terms of extents that depend on those of the inputs of a function.
 struct Origin {
     tracing: Arc<Tracing>,
     terms: TermList,
 }
 
 impl Shape {
-    /// From extents.
+    /// Creates a shape from extents.
     pub fn new(extents: &[usize]) -> Shape {
         Shape { extents: SmallVec::from_slice(extents), origin: None }
     }
 
-    /// From amounts, none of which is negative.
+    /// Creates a shape from amounts, none of which is negative.
     pub fn from_amounts(amounts: &[Amount]) -> Shape {
         let extents = amounts.iter().map(|amount| usize::try_from(amount.value()).unwrap_or(0)).collect();
         let traced = amounts.iter().find(|amount| amount.is_traced()).and_then(Amount::tracing);
@@ -47,30 +48,30 @@ impl Shape {
         Shape { extents, origin }
     }
 
-    /// The shape of an input of a function that is traced.
+    /// Returns the shape of an input of a traced function.
     pub(crate) fn of_input(&self, number: usize, tracing: &Arc<Tracing>) -> Shape {
         let terms = tracing.terms().as_mut().map(|terms| terms.input(number, self));
         let origin = terms.map(|terms| Arc::new(Origin { tracing: tracing.clone(), terms }));
         Shape { extents: self.extents.clone(), origin }
     }
 
-    /// Without how its extents follow from others.
+    /// Removes the terms of the extents.
     pub(crate) fn plain(mut self) -> Shape {
         self.origin = None;
         self
     }
 
-    /// Returns whether extents follow from those of the inputs of a function that is being traced.
+    /// Returns whether the extents depend on those of the inputs of a function being traced.
     pub(crate) fn is_traced(&self) -> bool {
         self.tracing().is_some()
     }
 
-    /// The function that is being traced whose inputs it follows from.
+    /// Returns the trace that the extents belong to, while it is under way.
     pub(crate) fn tracing(&self) -> Option<&Arc<Tracing>> {
         self.origin.as_ref().map(|origin| &origin.tracing).filter(|tracing| tracing.terms().is_some())
     }
 
-    /// The extent along an axis, which exists.
+    /// Returns the extent along an axis. The axis must exist.
     pub fn amount(&self, axis: usize) -> Amount {
         let value = self.extents[axis] as i64;
         match &self.origin {
@@ -79,12 +80,12 @@ impl Shape {
         }
     }
 
-    /// All extents.
+    /// Returns all extents.
     pub fn amounts(&self) -> SmallVec<[Amount; 4]> {
         (0..self.rank()).map(|axis| self.amount(axis)).collect()
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     pub fn size(&self) -> Amount {
         match &self.origin {
             Some(_) => self.amounts().iter().fold(Amount::from(1), |product, amount| product.times(amount)),
@@ -97,38 +98,42 @@ impl Shape {
         self.extents.len()
     }
 
-    /// The extents. A function that is traced relies on these numbers from then on: calls with others trace it again.
+    /// Returns the extents. During tracing, the trace becomes valid for these numbers only: a call with
+    /// others traces the function again.
     pub fn extents(&self) -> &[usize] {
         self.fix();
         &self.extents
     }
 
-    /// The extents, for code that notes itself what it relies on.
+    /// Returns the extents without recording a condition. The caller records the conditions that it relies
+    /// on.
     pub(crate) fn numbers(&self) -> &[usize] {
         &self.extents
     }
 
-    /// Notes that a function that is traced relies on the extents.
+    /// Records the condition that the extents of a trace have these values.
     pub(crate) fn fix(&self) {
         if self.origin.is_some() {
             (0..self.rank()).for_each(|axis| self.fix_axis(axis));
         }
     }
 
-    /// Notes that a function that is traced relies on an extent.
+    /// Records the condition that an extent of a trace has this value.
     pub(crate) fn fix_axis(&self, axis: usize) {
         if self.origin.is_some() {
             self.amount(axis).get();
         }
     }
 
-    /// Returns the number of elements; the greatest `usize` if there are more. A function that is traced relies on the extents from then on.
+    /// Returns the number of elements; `usize::MAX` if there are more. During tracing, the trace becomes
+    /// valid for these extents only.
     pub fn count(&self) -> usize {
         self.fix();
         self.product()
     }
 
-    /// Returns the number of elements, for code that notes itself what it relies on.
+    /// Returns the number of elements without recording a condition. The caller records the conditions that
+    /// it relies on.
     pub(crate) fn product(&self) -> usize {
         if self.extents.contains(&0) {
             return 0;
@@ -139,14 +144,15 @@ impl Shape {
     /// Returns whether there are no elements.
     pub fn is_empty(&self) -> bool {
         if self.origin.is_some() {
-            // All axes have elements, or the first that has none decides.
+            // The conditions: no extent is zero, or the first zero extent is zero.
             let zero = Amount::from(0);
             return (0..self.rank()).any(|axis| self.amount(axis).equals(&zero));
         }
         self.extents.contains(&0)
     }
 
-    /// Returns whether arrays can have it: not too many axes, not too many elements, also where an axis of none is left out.
+    /// Returns whether an array can have this shape: the numbers of axes and elements are within the limits.
+    /// Extents of 0 count as 1.
     pub fn is_possible(&self) -> bool {
         let is_possible = self.rank() <= MAX_RANK
             && self
@@ -155,7 +161,7 @@ impl Shape {
                 .try_fold(1usize, |count, e| count.checked_mul((*e).max(1)))
                 .is_some_and(|count| count <= MAX_COUNT);
         if !is_possible {
-            // Of those that are possible it is asked again for other extents.
+            // Possible shapes are checked again for other extents.
             self.fix();
         }
         is_possible
@@ -171,7 +177,8 @@ impl Shape {
         strides
     }
 
-    /// The shape that both become when axes of extent 1 stretch and missing axes in front are added; `None` if there is none.
+    /// Returns the broadcast shape of two: axes of extent 1 are repeated, missing leading axes are added.
+    /// `None` if there is none.
     pub fn broadcast(&self, other: &Shape) -> Option<Shape> {
         let (long, short) = if self.rank() >= other.rank() { (self, other) } else { (other, self) };
         let missing = long.rank() - short.rank();
@@ -203,7 +210,7 @@ impl Shape {
         Some(Shape { extents, origin: None })
     }
 
-    /// Without some axes, or with them left at extent 1.
+    /// Removes some axes, or sets their extent to 1.
     #[must_use]
     pub fn without(&self, axes: &[u8], keep: bool) -> Shape {
         let gone = |axis: usize| axes.contains(&(axis as u8));
@@ -218,7 +225,7 @@ impl Shape {
         Shape { extents, origin: None }
     }
 
-    /// With other extents along some axes. Numbers are constants.
+    /// Replaces the extent of an axis.
     #[must_use]
     pub fn with(&self, axis: usize, extent: Amount) -> Shape {
         let mut amounts = self.amounts();
@@ -226,7 +233,8 @@ impl Shape {
         Shape::from_amounts(&amounts)
     }
 
-    /// Returns whether both have the same extents for all extents of the inputs of a function. Nothing is noted.
+    /// Returns whether both have equal extents for all extents of the inputs of a function. Records no
+    /// condition.
     pub(crate) fn is_identical(&self, other: &Shape) -> bool {
         self.extents == other.extents
             && match (&self.origin, &other.origin) {
@@ -237,12 +245,12 @@ impl Shape {
     }
 }
 
-/// A function that is traced relies on the outcome.
+/// Comparison of shapes. During tracing, the outcome becomes a condition of the trace.
 impl PartialEq for Shape {
     fn eq(&self, other: &Shape) -> bool {
         let is_equal = self.extents == other.extents;
         if (self.origin.is_some() || other.origin.is_some()) && self.rank() == other.rank() {
-            // All are equal, or the first that differs decides.
+            // The conditions: all extents are equal, or the first that differs differs.
             let differs = (0..self.rank()).find(|axis| self.extents[*axis] != other.extents[*axis]);
             let axes = differs.map_or(0..self.rank(), |axis| axis..axis + 1);
             axes.for_each(|axis| {

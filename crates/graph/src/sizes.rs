@@ -1,47 +1,48 @@
 //! Sizes of an expression, and which of them are known to be equal.
 //!
-//! A size is an extent of an array. Each leaf has sizes of its own, whatever their values. Element-wise operations assert that the sizes of
-//! their inputs are equal; views pass sizes on or make new ones. All axes of extent 1 that a view or a reshape adds share one size
-//! ([`ONE`]); an extent that is 1 by accident is a size like any other. The structure of an expression therefore says which sizes are equal,
-//! and two extents that are equal by accident stay two sizes.
+//! A size is an extent of an array. Each leaf has sizes of its own, whatever their values. Elementwise
+//! operations assert that the sizes of their inputs are equal; views keep sizes or create new ones. All axes
+//! of extent 1 that a view or a reshape adds share one size ([`ONE`]); an extent that is 1 by accident is a
+//! size like any other. The structure of an expression therefore says which sizes are equal, and two extents
+//! that are equal by accident remain two sizes.
 //!
-//! Sizes that turn out to be equal are united (union-find). Shapes are lists of sizes; when the expression is recorded, equal lists become
-//! one shape.
+//! Sizes that are found to be equal are united (union-find). Shapes are lists of sizes. When the expression
+//! has been recorded, shapes with equal lists become one shape.
 
 use crate::hash::QuickMap;
 use crate::shape::Shape;
 use crate::tape::{Id, ShapeId};
 use smallvec::SmallVec;
 
-/// The number of a size.
+/// Number of a size.
 pub type Size = u32;
 
-/// The sizes of a shape.
+/// Sizes of a shape.
 pub(crate) type List = SmallVec<[Size; 4]>;
 
-/// The size of axes of extent 1 that are added.
+/// Size of added axes of extent 1.
 pub const ONE: Size = 0;
 
-/// Shapes that are looked through one by one.
+/// Maximum number of shapes for linear search.
 const FEW: usize = 16;
 
-/// The sizes and shapes of an expression that is being written down.
+/// Sizes and shapes of an expression during recording.
 #[derive(Debug)]
 pub struct Sizes {
-    /// A size that each is equal to; itself if none is known.
+    /// Parent of each size in the union-find forest; a root is its own parent.
     parents: Vec<Size>,
     shapes: Vec<(List, Shape)>,
-    /// Sizes that only the device knows, each with the entry that holds it and its bound.
+    /// Sizes that only the device knows, each with the entry of its number and its bound.
     lengths: Vec<(Size, Id, usize)>,
-    /// Sizes, each with the one that is greater by one.
+    /// Pairs of sizes, the second greater than the first by one.
     more: Vec<(Size, Size)>,
-    /// True if equal extents of long lines are one size.
+    /// True if equal extents of long one-dimensional arrays are one size.
     joins: bool,
-    /// The sizes of long lines, by their extents.
+    /// Sizes of long one-dimensional arrays, by their extents.
     lines: QuickMap<usize, Size>,
 }
 
-/// Elements of a line from which on an equal extent is no accident.
+/// Minimum extent of a one-dimensional array at which equal extents are assumed to be one size.
 const LONG_LINE: usize = 64;
 
 impl Default for Sizes {
@@ -51,7 +52,8 @@ impl Default for Sizes {
 }
 
 impl Sizes {
-    /// Forgets everything. `joins` says whether equal extents of long lines are one size: kernels over them can become one then.
+    /// Clears the sizes and shapes. `joins`: equal extents of long one-dimensional arrays are one size, so
+    /// that kernels over them can be joined.
     pub fn clear(&mut self, joins: bool) {
         self.joins = joins;
         self.lines.clear();
@@ -61,7 +63,8 @@ impl Sizes {
         self.more.clear();
     }
 
-    /// The size that an entry holds. Memory is taken for the bound, so arrays with other bounds have another size.
+    /// Returns the size held by an entry. Memory is allocated for the bound, so arrays with different bounds
+    /// have different sizes.
     pub fn length(&mut self, count: Id, bound: usize) -> Size {
         if let Some((size, ..)) = self.lengths.iter().find(|(_, known, most)| *known == count && *most == bound) {
             return *size;
@@ -71,19 +74,20 @@ impl Sizes {
         size
     }
 
-    /// The first size of a shape, where only the device knows it.
+    /// Returns the first size of a shape if only the device knows it.
     pub(crate) fn length_of(&self, id: ShapeId) -> Option<Size> {
         let first = self.list(id).first()?;
         self.lengths.iter().find(|(size, ..)| size == first).map(|(size, ..)| *size)
     }
 
-    /// Returns a size that is known to be equal to no other.
+    /// Returns a new size, known to be equal to no other.
     pub fn fresh(&mut self) -> Size {
         self.parents.push(self.parents.len() as Size);
         (self.parents.len() - 1) as Size
     }
 
-    /// Returns the size that is greater by one: offsets are one more than segments, and those of segments that are equally many are equally many.
+    /// Returns the size that is greater by one, such as the number of offsets for a number of segments. Equal
+    /// sizes have equal successors.
     pub fn one_more(&mut self, size: Size) -> Size {
         let size = self.root(size);
         for number in 0..self.more.len() {
@@ -111,13 +115,13 @@ impl Sizes {
         (self.shapes.len() - 1) as ShapeId
     }
 
-    /// Adds a shape all of whose sizes are new.
+    /// Adds a shape with new sizes for all axes.
     pub fn fresh_shape(&mut self, shape: &Shape) -> ShapeId {
         let list = (0..shape.rank()).map(|_| self.fresh()).collect();
         self.push(list, shape)
     }
 
-    /// Adds such a shape, whose first size may be one that only the device knows.
+    /// Adds a shape with new sizes. The first may be a size that only the device knows.
     pub fn fresh_shape_with(&mut self, shape: &Shape, length: Option<Size>) -> ShapeId {
         let mut list = List::new();
         list.extend(length);
@@ -127,17 +131,17 @@ impl Sizes {
         self.push(list, shape)
     }
 
-    /// The extents of a shape.
+    /// Returns the extents of a shape.
     pub(crate) fn shape(&self, id: ShapeId) -> &Shape {
         &self.shapes[id as usize].1
     }
 
-    /// The sizes of a shape.
+    /// Returns the sizes of a shape.
     pub(crate) fn list(&self, id: ShapeId) -> &List {
         &self.shapes[id as usize].0
     }
 
-    /// The size that stands for all that are known to be equal to this one.
+    /// Returns the root of a size: the representative of all sizes that are known to be equal to it.
     fn root(&mut self, mut size: Size) -> Size {
         while self.parents[size as usize] != size {
             let above = self.parents[self.parents[size as usize] as usize];
@@ -147,14 +151,14 @@ impl Sizes {
         size
     }
 
-    /// Notes that two sizes are equal.
+    /// Unites two sizes.
     pub(crate) fn unite(&mut self, a: Size, b: Size) {
         let (a, b) = (self.root(a), self.root(b));
         let (first, second) = (a.min(b), a.max(b));
         self.parents[second as usize] = first;
     }
 
-    /// Notes that two shapes are equal.
+    /// Unites two shapes, axis by axis.
     pub fn unite_shapes(&mut self, a: ShapeId, b: ShapeId) {
         if a == b {
             return;
@@ -176,10 +180,10 @@ impl Sizes {
         a == b || left.len() == right.len() && left.iter().zip(right).all(|(a, b)| root(*a) == root(*b))
     }
 
-    /// Returns the shapes that are left when equal ones are one, each with the entry that holds its first extent where only the device knows
-    /// that, and for each shape which of them it is.
+    /// Returns the distinct shapes, and for each recorded shape its index among them. A shape comes with the
+    /// entry of its first extent if only the device knows that extent.
     pub fn finish(&mut self) -> (Vec<ShapeId>, Vec<(Shape, Option<Id>)>) {
-        // Sizes may have turned out to be equal since others were made of them.
+        // Sizes may have been united since their successors were created.
         for (size, more) in std::mem::take(&mut self.more) {
             let known = self.one_more(size);
             self.unite(known, more);

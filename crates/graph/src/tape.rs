@@ -1,11 +1,17 @@
 //! Tapes: the canonical form of an expression, and the key of its plan.
 //!
-//! A [`Tape`] lists the nodes that outputs depend on, inputs first, equal nodes once. It omits everything that does not shape the code:
-//! values of scalars, extents, large offsets and strides, and which buffer is which. The [`Bindings`] hold what was omitted, in the order of
-//! the slots that the tape names. Two expressions with equal tapes share a plan.
+//! A [`Tape`] lists the nodes that outputs depend on, inputs first, equal nodes once. It omits everything
+//! that does not affect the code: values of scalars, extents, large offsets and strides, and the identity of
+//! buffers. The [`Bindings`] hold the omitted parts, in the order of the slots that the tape names. Two
+//! expressions with equal tapes share a plan.
 //!
-//! The tape keeps small offsets and strides (neighbours of a stencil are part of its code), which shapes are equal, whether a last axis is long
-//! and the one before it not short, how much a view enlarges (in classes), and whether some index, or a sum of them, needs 64 bits.
+//! The tape keeps:
+//!
+//! - small offsets and strides, since neighbours of a stencil are part of its code;
+//! - the equality of shapes;
+//! - whether the last axis is long, and whether the one before it is not short;
+//! - the growth factor of a view, as a class;
+//! - whether an index, or a sum of indices, needs 64 bits.
 
 use crate::chain::Chains;
 use crate::op::Elementwise;
@@ -18,28 +24,29 @@ use broadloom_scalar::{Lanes, Literal, Precision, Type};
 use broadloom_skeleton::cost;
 use smallvec::SmallVec;
 
-/// The number of a node of a tape.
+/// Number of a node of a tape.
 pub type Id = u32;
 
-/// Arrays with at least this many elements use 64-bit indices. With fewer, indices of 32 bits are exact a little beyond both ends of an array.
+/// Arrays with at least this many elements use 64-bit indices. Below it, 32-bit indices remain exact a little
+/// beyond both ends of an array.
 pub(crate) const FAR: usize = (1 << 31) - (1 << 24);
 
-/// So long an axis has positions of which not many may be added up in 32 bits.
+/// Axes with at least this extent: a sum of only a few positions along them fits 32 bits.
 pub(crate) const DISTANT: usize = 1 << 26;
 
-/// The number of a shape of a tape.
+/// Number of a shape of a tape.
 pub type ShapeId = u32;
 
-/// An integer of the code: part of it, or given when it runs.
+/// Integer of the code: a part of it, or given in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Int {
     /// Part of the code.
     Known(i64),
-    /// A slot of [`Bindings::integers`].
+    /// Slot of [`Bindings::integers`].
     Given(u32),
 }
 
-/// The map from a position to an index along an axis of the input.
+/// Map from a position to an index along an axis of the input.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Along {
     pub(crate) source: Option<u8>,
@@ -48,16 +55,16 @@ pub(crate) struct Along {
     pub(crate) rule: Rule,
 }
 
-/// Classes of how much a view enlarges.
+/// Class of the growth factor of a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Growth {
-    /// Less than twice.
+    /// Factor below 2.
     None,
-    /// 2 to 7 times.
+    /// Factor of 2 to 7.
     Some,
-    /// 8 to 63 times.
+    /// Factor of 8 to 63.
     Much,
-    /// More.
+    /// Factor of 64 or more.
     Huge,
 }
 
@@ -71,7 +78,7 @@ impl Growth {
         }
     }
 
-    /// Returns the least factor by which elements become more.
+    /// Returns the minimum growth factor of the class.
     pub(crate) fn factor(self) -> u64 {
         match self {
             Growth::None => 1,
@@ -82,17 +89,17 @@ impl Growth {
     }
 }
 
-/// Kinds of nodes of a tape.
+/// Kind of a node of a tape.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
-    /// A slot of [`Bindings::buffers`].
+    /// Slot of [`Bindings::buffers`].
     Leaf(u32),
-    /// A slot of [`Bindings::values`].
+    /// Slot of [`Bindings::values`].
     Fill(u32),
     Elementwise(Elementwise),
-    /// The maps, a slot of [`Bindings::values`] for what is outside, how much it enlarges.
+    /// View: its maps, a slot of [`Bindings::values`] for the constant outside, and its growth.
     View(SmallVec<[Along; 4]>, Option<u32>, Growth),
-    /// Into how many axes each axis is split, where that is all; else nothing.
+    /// Reshape: the number of axes that each axis is split into; an empty list if it does anything else.
     Reshape(SmallVec<[u8; 4]>),
     Position(u8),
     Gather(Rule, Option<u32>, Growth),
@@ -100,7 +107,7 @@ pub(crate) enum Kind {
     Pattern(Applied),
 }
 
-/// A node.
+/// Node of a tape.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Entry {
     pub(crate) kind: Kind,
@@ -110,7 +117,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Returns the operation behind it, if it combines elements of several positions.
+    /// Returns the operation of the entry if it combines elements of several positions.
     pub(crate) fn applied(&self) -> Option<&Applied> {
         match &self.kind {
             Kind::Pattern(applied) => Some(applied),
@@ -125,30 +132,31 @@ impl Entry {
         }
     }
 
-    /// Returns whether it is more than a function of a position.
+    /// Returns whether it combines elements of several positions.
     pub(crate) fn is_pattern(&self) -> bool {
         self.applied().is_some()
     }
 }
 
-/// Facts about a shape that code depends on.
+/// Facts about a shape that affect the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ShapeClass {
     pub(crate) rank: u8,
     /// True if the last axis is long.
     pub(crate) rows: bool,
-    /// True if there are enough rows along the axis before it for a strip of them.
+    /// True if the axis before the last has enough rows for a strip.
     pub(crate) tall: bool,
-    /// True if all axes above the last two have one position.
+    /// True if all axes before the last two have extent 1.
     pub(crate) flat: bool,
-    /// True if arrays do not stay in the caches of cores from one kernel to the next, where there are long and many rows.
+    /// True if the shape has long and many rows, and its arrays do not stay in the caches of cores between
+    /// kernels.
     pub(crate) large: bool,
-    /// The node that holds the first extent, where only the device knows it. The extents of a run are bounds then.
+    /// Node of the first extent if only the device knows it. The extents of a run are then bounds.
     pub(crate) length: Option<Id>,
 }
 
 impl ShapeClass {
-    /// The class of a shape, and the node that holds its first extent.
+    /// Returns the class of a shape. `length` is the node of its first extent.
     pub(crate) fn of(shape: &Shape, length: Option<Id>) -> ShapeClass {
         let extents = shape.numbers();
         let rows = shape.rank() < 2 || extents.last().is_some_and(|last| *last >= LONG);
@@ -158,7 +166,7 @@ impl ShapeClass {
         ShapeClass { rank: shape.rank() as u8, rows, tall, flat, large, length }
     }
 
-    /// Returns the least extent, unless the shape has no elements.
+    /// Returns the minimum extent along an axis, unless the shape has no elements.
     pub(crate) fn least(self, axis: usize) -> u64 {
         let rank = usize::from(self.rank);
         if axis == 0 && self.length.is_some() {
@@ -172,7 +180,7 @@ impl ShapeClass {
     }
 }
 
-/// The canonical form.
+/// Canonical form of an expression.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Tape {
     pub(crate) entries: Vec<Entry>,
@@ -184,17 +192,17 @@ pub struct Tape {
     pub(crate) distant: bool,
     /// Precision of elementary functions.
     pub(crate) precision: Precision,
-    /// True if kernels over one domain become one although they share nothing.
+    /// True if kernels over one domain are joined even if they share nothing.
     pub(crate) joins: bool,
     /// Values that are part of the code, by their slots.
     pub(crate) literals: Vec<(u32, Literal)>,
-    /// Rule for joining kernels to chains.
+    /// Rule for joining kernels into chains.
     pub(crate) chains: Chains,
-    /// True if each thread has one position where there are many threads.
+    /// True if each thread computes one position on machines with many threads.
     pub(crate) alone: bool,
 }
 
-/// Returns whether code becomes shorter where a value is known: 0, 1, 2, a half, their negatives, and bools.
+/// Returns whether a known value makes the code shorter: 0, 1, 2, a half, their negatives, and bools.
 pub(crate) fn is_simple(value: Literal) -> bool {
     match (value.as_f64(), value.as_i128()) {
         (Some(number), _) => [0.0, 0.5, 1.0, 2.0].contains(&number.abs()),
@@ -203,43 +211,44 @@ pub(crate) fn is_simple(value: Literal) -> bool {
     }
 }
 
-/// The part of an expression that its tape leaves out.
+/// Parts of an expression that its tape leaves out.
 #[derive(Clone, Debug, Default)]
 pub struct Bindings {
-    /// Memory; none where a function is traced that will be given it.
+    /// Memory; `None` for the inputs of a traced function.
     pub(crate) buffers: Vec<Option<Buffer<u8>>>,
     pub values: Vec<Lanes>,
     pub(crate) integers: Vec<i64>,
     pub shapes: Vec<Shape>,
-    /// Values that come with a call of a function.
+    /// Values that come with the call of a function.
     pub(crate) symbols: Symbols,
 }
 
-/// Returns whether an index along an axis of the input of a view needs 64 bits before its rule.
+/// Returns whether an index along an axis of the input of a view needs 64 bits before its boundary rule.
 pub(crate) fn is_far(offset: i64, stride: i64, source: Option<u8>, shape: &Shape) -> bool {
     let last = source.map_or(0, |axis| shape.numbers()[usize::from(axis)].saturating_sub(1) as i64);
     let end = offset.saturating_add(stride.saturating_mul(last));
     offset.abs().max(end.abs()).max(stride.abs()) >= 1 << 30
 }
 
-/// Offsets and strides up to this are part of the code.
+/// Maximum absolute value of offsets and strides that are part of the code.
 pub(crate) const SMALL: i64 = 16;
 
-/// Elements from which on a last axis is long.
+/// Minimum extent of a long last axis.
 pub(crate) const LONG: usize = cost::LANES as usize;
 
-/// Rows from which on the axis before the last has strips of them.
+/// Minimum number of rows along the axis before the last for strips.
 pub(crate) const TALL: usize = cost::TALL;
 
 impl Tape {
-    /// Nothing, to be written to.
+    /// Creates an empty tape for recording.
     pub fn empty(precision: Precision, joins: bool) -> Tape {
         let (entries, outputs, shapes, literals) = (vec![], SmallVec::new(), vec![], vec![]);
         let (chains, alone) = (Chains::default(), false);
         Tape { entries, outputs, shapes, wide: false, distant: false, precision, joins, literals, chains, alone }
     }
 
-    /// Returns whether an expression that differs in sizes alone would have this tape: extents, offsets and strides are in its classes. Ranks are the same.
+    /// Returns whether an expression that differs only in its sizes would have this tape: extents, offsets
+    /// and strides are in the same classes. The ranks must be equal.
     pub(crate) fn accepts(&self, bindings: &Bindings) -> bool {
         let mut classes = self.shapes.iter().zip(&bindings.shapes);
         if !classes.all(|(class, shape)| *class == ShapeClass::of(shape, class.length)) {
@@ -282,8 +291,8 @@ impl Tape {
         (wide, distant) == (self.wide, self.distant)
     }
 
-    /// Returns whether code depends on how much a view with these maps or a gather enlarges an input: something is computed again for it, or its indices
-    /// go around.
+    /// Returns whether the code depends on the growth of a view with these maps, or of a gather: the input is
+    /// recomputed for it, or an index wraps around or is mirrored.
     pub(crate) fn grows(&self, mut input: Id, maps: &[Along]) -> bool {
         if maps.iter().any(|map| matches!(map.rule, Rule::Wrap | Rule::Mirror)) {
             return true;
@@ -305,18 +314,19 @@ impl Tape {
         usize::from(self.shapes[self.entry(id).shape as usize].rank)
     }
 
-    /// The node that holds the first extent of another, where only the device knows it.
+    /// Returns the node of the first extent of another node, if only the device knows that extent.
     pub(crate) fn length(&self, id: Id) -> Option<Id> {
         self.shapes[self.entry(id).shape as usize].length
     }
 
-    /// The operation behind a node, if it combines elements of several positions.
+    /// Returns the operation of a node if it combines elements of several positions.
     pub(crate) fn applied(&self, id: Id) -> Option<&Applied> {
         self.entry(id).applied()
     }
 
-    /// Returns whether threads can compute a node in patches of rows and columns: scalars that accesses of 16 bytes take four of, in long and many rows whose
-    /// number the host knows.
+    /// Returns whether threads can compute a node in patches of rows and columns. Its elements must be
+    /// scalars of 4 bytes, so that an access of 16 bytes takes four. Its rows must be long and many, and the
+    /// host must know their number.
     pub(crate) fn fits_patches(&self, id: Id) -> bool {
         let entry = self.entry(id);
         let class = self.shapes[entry.shape as usize];
@@ -324,12 +334,13 @@ impl Tape {
         has_room && entry.ty.is_scalar() && entry.ty.bytes() == cost::PATCH_BYTES
     }
 
-    /// Returns whether a node is a trap: it is the memory of its second input, written where an element of the first is true.
+    /// Returns whether a node is a trap: the memory of its second input, written if an element of the first
+    /// is true.
     pub(crate) fn is_trap(&self, id: Id) -> bool {
         self.applied(id).is_some_and(|applied| applied.operation().is_trap())
     }
 
-    /// Facts about an application of an operation.
+    /// Returns facts about an application of an operation.
     pub(crate) fn site(&self, id: Id) -> Site {
         let entry = self.entry(id);
         let wanted = match self.applied(id).filter(|applied| applied.operation().joining() == Joining::Results) {
@@ -346,7 +357,7 @@ impl Tape {
         }
     }
 
-    /// The results of an operation on these inputs that are in the tape.
+    /// Returns the results of an operation on these inputs that are in the tape.
     fn results<'t>(&'t self, applied: &'t Applied, inputs: &'t [Id]) -> impl Iterator<Item = u8> + 't {
         let own = move |entry: &'t Entry| match &entry.kind {
             Kind::Pattern(other) if entry.inputs.as_slice() == inputs => Some(other),

@@ -1,15 +1,18 @@
-//! Templates: expressions that were traced once, to be computed again for other inputs.
+//! Templates: expressions that are traced once and computed again for other inputs.
 //!
-//! [`Context::template`] calls a function with *symbols* in place of its inputs. The result is planned and fitted to the sizes at once. A
-//! call binds buffers and scalars and launches; its cost does not depend on the number of operations.
+//! [`Context::template`] calls a function with *symbols* in place of its inputs. The result is planned and
+//! fitted to the sizes at once. A call binds buffers and scalars and launches; its cost does not depend on
+//! the number of operations.
 //!
-//! A call with other sizes fits the plans to them: extents, grids and temporary memory follow from those of the inputs, and the function is
-//! not called. That holds as long as the function would do the same for them; [`amount`](crate::amount) describes the conditions. The last
-//! fits are cached.
+//! A call with other sizes fits the plans to them without calling the function: extents, grids and temporary
+//! memory depend on those of the inputs. This is valid as long as the function would do the same for these
+//! sizes; [`amount`](crate::amount) describes the conditions. The last fits are cached.
 //!
-//! - An input that is one value everywhere is a scalar of the template, any other is memory.
-//! - A node that does not depend on a symbol is an ordinary array: the template keeps it if it is in memory, else it is part of the kernels.
-//! - An evaluation inside of the function is a *stage*: the plan of the template is cut there. Elements cannot be read during tracing.
+//! - An input that has one value everywhere is a scalar of the template; any other is memory.
+//! - A node that does not depend on a symbol is an ordinary array: the template keeps it if it is in memory,
+//!   else it is part of the kernels.
+//! - An evaluation inside the function is a *stage*: the plan of the template is cut there. Elements cannot
+//!   be read during tracing.
 //!
 //! Tracing is explicit: a node knows whether it depends on a symbol ([`Node::is_symbolic`]).
 
@@ -30,7 +33,7 @@ use broadloom_scalar::{Lanes, Literal, Type};
 use smallvec::{SmallVec, smallvec};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Something that comes when a function is called.
+/// Value or array that is given when a function is called.
 #[derive(Clone, Debug)]
 pub struct Symbol {
     tracing: Arc<Tracing>,
@@ -43,12 +46,12 @@ impl Symbol {
     }
 }
 
-/// A function while it is traced. Both parts are gone when that is over.
+/// Trace of a function under way. Both parts are taken when it ends.
 #[derive(Debug)]
 pub(crate) struct Tracing {
-    /// The stages so far, and how many symbols there are.
+    /// The stages so far, and the number of symbols.
     steps: Mutex<Option<(Vec<Stage>, u32)>>,
-    /// Terms of extents, and the conditions that the trace relies on.
+    /// Terms of extents, and the conditions of the trace.
     terms: Mutex<Option<Terms>>,
 }
 
@@ -71,7 +74,7 @@ pub(crate) fn unknown(operation: &str) -> Error {
     Error::Symbolic { operation: operation.to_owned() }
 }
 
-/// The symbols of a tape.
+/// Symbols of a tape.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Symbols {
     tracing: Option<Arc<Tracing>>,
@@ -79,58 +82,58 @@ pub(crate) struct Symbols {
     pub(crate) buffers: Vec<(u32, u32)>,
     /// Symbols of values.
     pub(crate) values: Vec<(u32, u32)>,
-    /// The shapes of the tape, with how their extents follow from those of the inputs.
+    /// Shapes of the tape, with the terms of their extents.
     pub(crate) shapes: Vec<Shape>,
-    /// Slots of integers that follow from extents of the inputs.
+    /// Slots of integers that depend on extents of the inputs.
     pub(crate) integers: Vec<(u32, Amount)>,
-    /// Slots of values that follow from extents of the inputs.
+    /// Slots of values that depend on extents of the inputs.
     pub(crate) amounts: Vec<(u32, Amount)>,
 }
 
 impl Symbols {
-    /// Notes which function a symbol belongs to. It is one for all.
+    /// Records the trace that a symbol belongs to. All symbols belong to one trace.
     pub(crate) fn join(&mut self, symbol: &Symbol) -> Result<()> {
         self.join_tracing(&symbol.tracing)
     }
 
-    /// Notes which function extents belong to.
+    /// Records the trace that extents belong to.
     pub(crate) fn join_tracing(&mut self, tracing: &Arc<Tracing>) -> Result<()> {
         let own = self.tracing.get_or_insert_with(|| tracing.clone());
         if Arc::ptr_eq(own, tracing) { Ok(()) } else { Err(unknown("arrays of two functions")) }
     }
 
-    /// Returns whether there are none.
+    /// Returns whether there are no symbols.
     pub(crate) fn is_empty(&self) -> bool {
         self.tracing.is_none()
     }
 }
 
-/// A plan of a template.
+/// Plan of a template.
 #[derive(Debug)]
 struct Stage {
     plan: Arc<Plan>,
-    /// Buffers of all calls; the others are symbols.
+    /// Buffers that all calls share; the others are symbols.
     buffers: Vec<Option<Buffer<u8>>>,
     symbols: Vec<(u32, u32)>,
-    /// Values, and which of them are symbols and which follow from extents.
+    /// Values, with those that are symbols and those that depend on extents.
     values: Vec<Lanes>,
     given: Vec<(u32, u32)>,
     amounts: Vec<(u32, TermId)>,
     shapes: Vec<TermList>,
     integers: Vec<TermId>,
-    /// The sizes that it was fitted to last.
+    /// The sizes that the stage was fitted to last.
     sized: Mutex<Vec<Arc<SizedStage>>>,
-    /// The number of the symbol that its first result is.
+    /// Number of the symbol of its first result.
     first: u32,
     results: u32,
-    /// Symbols that nobody needs after it.
+    /// Symbols that are not used after the stage.
     dead: Vec<u32>,
 }
 
-/// A template for sizes that are known.
+/// Template fitted to known sizes.
 #[derive(Debug)]
 struct Fit {
-    /// The template.
+    /// The identity of the template.
     of: Arc<()>,
     /// The shapes of the inputs.
     inputs: SmallVec<[Shape; 4]>,
@@ -141,13 +144,13 @@ struct Fit {
     amounts: Vec<i64>,
 }
 
-/// A stage for sizes that are known, and for any scalars.
+/// Stage fitted to known sizes, for any scalars.
 #[derive(Debug)]
 struct SizedStage {
     /// The extents and integers that it was fitted to.
     sizes: Vec<i64>,
     plan: Arc<FittedPlan>,
-    /// Scalars, and those that are lanes of symbols or follow from extents.
+    /// Scalars, with those that are lanes of symbols and those that depend on extents.
     scalars: Scalars,
     lanes: Vec<(LaneOf, u32)>,
     amounts: Vec<(LaneOf, TermId)>,
@@ -156,12 +159,13 @@ struct SizedStage {
 #[derive(Debug)]
 struct FittedStage {
     sized: Arc<SizedStage>,
-    /// Scalars, where some of them follow from extents.
+    /// Scalars, if some of them depend on extents.
     scalars: Option<Scalars>,
 }
 
 impl FittedStage {
-    /// A stage for the values of terms; `None` where another plan is to be used. Where scalars alone are others than lately, nothing is fitted.
+    /// Creates a stage for the values of terms; `None` if another plan is needed. A recent fit is reused if
+    /// only scalars differ.
     fn new(stage: &Stage, terms: &[i64]) -> Result<Option<FittedStage>> {
         let lock = || stage.sized.lock().unwrap_or_else(PoisonError::into_inner);
         let known = lock().iter().find(|sized| stage.sizes(terms).eq(sized.sizes.iter().copied())).cloned();
@@ -193,14 +197,14 @@ impl FittedStage {
 }
 
 impl Stage {
-    /// The extents and integers for the values of terms.
+    /// Returns the extents and integers for the values of terms.
     fn sizes<'a>(&'a self, terms: &'a [i64]) -> impl Iterator<Item = i64> + 'a {
         self.shapes.iter().flatten().chain(&self.integers).map(|term| terms[*term as usize])
     }
 }
 
 impl SizedStage {
-    /// A stage for the values of terms; `None` where another plan is to be used.
+    /// Creates a stage for the values of terms; `None` if another plan is needed.
     fn new(stage: &Stage, terms: &[i64]) -> Result<Option<SizedStage>> {
         let Some(shapes) = stage.shapes.iter().map(|shape| shape_of(shape, terms)).collect::<Option<Vec<Shape>>>() else {
             return Ok(None);
@@ -224,33 +228,33 @@ impl SizedStage {
     }
 }
 
-/// The shape that terms have as extents; `None` if arrays cannot have it.
+/// Returns the shape with terms as its extents; `None` if it exceeds the limits of arrays.
 fn shape_of(list: &TermList, terms: &[i64]) -> Option<Shape> {
     let extents = list.iter().map(|term| usize::try_from(terms[*term as usize]).ok()).collect::<Option<Vec<usize>>>()?;
     Some(Shape::from(extents)).filter(Shape::is_possible)
 }
 
-/// An input of a template.
+/// Input of a template.
 #[derive(Debug)]
 struct Input {
     ty: Type,
     shape: Shape,
     is_scalar: bool,
-    /// Which of the lengths that only the device knows it has.
+    /// Index of its length among the lengths that only the device knows.
     length: Option<usize>,
-    /// A call reads its elements, or returns them.
+    /// True if a call reads or returns its elements.
     is_needed: bool,
 }
 
 #[derive(Debug)]
 enum Outcome {
     Symbol(u32),
-    /// A buffer of all calls.
+    /// Buffer that all calls share.
     Known(Buffer<u8>),
 }
 
-/// An expression that was traced, ready to be computed for inputs of the same types and ranks, and of all shapes for which the function would do
-/// the same.
+/// An expression that was traced, ready to be computed for inputs of the same types and ranks, and of all
+/// shapes for which the function would do the same.
 ///
 /// ```
 /// use broadloom_graph::{Context, Elementwise, Node, Shape};
@@ -272,25 +276,25 @@ enum Outcome {
 #[derive(Debug)]
 pub struct Template {
     context: Context,
-    /// Tells it from others.
+    /// Identity of the template.
     own: Arc<()>,
     inputs: Vec<Input>,
-    /// True if it serves the sizes that it was traced for alone.
+    /// True if the template is valid only for the sizes of its trace.
     is_sized: bool,
     stages: Vec<Stage>,
-    /// Conditions that the trace relies on.
+    /// Conditions of the trace.
     conditions: Conditions,
-    /// The last fits.
+    /// The most recent fits.
     fits: Mutex<Vec<Arc<Fit>>>,
     symbols: usize,
     /// Number of lengths of the inputs that only the device knows. Their symbols follow those of the inputs.
     lengths: usize,
     results: Vec<Returned>,
-    /// Amounts that the function returned.
+    /// Amounts returned by the function.
     amounts: TermList,
 }
 
-/// A template that was fitted to inputs.
+/// Template fitted to inputs.
 #[derive(Clone, Debug)]
 pub struct FittedTemplate(Arc<Fit>);
 
@@ -301,17 +305,19 @@ impl FittedTemplate {
     }
 }
 
-/// A result of a template.
+/// Result of a template.
 #[derive(Debug)]
 struct Returned {
     ty: Type,
     shape: TermList,
     outcome: Outcome,
-    /// The number of the first result with the same length that only the device knows, and where the length is.
+    /// Index of the first result with the same length that only the device knows, and the location of the
+    /// length.
     length: Option<(usize, Outcome)>,
 }
 
-/// The different lengths of arrays that only the device knows, and which of them each has.
+/// Returns the distinct lengths of arrays that only the device knows, and the index of the length of each
+/// array.
 fn lengths(nodes: &[Node]) -> (Vec<Length>, SmallVec<[Option<usize>; 8]>) {
     let mut known: Vec<Length> = vec![];
     let of = |node: &Node| {
@@ -327,13 +333,13 @@ fn lengths(nodes: &[Node]) -> (Vec<Length>, SmallVec<[Option<usize>; 8]>) {
 }
 
 impl Node {
-    /// Returns whether it is one value everywhere that is known: a scalar of a template.
+    /// Returns whether it has one known value everywhere: a scalar of a template.
     pub fn is_one_value(&self) -> bool {
         let is_value = |op: &Op| matches!(op, Op::Fill(scalar) if scalar.symbol().is_none() && scalar.amount().is_none());
         matches!(&*self.lock(), State::Pending(expression) if is_value(&expression.op))
     }
 
-    /// Its value, if it is one everywhere that is known.
+    /// Returns its value if it has one known value everywhere.
     fn one_value(&self) -> Option<Lanes> {
         match &*self.lock() {
             State::Pending(expression) => match &expression.op {
@@ -346,19 +352,19 @@ impl Node {
 }
 
 impl Context {
-    /// Traces a function of arrays like these.
+    /// Traces a function for inputs of these types and ranks.
     pub fn template(&self, inputs: &[Node], function: impl FnOnce(&[Node]) -> Result<Vec<Node>>) -> Result<Template> {
         self.template_with(inputs, |symbols| Ok((function(symbols)?, vec![])))
     }
 
-    /// Traces a function of arrays of these sizes and no others. The function may know the sizes from elsewhere: its kernels are those of the
-    /// expression without a template, where extents that are equal numbers can be one size.
+    /// Traces a function for inputs of these sizes only. The function may know the sizes from elsewhere. Its
+    /// kernels are those of the expression without a template, in which equal extents can be one size.
     pub fn template_of_sizes(&self, inputs: &[Node], function: impl FnOnce(&[Node]) -> Result<Vec<Node>>) -> Result<Template> {
         self.traced_template(inputs, true, |symbols| Ok((function(symbols)?, vec![])))
     }
 
-    /// Traces a function of arrays like these. It also returns amounts that follow from their extents; [`FittedTemplate::amounts`] has them for
-    /// other inputs.
+    /// Traces a function for inputs of these types and ranks. The function also returns amounts that depend
+    /// on their extents; [`FittedTemplate::amounts`] has them for other inputs.
     pub fn template_with(
         &self,
         inputs: &[Node],
@@ -467,7 +473,7 @@ impl Context {
         }
     }
 
-    /// Adds a plan to the function that is traced, and makes its results symbols.
+    /// Adds a plan to the traced function, and makes its results symbols.
     pub(crate) fn stage(&self, nodes: &[Node], plan: Arc<Plan>, bindings: Bindings) -> Result<()> {
         let Bindings { buffers, values, integers, symbols: own, .. } = bindings;
         let tracing = own.tracing.ok_or_else(|| unknown("evaluate"))?;
@@ -513,13 +519,13 @@ impl Fit {
 }
 
 impl Template {
-    /// Returns whether it can be called with these inputs: they have the types and ranks of those that it was traced for, and shapes for which the
-    /// function would do the same. Plans are fitted to the shapes, if that was not done lately.
+    /// Returns whether it can be called with these inputs: their types and ranks are those of the trace, and
+    /// its conditions hold for their shapes. Fits the plans to the shapes unless a recent fit exists.
     pub fn fits(&self, inputs: &[Node]) -> bool {
         self.fitted(inputs).is_some()
     }
 
-    /// Returns whether inputs have the types and ranks of those that it was traced for.
+    /// Returns whether inputs have the types and ranks of the trace.
     fn is_for(&self, inputs: &[Node]) -> bool {
         let has_lengths = || inputs.iter().any(|input| input.length().is_some());
         self.inputs.len() == inputs.len()
@@ -529,12 +535,12 @@ impl Template {
             && (self.lengths == 0 && !has_lengths() || self.are_as_long(&lengths(inputs).1))
     }
 
-    /// Returns the template fitted to these inputs; nothing if it cannot be called with them.
+    /// Returns the template fitted to these inputs; `None` if it cannot be called with them.
     pub fn fitted(&self, inputs: &[Node]) -> Option<FittedTemplate> {
         if self.is_for(inputs) { self.fit(inputs).ok().flatten().map(FittedTemplate) } else { None }
     }
 
-    /// Computes it for inputs that it was fitted to. Returns before the work is done.
+    /// Computes the template for inputs that it was fitted to. Returns before the work is done.
     pub fn call_fitted(&self, fitted: &FittedTemplate, inputs: &[Node]) -> Result<Vec<Node>> {
         if !Arc::ptr_eq(&fitted.0.of, &self.own) || !fitted.0.is_for(inputs) {
             return Err(Error::Plan { what: "a call".into(), reason: "it was fitted to other inputs".into() });
@@ -542,7 +548,8 @@ impl Template {
         self.run(&fitted.0, inputs, None)
     }
 
-    /// The plans for the shapes of these inputs, whose ranks are right; `None` if the trace does not hold for them.
+    /// Returns the plans for the shapes of these inputs; `None` if the conditions of the trace do not hold.
+    /// The ranks must match.
     fn fit(&self, inputs: &[Node]) -> Result<Option<Arc<Fit>>> {
         let lock = || self.fits.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = lock().iter().find(|fit| fit.is_for(inputs)) {
@@ -571,12 +578,12 @@ impl Template {
         Ok(Some(fit))
     }
 
-    /// Returns whether the same inputs have the same lengths as when it was traced.
+    /// Returns whether the same inputs share lengths as in the trace.
     fn are_as_long(&self, each: &[Option<usize>]) -> bool {
         self.inputs.iter().zip(each).all(|(own, length)| own.length == *length)
     }
 
-    /// Computes it for these inputs. Returns before the work is done.
+    /// Computes the template for these inputs. Returns before the work is done.
     pub fn call(&self, inputs: &[Node]) -> Result<Vec<Node>> {
         self.call_in(inputs, None)
     }
@@ -601,7 +608,7 @@ impl Template {
         self.run(&fit, inputs, lane)
     }
 
-    /// Launches the plans for inputs of the right number.
+    /// Launches the plans for the right number of inputs.
     fn run(&self, fit: &Fit, inputs: &[Node], lane: Option<&Lane>) -> Result<Vec<Node>> {
         let mut memory: SmallVec<[Option<Buffer<u8>>; 8]> = SmallVec::from_elem(None, self.symbols);
         let mut values: SmallVec<[Lanes; 4]> = SmallVec::from_elem(Lanes::new(), inputs.len());
@@ -613,7 +620,7 @@ impl Template {
                 let reason = "it was traced for other lengths that only the device knows".to_owned();
                 return Err(Error::Plan { what: "a call".into(), reason });
             }
-            // An array and its length come from one kernel.
+            // One kernel computes an array and its length.
             let given: SmallVec<[Node; 8]> = inputs.iter().filter(|input| input.one_value().is_none()).cloned().collect();
             self.context.evaluate_in(&given, lane)?;
             for (number, length) in known.iter().enumerate() {
@@ -687,12 +694,12 @@ impl Template {
         Ok(nodes)
     }
 
-    /// Returns whether a call needs the elements of an input, and not its shape alone.
+    /// Returns whether a call needs the elements of an input, not only its shape.
     pub fn needs(&self, input: usize) -> bool {
         self.inputs.get(input).is_some_and(|input| input.is_needed)
     }
 
-    /// Returns the number of kernels that a call launches, for sizes that it was fitted to last.
+    /// Returns the number of kernels that a call launches for the sizes of the last fit.
     pub fn kernels(&self) -> u64 {
         let fits = self.fits.lock().unwrap_or_else(PoisonError::into_inner);
         fits.last().map_or(0, |fit| fit.stages.iter().map(|stage| stage.sized.plan.launches()).sum())

@@ -1,9 +1,10 @@
 //! Views: the element of the input that each element of a view reads.
 //!
-//! A view has, for each axis of its *input*, an affine map from one axis of its output, or a fixed index, and a boundary rule for indices
-//! that leave the input (`papers/accelerator` §4.3): a constant, the nearest element, or an index that wraps around or is mirrored.
-//! Section, shift, rotate, reverse, replicate, expand, pad, transpose, broadcasting, dropped and added axes are all such views. Views of
-//! views are one view where the rules allow it (§5.3).
+//! For each axis of its *input*, a view has an affine map from one axis of its output, or a fixed index. It
+//! also has a boundary rule for indices outside the input (`papers/accelerator` §4.3): a constant, the
+//! nearest element, or an index that wraps around or is mirrored. Section, shift, rotate, reverse, replicate,
+//! expand, pad, transpose, broadcasting, dropped and added axes are all such views. A view of a view is one
+//! view if the rules allow it (§5.3).
 
 use crate::amount::Amount;
 use crate::error::{Error, Result};
@@ -13,31 +14,31 @@ pub use broadloom_skeleton::{Boundary, Rule};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 
-/// The index along one axis of the input: `offset + stride * position[source]`.
+/// Index along one axis of the input: `offset + stride * position[source]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AxisMap {
     /// The axis of the output; `None` if the index is `offset`.
     pub source: Option<u8>,
     /// Index of position 0.
     pub offset: i64,
-    /// Distance of the next one.
+    /// Distance between the indices of neighbouring positions.
     pub stride: i64,
     /// Boundary rule.
     pub rule: Rule,
 }
 
 impl AxisMap {
-    /// Maps an index to the output's along an axis.
+    /// Maps an output index along an axis to the same input index.
     pub const fn same(axis: usize) -> AxisMap {
         AxisMap { source: Some(axis as u8), offset: 0, stride: 1, rule: Rule::Inside }
     }
 
-    /// One index.
+    /// Maps each position to one index.
     pub const fn fixed(offset: i64) -> AxisMap {
         AxisMap { source: None, offset, stride: 0, rule: Rule::Inside }
     }
 
-    /// The least and the greatest index before the rule, for an output that has elements.
+    /// Returns the minimum and maximum index before the boundary rule, for an output that is not empty.
     fn range(&self, shape: &Shape) -> (i64, i64) {
         let last = self.source.map_or(0, |axis| shape.numbers()[usize::from(axis)] as i64 - 1);
         let end = self.offset.saturating_add(self.stride.saturating_mul(last));
@@ -45,20 +46,20 @@ impl AxisMap {
     }
 }
 
-/// A view: maps for the axes of the input, the shape of the output, the constant for what is outside.
+/// View: maps for the axes of the input, the shape of the output, and the constant outside.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct View {
-    /// One for each axis of the input.
+    /// Maps, one for each axis of the input.
     pub axes: SmallVec<[AxisMap; 4]>,
-    /// The shape that comes out.
+    /// Shape of the output.
     pub shape: Shape,
-    /// Value outside where a rule is [`Rule::Constant`].
+    /// Value outside if a rule is [`Rule::Constant`].
     pub fill: Option<Lanes>,
-    /// Offsets that follow from the extents of a function's inputs; none where all are constants.
+    /// Offsets that depend on the extents of a function's inputs; `None` if all are constants.
     traced: Option<Box<Offsets>>,
 }
 
-/// The offsets of a view, one for each axis of its input.
+/// Offsets of a view, one for each axis of its input.
 #[derive(Clone, Debug)]
 struct Offsets(SmallVec<[Amount; 4]>);
 
@@ -74,11 +75,11 @@ impl Hash for Offsets {
     fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
-/// Numbers beyond this are refused, so that index arithmetic cannot overflow.
+/// Limit of numbers; larger ones are refused, so that index arithmetic cannot overflow.
 const MAX_NUMBER: u64 = 1 << 40;
 
 impl View {
-    /// A view, its rules no stronger than needed. `input` is the shape that it is a view of.
+    /// Creates a view and drops boundary rules that are not needed. `input` is the shape of the viewed array.
     pub fn new(operation: &str, input: &Shape, axes: &[AxisMap], shape: Shape, fill: Option<Lanes>) -> Result<View> {
         if !input.is_traced() && !shape.is_traced() {
             return View::of_numbers(operation, input, axes, shape, fill);
@@ -87,8 +88,9 @@ impl View {
         View::with_offsets(operation, input, axes, &offsets, shape, fill)
     }
 
-    /// A view whose offsets may follow from the extents of a function's inputs: those of the maps do not count. A function that is traced relies on
-    /// what was found: rules that were dropped, numbers of an error.
+    /// Creates a view whose offsets may depend on the extents of a function's inputs; the offsets of the maps
+    /// are ignored. During tracing, the findings become conditions of the trace: dropped rules, and numbers
+    /// of an error.
     pub(crate) fn with_offsets(
         operation: &str,
         input: &Shape,
@@ -134,7 +136,7 @@ impl View {
                     }
                     let end = offset.plus(&last);
                     let (low, high) = if map.stride < 0 { (&end, offset) } else { (offset, &end) };
-                    // They do: the rule was dropped, or none is needed.
+                    // All indices are inside: the rule was dropped, or none is needed.
                     let _ = low.is_less(&0.into());
                     let _ = high.is_less(&extent);
                 }
@@ -151,18 +153,18 @@ impl View {
         Ok(view)
     }
 
-    /// The offset along an axis of the input.
+    /// Returns the offset along an axis of the input.
     pub(crate) fn offset(&self, axis: usize) -> Amount {
         let known = || Amount::from(self.axes[axis].offset);
         self.traced.as_ref().map_or_else(known, |offsets| offsets.0[axis].clone())
     }
 
-    /// Returns whether the offset along an axis of the input follows from the extents of a function's inputs.
+    /// Returns whether the offset along an axis of the input depends on the extents of a function's inputs.
     pub(crate) fn is_traced(&self, axis: usize) -> bool {
         self.traced.as_ref().is_some_and(|offsets| offsets.0[axis].is_traced())
     }
 
-    /// Notes that a function that is traced relies on its numbers.
+    /// Records the condition that the numbers of the view have these values.
     pub(crate) fn fix(&self) {
         self.shape.fix();
         (0..self.axes.len()).for_each(|axis| {
@@ -170,7 +172,7 @@ impl View {
         });
     }
 
-    /// Returns whether both are the same for all extents of a function's inputs. Nothing is noted.
+    /// Returns whether both are equal for all extents of a function's inputs. Records no condition.
     pub(crate) fn is_identical(&self, other: &View) -> bool {
         self.axes == other.axes && self.fill == other.fill && self.traced == other.traced && self.shape.is_identical(&other.shape)
     }
@@ -193,7 +195,8 @@ impl View {
             if map.source.is_none() {
                 map.stride = 0;
             } else if map.stride == 0 {
-                // The axis stands still. One of extent 1 does not: it is like any other extent.
+                // The index is fixed. Extent 1 of the output axis does not fix it: it is treated like any
+                // other extent.
                 *map = AxisMap { source: None, stride: 0, ..*map };
             }
             if is_empty {
@@ -224,15 +227,16 @@ impl View {
         Ok(view)
     }
 
-    /// The whole array, as it is.
+    /// Creates the identity view of an array.
     pub(crate) fn whole(shape: &Shape) -> View {
         View { axes: (0..shape.rank()).map(AxisMap::same).collect(), shape: shape.clone(), fill: None, traced: None }
     }
 
-    /// Returns whether it is its input.
+    /// Returns whether the view is equal to its input.
     pub fn is_identity(&self, input: &Shape) -> bool {
         if self.shape.is_traced() || input.is_traced() {
-            // For all extents of the inputs of the function; any other view is right as it is.
+            // It must be the identity for all extents of the inputs of the function. Any other view is
+            // correct as it is.
             let is_same = |(axis, map): (usize, &AxisMap)| *map == AxisMap::same(axis) && !self.is_traced(axis);
             return self.shape.is_identical(input) && self.axes.iter().enumerate().all(is_same);
         }
@@ -243,7 +247,7 @@ impl View {
             })
     }
 
-    /// Returns whether every element is the constant.
+    /// Returns whether every element is the constant outside.
     pub fn is_constant(&self, input: &Shape) -> bool {
         let is_constant = !self.shape.numbers().contains(&0)
             && self.axes.iter().zip(input.numbers()).any(|(map, extent)| {
@@ -257,12 +261,14 @@ impl View {
         is_constant
     }
 
-    /// Returns whether elements of the input are seen more than once: how many times as many come out, at least 1.
+    /// Returns the growth factor: the number of output elements per input element, rounded down and at least
+    /// 1.
     pub(crate) fn growth(&self, input: &Shape) -> usize {
         (self.shape.product() / input.product().max(1)).max(1)
     }
 
-    /// The view of a view as one view, where the rules compose: `self` looks at what `inner` makes of an array of shape `input`.
+    /// Composes two views into one if the rules allow it. `self` is a view of `inner`, which is a view of an
+    /// array of shape `input`.
     pub fn after(&self, inner: &View, input: &Shape) -> Option<View> {
         if self.shape.numbers().contains(&0) {
             return None;
@@ -271,7 +277,8 @@ impl View {
             (Some(a), Some(b)) if a != b => return None,
             (a, b) => a.clone().or_else(|| b.clone()),
         };
-        // A constant along one axis of the outer view stands for the whole element, so every such axis must still be looked at.
+        // A constant along one axis of the outer view replaces the whole element, so the composed view must
+        // still check each such axis.
         let mut looked_at = 0u64;
         let mut axes: SmallVec<[AxisMap; 4]> = SmallVec::new();
         let is_traced = self.shape.is_traced() || inner.shape.is_traced() || input.is_traced();
@@ -286,7 +293,8 @@ impl View {
             let outer = self.axes[usize::from(middle)];
             let between = inner.shape.numbers()[usize::from(middle)] as i64;
             let extent = input.numbers()[axis] as i64;
-            // Whether `inner` is the whole axis, moved: then its indices and the input's wrap together.
+            // True if `inner` is the whole axis, shifted. Then its indices and those of the input wrap
+            // together.
             let whole = map.stride == 1
                 && between == extent
                 && (!is_traced || inner.shape.amount(usize::from(middle)).is_identical(&input.amount(axis)));
@@ -294,7 +302,7 @@ impl View {
                 (Rule::Inside, rule) => rule,
                 (Rule::Wrap, Rule::Wrap) if whole => Rule::Wrap,
                 (rule, Rule::Inside) if whole => rule,
-                // Two shifts with the same constant in the same direction.
+                // Both shift with the same constant in the same direction.
                 (Rule::Constant, Rule::Constant)
                     if whole
                         && outer.stride == 1
@@ -307,7 +315,7 @@ impl View {
             };
             if is_traced {
                 if outer.rule == Rule::Constant && map.rule == Rule::Constant {
-                    // Which way they shift decides.
+                    // The result depends on the directions of the shifts.
                     self.offset(usize::from(middle)).get();
                     inner.offset(axis).get();
                 }
@@ -331,13 +339,14 @@ impl View {
         }
     }
 
-    /// Returns whether an axis has the extent of another shape along its axis; in a function that is traced for all extents of its inputs.
+    /// Returns whether an axis has the extent of another shape along its axis. In a traced function, this
+    /// must hold for all extents of the inputs.
     fn same_extent(&self, map: AxisMap, shape: &Shape, axis: usize) -> bool {
         let own = map.source.map(|source| self.shape.amount(usize::from(source)));
         own.is_some_and(|own| own.is_identical(&shape.amount(axis)))
     }
 
-    /// Returns the place in the input of the element at a position of the output; `None` where the constant stands.
+    /// Returns the input index of the element at a position of the output; `None` for the constant.
     pub fn locate(&self, position: &[usize], input: &Shape) -> Option<SmallVec<[usize; 4]>> {
         let mut found = SmallVec::new();
         for (map, extent) in self.axes.iter().zip(input.extents()) {

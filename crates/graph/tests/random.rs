@@ -1,6 +1,8 @@
-//! Random graphs on the interpreter, as itself and as a GPU, on the CPU, and on a GPU where there is one, against the naive evaluator.
+//! Random graphs on the interpreter, as itself and as a GPU, on the CPU, and on a GPU if there is one,
+//! against the naive evaluator.
 //!
-//! Without a GPU its trial is ignored, with the reason. `BROADLOOM_FUZZ_GRAPHS=n` makes n of them, from the seed `BROADLOOM_FUZZ_SEED` on.
+//! Without a GPU its trial is ignored, with the reason. `BROADLOOM_FUZZ_GRAPHS=n` runs `n` graphs, beginning
+//! with the seed `BROADLOOM_FUZZ_SEED`.
 
 mod support;
 
@@ -24,7 +26,7 @@ fn setting(name: &str, default: u64) -> u64 {
 }
 
 fn cpu() -> Context {
-    // Speed is not of interest, and compiling is most of the work.
+    // Speed does not matter here, and compilation is most of the work.
     let mut options = broadloom_cpu::Options {
         threads: 2,
         memory_bytes: 1 << 30,
@@ -43,7 +45,7 @@ fn told(error: broadloom_graph::Error) -> String {
     error.to_string()
 }
 
-/// The results of a program.
+/// Returns the results of a program.
 fn drawn(seed: u64, context: &Context) -> Result<Vec<Known>, String> {
     let mut generator = Generator::new(seed, context);
     for _ in 0..2 + generator.random.below(3) {
@@ -61,7 +63,7 @@ fn drawn(seed: u64, context: &Context) -> Result<Vec<Known>, String> {
     }
     let last = generator.pool.len() - 1;
     let mut outputs: Vec<Known> = vec![generator.pool[last].clone()];
-    // Nodes that are counted are computed.
+    // Nodes of the counted kinds are always computed.
     let counted: Vec<Known> = generator.pool.iter().filter(|known| !known.kind.is_empty()).cloned().collect();
     if !counted.is_empty() {
         outputs.push(generator.random.pick(&counted).clone());
@@ -73,11 +75,12 @@ fn drawn(seed: u64, context: &Context) -> Result<Vec<Known>, String> {
     Ok(outputs)
 }
 
-/// For each kind of results, the number of programs with one that was compared, and the types of these results.
+/// For each kind of results: the number of programs with a compared result of the kind, and the types of
+/// these results.
 type Kinds = BTreeMap<&'static str, (u64, BTreeSet<String>)>;
 
-/// One program: made, computed both ways, compared. Returns whether a kernel is a stencil, and counts kinds of results; `Err` says what is
-/// wrong.
+/// Makes one program, computes it both ways and compares the results. Returns whether a kernel is a stencil,
+/// and counts kinds of results; `Err` describes the failure.
 fn check(seed: u64, context: &Context, kinds: &mut Kinds) -> Result<bool, String> {
     let outputs = drawn(seed, context)?;
     let expected: Vec<_> = outputs.iter().map(|known| naive::evaluate(&known.node)).collect::<Result<_, _>>().map_err(told)?;
@@ -97,7 +100,7 @@ fn check(seed: u64, context: &Context, kinds: &mut Kinds) -> Result<bool, String
     Ok(plan.kernels.iter().any(|kernel| kernel.name == "stencil"))
 }
 
-/// Returns whether a node depends on a length that only the device knows, which texts do not say.
+/// Returns whether a node depends on a length that only the device knows. Texts cannot express such lengths.
 fn has_length(node: &Node, seen: &mut Vec<Node>) -> bool {
     if seen.iter().any(|known| known.is_same(node)) {
         return false;
@@ -110,7 +113,7 @@ fn has_length(node: &Node, seen: &mut Vec<Node>) -> bool {
     node.length().is_some() || inputs.iter().any(|input| has_length(input, seen))
 }
 
-/// One program: printed, read, and printed again as the same text; and planned the same way.
+/// Prints one program, reads it, and prints it again: text and plan must be equal.
 fn check_text(seed: u64) -> Result<(), String> {
     let (context, other) = (interp(), interp());
     let nodes = drawn(seed, &context)?.into_iter().map(|known| known.node);
@@ -136,12 +139,13 @@ fn check_text(seed: u64) -> Result<(), String> {
     if first == second { Ok(()) } else { Err(format!("{first:?} becomes {second:?}:\n{text}")) }
 }
 
-/// Number of programs, unless the environment says otherwise.
+/// Returns the number of programs, unless the environment overrides it.
 fn count(programs: u64) -> u64 {
     setting("BROADLOOM_FUZZ_GRAPHS", programs)
 }
 
-/// Checks seeds on several threads, each with a state of its own, until a few are wrong. Returns the states and what is wrong.
+/// Checks seeds on several threads, each with its own state, until a few have failed. Returns the states and
+/// the failures.
 fn on_threads<S: Send>(
     programs: u64,
     state: impl Fn() -> S + Sync,
@@ -162,37 +166,38 @@ fn on_threads<S: Send>(
         }
         state
     };
-    // Few programs are not worth another device.
+    // A few programs do not justify another device.
     let threads = (programs / 100).clamp(1, std::thread::available_parallelism().map_or(1, |count| count.get() as u64));
     let states = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        // A panic of a check is one of the test.
+        // A panic of a check fails the test.
         threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
     });
     (states, wrong.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Kinds of results that programs have.
+/// Kinds of results that programs must contain.
 const KINDS: [&str; 7] = ["length", "window", "queue", "place", "sweep", "layout", "line"];
 
-/// Each kind is drawn for at least one program in so many.
+/// Each kind is drawn for at least one program in `KIND`.
 const KIND: f64 = 60.0;
 
-/// Stencils are planned for at least one program in so many: for about one in fifteen, and fewer where they pay less.
+/// Stencils are planned for at least one program in `STENCIL`: for about one in fifteen, and fewer if they
+/// pay less.
 const STENCIL: f64 = 100.0;
 
-/// The first seed, unless the environment says otherwise.
+/// First seed, unless the environment overrides it.
 const SEED: u64 = 1;
 
-/// The least number of programs with a property that one program in `one_in` has. By Chernoff's bound fewer have it with a
-/// probability below 1e-9: exp(-6.5² / 2).
+/// Returns the minimum number of programs with a property that one program in `one_in` has. By Chernoff's
+/// bound, fewer have it with a probability below 1e-9: exp(-6.5² / 2).
 fn least(programs: u64, one_in: f64) -> u64 {
     let expected = programs as f64 / one_in;
     (expected - 6.5 * expected.sqrt()).max(0.0) as u64
 }
 
 fn campaign(context: impl Fn() -> Context + Sync, programs: u64) {
-    // The programs of `make test` are always the same, so that each kind is certain.
+    // The programs of `make test` never change, so each kind is certain.
     let is_fixed = setting("BROADLOOM_FUZZ_SEED", SEED) == SEED && count(programs) >= programs;
     let programs = count(programs);
     let (states, wrong) = on_threads(

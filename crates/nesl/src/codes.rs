@@ -1,25 +1,25 @@
-//! Codes of the diagnostics: `N00xx` syntax, `N01xx` names, `N02xx` types, `N03xx` running, `N04xx` commands and limits,
-//! `N05xx` VCODE.
+//! Codes of the diagnostics: `N00xx` syntax, `N01xx` names, `N02xx` types, `N03xx` running, `N04xx` commands
+//! and limits, `N05xx` VCODE.
 
 use broadloom_diag::Code;
 
-/// A character that begins no token.
+/// A character that starts no token.
 pub const BAD_CHARACTER: Code = Code("N0001");
-/// A comment without its end.
+/// An unterminated comment.
 pub const OPEN_COMMENT: Code = Code("N0002");
-/// A string without its end.
+/// An unterminated string.
 pub const OPEN_STRING: Code = Code("N0003");
-/// A token at a place where it cannot stand.
+/// A token that is not allowed at its place.
 pub const UNEXPECTED: Code = Code("N0004");
-/// A token is missing.
+/// A missing token.
 pub const EXPECTED: Code = Code("N0005");
 /// Nesting beyond the limit.
 pub const TOO_DEEP: Code = Code("N0006");
 /// An expression where a pattern is needed.
 pub const BAD_PATTERN: Code = Code("N0007");
-/// A type expression that is none.
+/// An invalid type expression.
 pub const BAD_TYPE: Code = Code("N0008");
-/// An optional argument at a place where it cannot stand.
+/// An optional argument at a place where it is not allowed.
 pub const BAD_OPTIONAL: Code = Code("N0009");
 
 /// A name without a definition.
@@ -35,19 +35,19 @@ pub const UNKNOWN_TYPE: Code = Code("N0105");
 
 /// Two types that differ.
 pub const MISMATCH: Code = Code("N0201");
-/// A call of something that is no function.
+/// A call of a value that is not a function.
 pub const NOT_A_FUNCTION: Code = Code("N0202");
-/// A type outside of a class.
+/// A type outside a class.
 pub const WRONG_CLASS: Code = Code("N0203");
 /// A type that would contain itself.
 pub const INFINITE_TYPE: Code = Code("N0204");
-/// Two functions where one is needed.
+/// Two functions where one is required.
 pub const TWO_FUNCTIONS: Code = Code("N0205");
 /// A type beyond the limits.
 pub const TYPE_TOO_LARGE: Code = Code("N0206");
-/// A literal outside of its type.
+/// A literal outside the range of its type.
 pub const LITERAL_RANGE: Code = Code("N0207");
-/// A serial function inside of an apply-to-each.
+/// A serial function inside an apply-to-each.
 pub const SERIAL_ONLY: Code = Code("N0208");
 /// A call with a wrong number of arguments.
 pub const ARGUMENT_COUNT: Code = Code("N0209");
@@ -72,7 +72,7 @@ pub const VCODE: Code = Code("N0501");
 /// A VCODE program whose types on the stack do not agree.
 pub const VCODE_TYPES: Code = Code("N0502");
 
-/// A command that cannot be carried out.
+/// A command that cannot be executed.
 pub const COMMAND: Code = Code("N0401");
 /// A file that cannot be loaded.
 pub const LOAD: Code = Code("N0402");

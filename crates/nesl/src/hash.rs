@@ -1,12 +1,13 @@
-//! Hashes of tables whose keys the compiler makes: ids, types, operations. Nobody picks such keys, so that they collide.
+//! Hashes of tables whose keys the compiler makes: ids, types, operations. An attacker cannot choose
+//! colliding keys.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A table with [`Quick`] hashes.
+/// Table with [`Quick`] hashes.
 pub(crate) type QuickMap<K, V> = HashMap<K, V, BuildHasherDefault<Quick>>;
 
-/// A hash that takes a multiplication for each word.
+/// Hash with one multiplication for each word.
 #[derive(Default)]
 pub(crate) struct Quick(u64);
 
@@ -44,7 +45,7 @@ impl Hasher for Quick {
     }
 
     fn finish(&self) -> u64 {
-        // The high bits of a product are the better ones, and tables use the low ones as well.
+        // The high bits of a product are better distributed, and tables use the low ones as well.
         self.0.rotate_left(26)
     }
 }

@@ -5,14 +5,15 @@
 //!                           └──→ flatten → flat → vcode
 //! ```
 //!
-//! [`syntax`] parses and prints. [`infer`] resolves names and finds types; what it makes is [`core`], the typed program
-//! that later stages work on. [`eval`] evaluates that program over nested values, in plain recursion: it is what compiled
-//! code is compared with. Flattening turns it into [`flat`] code over vectors, which becomes [`vcode`] and runs on a machine
-//! of the host. [`session`] is the top level: definitions, expressions, commands, the library.
+//! [`syntax`] parses and prints. [`infer`] resolves names and infers types; its output is [`core`], the typed
+//! program of all later stages. [`eval`] evaluates that program over nested values by plain recursion: it is
+//! the reference for compiled code. Flattening turns it into [`flat`] code over vectors, which becomes
+//! [`vcode`] and runs on a machine of the host. [`session`] is the top level: definitions, expressions,
+//! commands, the library.
 //!
 //! Invariants:
-//! - nothing that a program holds causes a panic, an endless run or an overflow of the stack: limits end in errors;
-//! - every error has a code and, where it stands in a text, its place;
+//! - no program causes a panic, an endless run or a stack overflow: limits end in errors;
+//! - every error has a code and, if it belongs to a text, its place;
 //! - nothing here prints or opens a file: the [`eval::Host`] of a session does.
 //!
 //! ```

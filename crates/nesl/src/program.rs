@@ -1,9 +1,10 @@
 //! Functions of NESL programs, compiled once and called from Rust with arrays.
 //!
-//! Arguments and results are [`Column`]s: flat vectors, of the host or of the device, in the order in which the type
-//! names them. A sequence inside of a sequence has a column of offsets before those of its elements, as in Arrow: one more
-//! than there are inner sequences, the first 0. A pair has the columns of its parts. So `([[float]], int)` is offsets,
-//! floats and one int. Arrays of the device are not copied.
+//! Arguments and results are [`Column`]s: flat vectors, of the host or of the device, in the order in which
+//! the type names them. A nested sequence has a column of offsets before those of its elements, as in Arrow:
+//! one more than there are inner sequences, the first 0. A pair has the columns of its parts. The type
+//! `([[float]], int)` therefore has three columns: offsets, floats and one int. Arrays of the device are not
+//! copied.
 //!
 //! ```
 //! use broadloom_nesl::program::{Column, Program};
@@ -22,7 +23,7 @@ use crate::session::{Engine, Output, Session, Settings};
 use broadloom_graph::{Context, Node};
 use std::fmt;
 
-/// A flat vector: a part of an argument or a result.
+/// Flat vector: a part of an argument or a result.
 #[derive(Clone, Debug)]
 pub enum Column {
     /// Ints, characters as their codes, or offsets.
@@ -31,8 +32,8 @@ pub enum Column {
     Floats(Vec<f64>),
     /// Truth values.
     Bools(Vec<bool>),
-    /// A line on the device of the program: `i32` or `i64` for ints, `f64` or `f32` for floats, by the widths of the
-    /// program; `i64` for offsets; `bool`.
+    /// A line on the device of the program: `i32` or `i64` for ints, `f64` or `f32` for floats, by the widths
+    /// of the program; `i64` for offsets; `bool`.
     Device(Node),
 }
 
@@ -48,7 +49,7 @@ impl PartialEq for Column {
     }
 }
 
-/// An error of a program: the text that a person reads.
+/// Error of a program: the text for a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure(pub String);
 
@@ -60,20 +61,21 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// A call that [`Program::submit`] began: its kernels are launched, and errors may still come.
+/// Call that [`Program::submit`] began: its kernels are launched, and errors may still occur.
 #[derive(Debug)]
 pub struct Pending(State);
 
 #[derive(Debug)]
 enum State {
-    /// The call is over.
+    /// The call has finished.
     Finished(Vec<Column>),
-    /// The kernels of a template run. The arguments are kept for a call by the machine, should a condition not hold.
+    /// The kernels of a template run. The arguments are kept for a call by the machine, in case a condition
+    /// does not hold.
     Launched(Launched, Vec<Column>),
 }
 
 impl Pending {
-    /// Returns the results of a call that is over.
+    /// Returns the results of a finished call.
     pub fn results(&self) -> Option<&[Column]> {
         match &self.0 {
             State::Finished(results) => Some(results),
@@ -82,20 +84,20 @@ impl Pending {
     }
 }
 
-/// A compiled function.
+/// Compiled function.
 ///
-/// A call that comes again with arrays of the device is launched from a template, where the function has no branch on data:
-/// neither an instruction is executed nor another thread asked. A template serves all sizes for which the function does the
-/// same.
+/// If the function has no branch on data, repeated calls with arrays of the device are launched from a
+/// template. Such a call executes no instruction and needs no other thread. A template serves all sizes for
+/// which the function does the same.
 pub struct Program {
     session: Session,
-    /// Nothing where the machine executes every call.
+    /// `None` if the machine executes every call.
     templates: Option<Templates>,
 }
 
 impl Program {
-    /// Reads a text, and compiles one of its functions. The type of the function has no variables: where it would have
-    /// some, the text declares another.
+    /// Reads a text, and compiles one of its functions. The type of the function must have no variables; the
+    /// text can declare a type without them.
     pub fn new(text: &str, function: &str, options: Options, target: Target) -> Result<Program, Failure> {
         let templates = target.has_templates().then(Templates::new);
         let settings = Settings { options, engine: Engine::Vcode, ..Settings::default() };
@@ -110,15 +112,15 @@ impl Program {
         Ok(Program { session, templates })
     }
 
-    /// Calls the function. Results that are on the device stay there. Waits for the device where the function can fail or
+    /// Calls the function. Results on the device stay there. Waits for the device if the function can fail or
     /// a length depends on data.
     pub fn call(&mut self, arguments: &[Column]) -> Result<Vec<Column>, Failure> {
         let pending = self.submit(arguments)?;
         self.finish(pending)
     }
 
-    /// Begins a call. The host does not wait for one that is launched from a template, so that several calls can be under
-    /// way; [`Program::finish`] returns the results. Other calls are executed at once.
+    /// Begins a call. The host does not wait for a call that is launched from a template, so several calls
+    /// can be under way; [`Program::finish`] returns the results. Other calls are executed at once.
     ///
     /// ```
     /// # use broadloom_nesl::program::{Column, Program};
@@ -142,7 +144,8 @@ impl Program {
         }))
     }
 
-    /// Returns the results of a call, or the error of it. Waits for the device under the conditions of [`Program::call`].
+    /// Returns the results or the error of a call. Waits for the device under the conditions of
+    /// [`Program::call`].
     pub fn finish(&mut self, pending: Pending) -> Result<Vec<Column>, Failure> {
         match pending.0 {
             State::Finished(results) => Ok(results),
@@ -153,12 +156,12 @@ impl Program {
         }
     }
 
-    /// Returns the context of the device, in which columns of the device are made. Opens it if it is not open.
+    /// Returns the context of the device, in which columns of the device are made. Opens it if necessary.
     pub fn context(&mut self) -> Result<Context, Failure> {
         self.session.context()
     }
 
-    /// Returns what the device has done.
+    /// Returns the counters of the work of the device.
     pub fn statistics(&mut self) -> Statistics {
         let done = self.session.statistics();
         let (calls, waits) = self.templates.as_ref().map_or((0, 0), |own| (own.calls, own.waits));

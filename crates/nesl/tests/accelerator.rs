@@ -1,7 +1,8 @@
-//! Programs on devices answer what the evaluator answers: every operation is sent to the device, however small.
+//! Programs on devices give the answers of the evaluator: every operation is executed on the device, however
+//! small.
 //!
-//! `BROADLOOM_NESL_DEVICE_RANDOM` gives another number of random programs. `BROADLOOM_NESL_DEVICE_SESSIONS` names a device
-//! (`interp`, `cpu`) on which all sessions of `tests/sessions` run.
+//! `BROADLOOM_NESL_DEVICE_RANDOM` sets the number of random programs. `BROADLOOM_NESL_DEVICE_SESSIONS` names
+//! a device (`interp`, `cpu`) on which all sessions of `tests/sessions` run.
 
 mod generator;
 mod regions;
@@ -119,18 +120,18 @@ const SMALL: [&str; 13] = [
 ];
 
 fn sessions(open: Open, settings: Settings) -> [Session; 2] {
-    // Regions become templates when they first come.
+    // Regions become templates at their first start.
     let target = Target::new(open).with_threshold(0).with_regions_from(1);
     [support::session(settings), support::session_on(settings, target)]
 }
 
-/// Answers as text; of an error the code, the message and the place.
+/// Returns answers as text; for an error its code, message and place.
 pub(crate) fn answer(outputs: &[Output]) -> String {
     let one = |output: &Output| match output {
         Output::Error(report) => {
             let place = |error: &broadloom_diag::Diagnostic| error.primary.as_ref().map(|label| label.span);
             let one = |error: &broadloom_diag::Diagnostic| match error.code.0 {
-                // Which limit comes first depends on the order of work.
+                // The first limit that is reached depends on the order of work.
                 "N0302" | "N0303" | "N0304" => "a limit\n".to_owned(),
                 _ => format!("{} {} {:?}\n", error.code, error.message, place(error)),
             };
@@ -153,7 +154,7 @@ fn programs(open: Open, settings: Settings, programs: &[&str]) -> Result<(), Fai
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
 }
 
-/// Programs with the largest numbers of launches and of waits that they may have.
+/// Programs with their maximum numbers of launches and of waits.
 const STRUCTURE: [(&str, &str, u64, u64); 5] = [
     ("dot product", "let a = {float(i) : i in [0:1000]} in sum({x * y : x in a; y in a});", 1, 1),
     (
@@ -176,7 +177,8 @@ const STRUCTURE: [(&str, &str, u64, u64); 5] = [
         5,
     ),
     (
-        // Ten levels. The middle of an ordered sequence is the best pivot, so a level has twice as many parts as the one above.
+        // Ten levels. The middle of an ordered sequence is the best pivot, so each level has twice as many
+        // parts as the previous one.
         "quicksort",
         "function qsort(a) = if #a < 2 then a else let p = a[#a / 2]; r = {qsort(v) : v in [{e in a | e < p}, {e in a | e > p}]} \
          in r[0] ++ {e in a | e == p} ++ r[1]; sum(qsort([0:1023]));",
@@ -185,7 +187,7 @@ const STRUCTURE: [(&str, &str, u64, u64); 5] = [
     ),
 ];
 
-/// Counts launches and waits. The answers are compared too.
+/// Counts launches and waits, and compares the answers.
 fn structure() -> Result<(), Failed> {
     let mut wrong = vec![];
     for (name, program, launches, waits) in STRUCTURE {
@@ -204,7 +206,8 @@ fn structure() -> Result<(), Failed> {
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
 }
 
-/// Launches and waits of one more level of quicksort: the difference of ordered sequences with ten and with eleven levels.
+/// Checks the launches and waits of one more level of quicksort: the difference of ordered sequences with ten
+/// and with eleven levels.
 fn levels() -> Result<(), Failed> {
     let count = |length: usize| {
         let text = format!(
@@ -233,12 +236,13 @@ const WAITS_OF_A_LEVEL: u64 = 1;
 
 /// Programs with calls that run sequentially.
 const SEQUENTIAL: [&str; 26] = [
-    // Filters over the same sequences, of which some use the others.
+    // Filters over the same sequences, some of which use the others.
     "function parted(v, w, n) = if n == 0 then v else let low = {(x, y) : x in v; y in w | x < y}; \
      a = {x : x in v; y in w | x > y}; b = {y * x : x in v; y in w | oddp(x + y)}; c = {x + #a : x in v; y in w | x /= #b} \
      in a ++ parted(b ++ c ++ {x : (x, y) in low}, b ++ c ++ {y : (x, y) in low}, n - 1) ++ [n]; \
      {parted(v, w, n) : v in [[3, 1, 4, 1, 5], [2, 7], [9]]; w in [[2, 7, 1, 8, 2], [8, 1], [9]]; n in [2, 1, 1]};",
-    // Results of a function that lie in any order, twice, before the function's memory, and in its branches.
+    // Results of a function in any memory order, used twice, before the function's memory, and in its
+    // branches.
     "function mixed(v, n) = if n == 0 then v ++ v else let r = mixed(drop(v, 1), n - 1); s = mixed({x + n : x in v}, n - 1) \
      in if oddp(n) then s ++ v ++ r ++ s else if n == 2 then r ++ s ++ [n] else s ++ r ++ take(s, 3) ++ dist(n, 2); \
      {mixed(v, n) : v in [[1, 2, 3, 4], [5, 6, 7]]; n in [3, 2]};",
@@ -284,7 +288,7 @@ const SEQUENTIAL: [&str; 26] = [
      {same(a, b) : a in [[[1]], [[2], [3]]]; b in [[[1]], [[4], [3]]]};",
     "function most(v, n) = if n == 0 then (max_val(v), min_val(v), sum(v), product(v)) else most(v ++ v, n - 1); \
      {most(v, n) : v in [[] float, [1.5, -2.0]]; n in [1, 2]};",
-    // Last digits may differ.
+    // The last digits may differ.
     "function waves(x, n) = if n == 0 then {round(1000.0 * y) : y in [exp(x), ln(x + 3.0), sin(x), cos(x), tan(x), asin(x / 4.0), \
      acos(x / 4.0), atan(x), sinh(x), cosh(x), tanh(x)]} else waves(x * 0.5, n - 1) ++ [round(exp(x))]; \
      {waves(x, n) : x in [1.5, -0.75]; n in [1, 2]};",
@@ -317,8 +321,8 @@ fn sequential(programs: &[&str], target: impl Fn() -> Target) -> Result<(), Fail
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
 }
 
-/// Programs with calls that are long enough for other workers to take parts of them: sequences, nested sequences and scalars as
-/// results, and a call that fails.
+/// Programs with calls that are long enough for other workers to take parts of them: sequences, nested
+/// sequences and scalars as results, and a call that fails.
 const TASKS: [&str; 4] = [
     "function qsort(a) = if #a < 2 then a else let p = a[#a / 2]; r = {qsort(v) : v in [{e in a | e < p}, {e in a | e > p}]} \
      in r[0] ++ {e in a | e == p} ++ r[1]; {qsort({rem(i * 7919, 1009) : i in [0:n]}) : n in [300, 3, 0, 170]};",
@@ -330,7 +334,7 @@ const TASKS: [&str; 4] = [
      {deep(index(8), n) : n in [4, 1]} ++ {deep(v, n) : v in [index(9), index(3)]; n in [1, 3]};",
 ];
 
-/// Compares the answers of calls of which others take parts.
+/// Compares the answers of calls whose parts other workers take.
 fn tasks(target: impl Fn() -> Target) -> Result<(), Failed> {
     let mut wrong = vec![];
     for program in TASKS {
@@ -346,7 +350,8 @@ fn tasks(target: impl Fn() -> Target) -> Result<(), Failed> {
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
 }
 
-/// Errors have the messages and places of flattened code. Calls that need much memory, depth or time run flattened.
+/// Checks that errors have the messages and places of flattened code. Calls that need much memory, depth or
+/// time run flattened.
 fn failing() -> Result<(), Failed> {
     let texts = [
         "function deep(v, n) = if n == 0 then v[7] else deep(v, n - 1); {deep(v, n) : v in [[1], [2]]; n in [1, 2]};",
@@ -360,7 +365,7 @@ fn failing() -> Result<(), Failed> {
     programs(interp, Settings::default(), &texts)
 }
 
-/// An arena of 100,000 elements does not fit into the memory, their flattened sums do.
+/// Checks a memory limit: an arena for 100,000 elements does not fit, their flattened sums do.
 fn without_arenas() -> Result<(), Failed> {
     let text = "function sums(v, n) = if n == 0 then sum(v) else sums(v, n - 1); {sums([0:100000], n) : n in [1, 2]};";
     let open = |memory_bytes: u64| {
@@ -377,8 +382,9 @@ fn without_arenas() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The length of three appended sequences, the first two of which are as long as a sequence may be, is 1 in 32 bits. A
-/// sequential call does not take that for a length: it writes nothing and fails, and flattened code says what is wrong.
+/// Checks a wrapping length. Of three appended sequences, the first two have the maximum length; modulo 2^32
+/// the total is 1. A sequential call must not take that for a length: it writes nothing and fails, and
+/// flattened code reports the error.
 fn wrapping() -> Result<(), Failed> {
     let text = "function long(n, m) = if n == 0 then let v = dist(1, m) in sum(v ++ v ++ [1, 2, 3]) else long(n - 1, m); \
                 {long(n, m) : n in [1, 0]; m in [2147483647, 2147483647]};";
@@ -390,7 +396,7 @@ fn wrapping() -> Result<(), Failed> {
     if !is_told || found.contains("it = ") {
         return Err(found.into());
     }
-    // A sum of ints wraps, also where the host knows all of them.
+    // A sum of ints wraps, even if the host knows all of them.
     for (is_wide, program, expected) in
         support::COUNTED.into_iter().chain([(false, "sum(dist(1073741824, 5));", "it = 1073741824")])
     {
@@ -406,7 +412,7 @@ fn wrapping() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Launches of quicksort of 100,000 numbers fall to less than a fifth.
+/// Checks that the launches of quicksort of 100,000 numbers fall to less than a fifth.
 fn fewer_launches() -> Result<(), Failed> {
     let text = "function qsort(a) = if #a < 2 then a else let p = a[#a / 2]; r = {qsort(v) : v in [{e in a | e < p}, {e in a | e > p}]} \
                 in r[0] ++ {e in a | e == p} ++ r[1]; \
@@ -426,11 +432,11 @@ fn fewer_launches() -> Result<(), Failed> {
     Err(format!("{found}{expected}{} launches, flattened {}", done.launches, before.launches).into())
 }
 
-/// Functions of lines of the device with the numbers of launches and of waits of a call.
+/// Functions of lines on the device, with the numbers of launches and of waits of a call.
 const CALLS: [(&str, &str, u64, u64); 4] = [
     ("dot", "function g(o, i, a) : ([int], [int], [float]) -> float = sum({x * x : x in a});", 1, 0),
     (
-        // Divisors and the argument of a root are checked in the kernel that has the results.
+        // The kernel of the results also checks divisors and the argument of a root.
         "quotients",
         "function g(o, i, a) : ([int], [int], [float]) -> ([float], [float]) = \
            ({(1.0 + x) / (x + 0.5) : x in a}, {sqrt(x) / (2.0 * 0.25) : x in a});",
@@ -474,7 +480,7 @@ fn calls() -> Result<(), Failed> {
         } else {
             arguments[0] = arguments[1].clone();
         }
-        // The first call is executed by the machine. The second is traced. The third executes no instruction.
+        // The machine executes the first call. The second is traced. The third executes no instruction.
         let (mut before, mut first) = (program.statistics(), vec![]);
         for number in 1..=3 {
             let results = program.call(&arguments)?;
@@ -541,8 +547,9 @@ fn numbers(column: &Column) -> broadloom_graph::Result<Vec<f64>> {
     }
 }
 
-/// Calls functions with lines of 500 numbers, `1..500` first. Templates give the answers of the machine: errors with their places, other elements
-/// and other sizes included. Functions with effects, and those that wait, have none.
+/// Calls functions with lines of 500 numbers, first `1..500`. Templates must give the answers of the machine,
+/// including errors with their places, other elements and other sizes. Functions with effects, and those that
+/// wait, have no template.
 fn called_again() -> Result<(), Failed> {
     let open = || Target::new(interp).with_threshold(100);
     let line = |program: &mut Program, count: usize, zero: Option<usize>| -> Result<Column, Failed> {
@@ -568,7 +575,7 @@ fn called_again() -> Result<(), Failed> {
             other => return Err(format!("{other:?}; expected {expected}").into()),
         }
     }
-    // Calls that are under way together, one of them wrong.
+    // Several calls under way, one of them wrong.
     let mut program = Program::new(text, "g", Options::default(), open())?;
     let (good, bad) = (line(&mut program, 500, None)?, line(&mut program, 500, Some(77))?);
     for _ in 0..2 {
@@ -600,7 +607,7 @@ fn called_again() -> Result<(), Failed> {
         }
     }
     let done = program.statistics();
-    // The host waits once for each call, and once for each of the two lines that are read.
+    // The host waits once for each call, and once for each of the two lines that it reads.
     if (done.templates, done.traces) != (7, 1) || done.waits != 8 + 2 * 8 {
         return Err(format!("{} calls were launched from a template, {} waits", done.templates, done.waits).into());
     }
@@ -621,7 +628,8 @@ fn called_again() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A vector of the top level is copied to the device once, also where calls have a branch on data and so no template.
+/// Checks that a vector of the top level is copied to the device once, even if calls have a branch on data
+/// and therefore no template.
 fn variables() -> Result<(), Failed> {
     let text = "weights = {float(i) : i in [0:500]}; \
                 function g(a) : [float] -> float = let s = sum({x * w : x in a; w in weights}) in \
@@ -641,7 +649,8 @@ fn variables() -> Result<(), Failed> {
     if copies != [1; 4] || program.statistics().templates != 0 { Err(format!("{copies:?} copies").into()) } else { Ok(()) }
 }
 
-/// Both lines have to be equally long. The host knows both lengths, so the sum is the only kernel and nothing waits.
+/// Checks two lines of equal length. The host knows both lengths, so the sum is the only kernel and nothing
+/// waits.
 fn known_numbers() -> Result<(), Failed> {
     let text = "function dot(a, b) : ([float], [float]) -> float = sum({x * y : x in a; y in b});";
     let mut program = Program::new(text, "dot", Options::default(), Target::new(interp).with_threshold(100))?;
@@ -671,7 +680,7 @@ fn session_file(open: Open, path: &Path) -> Result<(), Failed> {
     programs(open, support::settings(&text), &forms)
 }
 
-/// Runs random programs. Where a program has several errors, which one is reported depends on the order of work.
+/// Runs random programs. If a program has several errors, the reported one depends on the order of work.
 fn random(open: Open, count: u64) -> Result<(), Failed> {
     let mut settings = Settings::default();
     settings.options.max_steps = 3_000_000;

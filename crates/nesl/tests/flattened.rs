@@ -1,5 +1,5 @@
-//! Flattened code answers what the evaluator answers: every session under `tests/sessions` and `tests/mistakes`, the
-//! programs of `BROADLOOM_NESL_PROGRAMS`, and random programs run on both.
+//! Flattened code gives the answers of the evaluator: every session under `tests/sessions` and
+//! `tests/mistakes`, the programs of `BROADLOOM_NESL_PROGRAMS`, and random programs run on both.
 
 mod generator;
 mod support;
@@ -29,7 +29,7 @@ fn main() {
     trials.push(Trial::test("limits end in errors", limits));
     trials.push(Trial::test("lengths that are only counted do not wrap", counted));
     trials.push(Trial::test("an interrupt ends a run and drops the rest of the text", interrupts));
-    // `BROADLOOM_NESL_RANDOM` gives another number of programs, and `BROADLOOM_NESL_SEED` the first seed.
+    // `BROADLOOM_NESL_RANDOM` sets the number of programs, and `BROADLOOM_NESL_SEED` the first seed.
     let number = |name: &str, default: u64| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
     let (count, seed) = (number("BROADLOOM_NESL_RANDOM", 300), number("BROADLOOM_NESL_SEED", 1));
     trials.push(Trial::test(format!("{count} random programs"), move || random(seed, count)));
@@ -38,7 +38,7 @@ fn main() {
 
 /// Programs whose answers are compared as text.
 const SMALL: [&str; 12] = [
-    // Two spaces that a check finds equal are still distributed from one to the other.
+    // Two spaces that a check finds equal can still be distributed from one to the other.
     "let v = [1, 2]; n = {dist(x, c) : x in v; c in [2, 0]} in (zip(v, flatten(n)), n, {{x + y : y in w} : x in v; w in n});",
     "{* print_line(@x ++ @y) : x in [1, 2, 3]; y in \"abc\" | let _ = print_string(\"-\") in oddp(x)};",
     "let k = 10 in map(x => let _ = print_line(@x); _ = print_line(@k) in x + k, [3, 2, 1]);",
@@ -65,7 +65,8 @@ fn small_programs() -> Result<(), Failed> {
     Ok(())
 }
 
-/// An array of n elements that each of n elements indexes takes memory for n, not for n times n.
+/// Checks sharing: an array of n elements, indexed by each of n elements, takes memory for n elements, not n
+/// times n.
 fn sharing() -> Result<(), Failed> {
     let mut settings = Settings { engine: Engine::Vcode, ..Settings::default() };
     settings.options.max_bytes = 16 << 20;
@@ -105,7 +106,8 @@ fn limits() -> Result<(), Failed> {
     Ok(())
 }
 
-/// No element of these sequences is needed, so none is stored. Their number is right, or there is an error that names the place.
+/// Checks sequences whose elements are not needed, so none is stored. Their number is correct, or an error
+/// names the place.
 fn counted() -> Result<(), Failed> {
     for (is_wide, program, expected) in support::COUNTED {
         let mut settings = Settings { engine: Engine::Vcode, ..Settings::default() };
@@ -142,7 +144,7 @@ fn interrupts() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Runs random programs. Where a program has several errors, which one is reported depends on the order of work.
+/// Runs random programs. If a program has several errors, the reported one depends on the order of work.
 fn random(seed: u64, count: u64) -> Result<(), Failed> {
     let mut settings = Settings::default();
     settings.options.max_steps = 3_000_000;
@@ -174,7 +176,8 @@ fn sessions(settings: Settings) -> [Session; 2] {
     [support::session(settings), support::session(Settings { engine: Engine::Vcode, ..settings })]
 }
 
-/// Answers as text. Of an error the code, the message and the place count; notes name functions, which may differ.
+/// Returns answers as text. For an error, the code, the message and the place are compared; notes name
+/// functions, which may differ.
 fn answer(outputs: &[Output]) -> String {
     let mut text = String::new();
     for output in outputs {
@@ -182,7 +185,7 @@ fn answer(outputs: &[Output]) -> String {
             Output::Error(report) => {
                 for error in report.diagnostics.iter() {
                     let limit = ["N0302", "N0303", "N0304"].contains(&error.code.0);
-                    // Which limit is reached first depends on the order of work.
+                    // The first limit that is reached depends on the order of work.
                     let (code, message) = if limit { ("N030", "a limit") } else { (error.code.0, error.message.as_str()) };
                     text += &format!(
                         "{code} {message} {:?}\n",

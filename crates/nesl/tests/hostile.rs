@@ -1,4 +1,4 @@
-//! Input that is meant to break things ends in errors.
+//! Malicious input ends in errors.
 
 mod support;
 
@@ -23,7 +23,7 @@ fn sessions_share_the_library_but_not_what_they_change() {
     let answer = |session: &mut Session, text: &str| support::transcript(&session.eval("shared", text));
     let mut sealed = Session::new(Settings::default(), Box::new(Sealed)).expect("a thread for the session");
     let mut own = support::session(Settings::default());
-    // The library asks the host for some of its variables.
+    // Some variables of the library depend on the host.
     assert_eq!(answer(&mut sealed, "user;"), "it = \"\" : [char]\n");
     assert_eq!(answer(&mut own, "user;"), "it = \"weaver\" : [char]\n");
     answer(&mut own, "function sum(v) = #v; datatype pile([int]); user = 5;");
@@ -170,7 +170,7 @@ fn many_lines_of_one_form_are_read_once() {
     for line in ["(\n", "let x = 1;\n", "\" a\n", "% a\n"] {
         let mut lines = Lines::default();
         lines.push(line);
-        // Looking at all lines for each of them would take hours.
+        // Scanning all lines again for each new one would take hours.
         for _ in 0..1_000_000 {
             lines.push(if line.len() > 2 && !line.contains(['"', '%']) { line } else { "(\n" });
             assert!(!lines.is_complete());

@@ -1,4 +1,4 @@
-//! Printing and parsing: the text of a tree gives the same tree.
+//! Printing and parsing: parsing the text of a tree returns an equal tree.
 
 use broadloom_diag::{Sources, Span};
 use broadloom_nesl::eval::Sealed;
@@ -9,7 +9,7 @@ use broadloom_nesl::syntax::{
 };
 use std::sync::Arc;
 
-/// Random trees.
+/// Generator of random trees.
 struct Random {
     numbers: broadloom_random::Random,
     ast: Ast,

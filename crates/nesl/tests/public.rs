@@ -1,9 +1,10 @@
-//! Runs public programs, evaluated, flattened and on devices, and compares with recorded answers of the original
-//! implementation. On a device every operation is a kernel, however small. Its floats may differ in the last digits:
-//! sums are added in another order, and elementary functions are its own.
+//! Runs public programs, evaluated, flattened and on devices, and compares the results with recorded answers
+//! of the original implementation. On a device every operation is a kernel, however small. Floats may differ
+//! there in the last digits: sums are added in another order, and elementary functions differ.
 //!
-//! `BROADLOOM_NESL_ANSWERS` names a table with the columns repository, path, expression and answer;
-//! `BROADLOOM_NESL_PROGRAMS` names a folder that holds the repositories as `owner/name`. Without them the test is skipped.
+//! `BROADLOOM_NESL_ANSWERS` names a table with the columns repository, path, expression and answer.
+//! `BROADLOOM_NESL_PROGRAMS` names a folder with the repositories as `owner/name`. Without them the test is
+//! skipped.
 
 mod support;
 
@@ -16,10 +17,10 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The expression whose answer is that of the last expression of a program.
+/// Expression for the answer of the last expression of a program.
 const LOAD: &str = "(load; last result)";
 
-/// Expressions and the answers that are expected.
+/// Expressions with the expected answers.
 type Cases = Vec<(String, String)>;
 
 fn main() {
@@ -54,7 +55,8 @@ fn main() {
     libtest_mimic::run(&Arguments::from_args(), trials.flatten().collect()).exit();
 }
 
-/// Tells whether two texts are equal but for the digits of floats, which may differ by a part of their values.
+/// Tells whether two texts are equal, except for digits of floats, which may differ by a fraction of their
+/// values.
 fn is_near(found: &str, expected: &str, part: f64) -> bool {
     let numbers = |text: &str| -> Vec<String> {
         let is_part = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '+');
@@ -71,8 +73,8 @@ fn is_near(found: &str, expected: &str, part: f64) -> bool {
     found.len() == expected.len() && found.iter().zip(&expected).all(near)
 }
 
-/// Loads a program and compares answers. Where `few`, expressions of the program itself are left out unless an answer is
-/// theirs: some sort a million numbers.
+/// Loads a program and compares answers. With `few`, expressions of the program itself are left out unless an
+/// answer belongs to them: some sort a million numbers.
 fn run(place: &PathBuf, cases: &Cases, mut session: Session, part: f64, few: bool) -> Result<(), Failed> {
     let bytes = std::fs::read(place)?;
     let mut text = String::from_utf8_lossy(&bytes).into_owned();

@@ -1,9 +1,10 @@
-//! File tests: every `.nesl` file under `tests/sessions` and `tests/mistakes` is a session; the file beside it with the
-//! ending `.out` holds what it answers. `BLESS=1` rewrites the answers.
+//! File tests: every `.nesl` file under `tests/sessions` and `tests/mistakes` is a session. The file beside
+//! it with the ending `.out` has the expected answers. `BLESS=1` rewrites the answers.
 //!
-//! In `tests/sessions` forms are given one by one and shown with their answers; in `tests/mistakes` the text is given as a
-//! whole, so that the places in messages are those of the file. The programs of `examples/nesl` are given as a whole too,
-//! to the evaluator and to the flattening compiler, which must answer the same.
+//! In `tests/sessions` forms are entered one by one and shown with their answers. In `tests/mistakes` the
+//! text is entered as a whole, so that the places in messages are those of the file. The programs of
+//! `examples/nesl` are also entered as a whole, to the evaluator and to the flattening compiler, which must
+//! give equal answers.
 
 mod support;
 
@@ -13,7 +14,7 @@ use broadloom_nesl::syntax::parse;
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
 
-/// The folder of the examples, seen from the folder of the tests.
+/// The folder of the examples, relative to the folder of the tests.
 const EXAMPLES: &str = "../../../examples/nesl";
 
 fn main() {
@@ -32,7 +33,7 @@ fn main() {
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
 
-/// Gives forms one by one; every form stands behind `>` before its answer.
+/// Enters forms one by one; every form is shown after `>` before its answer.
 fn conversation(session: &mut Session, text: &str) -> String {
     let mut sources = Sources::new();
     let program = parse(sources.add("", text), text);

@@ -1,8 +1,8 @@
-//! VCODE programs: every `.vcode` file under `tests/vcode` is read, written, read again, verified and run; the file beside
-//! it with the ending `.out` holds what it answers. `BLESS=1` rewrites the answers.
+//! VCODE programs: every `.vcode` file under `tests/vcode` is read, written, read again, verified and run.
+//! The file beside it with the ending `.out` has the expected answer. `BLESS=1` rewrites the answers.
 //!
-//! `BROADLOOM_NESLTEST` names the self-checking program of the original implementation. It runs on the host, and on devices with
-//! every operation as a kernel. Without it these tests are skipped.
+//! `BROADLOOM_NESLTEST` names the self-checking program of the original implementation. It runs on the host,
+//! and on devices with every operation as a kernel. Without it these tests are skipped.
 
 mod support;
 
@@ -42,7 +42,7 @@ fn main() {
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
 
-/// Runs a text on the host or on a device and returns what it printed and what it left, or its errors.
+/// Runs a text on the host or on a device and returns its output and its final stack, or its errors.
 fn transcript(name: &str, text: &str, open: Option<Open>) -> String {
     let mut sources = Sources::new();
     let source = sources.add(name, text);
@@ -78,7 +78,8 @@ fn compare(path: &Path) -> Result<(), Failed> {
     if found == expected { Ok(()) } else { Err(format!("found\n{found}\nexpected\n{expected}").into()) }
 }
 
-/// The program prints a line for each check that fails; the first one fails on purpose.
+/// Runs the self-checking program. It prints a line for each check that fails; the first one fails on
+/// purpose.
 fn self_check(path: &Path, open: Option<Open>) -> Result<(), Failed> {
     let found = transcript("nesltest.vcode", &String::from_utf8_lossy(&std::fs::read(path)?), open);
     let failed: Vec<&str> =

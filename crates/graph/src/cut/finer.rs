@@ -1,4 +1,4 @@
-//! The finest cut of stencils, from which kernels are joined by the cost of their patches.
+//! The finest cut of stencils. Kernels are joined from it by the cost of their patches.
 
 use super::Cutter;
 use crate::tape::{Id, Int, Kind};
@@ -9,8 +9,9 @@ impl Cutter<'_> {
         self.finer.is_some_and(|loose| loose.contains(&id))
     }
 
-    /// Returns whether the finest cut keeps a node: neighbours of its elements are read, or it is combined with a node behind more windows and would have to be
-    /// computed there, beside patches of another shape.
+    /// Returns whether the finest cut keeps a node: neighbours of its elements are read, or it is combined
+    /// with a node behind more windows. In the second case it would otherwise be computed there, beside
+    /// patches of another shape.
     pub(super) fn is_apart(&self, id: Id, windows: &[u32]) -> bool {
         let users = &self.users[id as usize];
         if self.finer.is_none() || self.is_loose(id) || !self.tape.fits_patches(id) || users.is_empty() || self.slides(id) {
@@ -25,7 +26,7 @@ impl Cutter<'_> {
         users.iter().any(moves) || windows[id as usize] > 0 && users.iter().all(combines)
     }
 
-    /// Returns for each node how many windows are behind each other on the longest way to it.
+    /// Returns for each node the maximum number of consecutive windows on a path to it.
     pub(super) fn windows(&self) -> Vec<u32> {
         let mut windows = vec![0u32; self.tape.entries.len()];
         for id in 0..self.tape.entries.len() {

@@ -1,5 +1,5 @@
-//! Nodes that a pattern gives to the functions that feed it: segment numbers, which a reduction of the segments knows on
-//! the way. A node that all its users are given is not computed.
+//! Nodes that a pattern passes to the functions that feed it, such as segment numbers: a reduction of the
+//! segments computes them anyway. A node that all its users receive in this way is not computed.
 
 use super::{Cutter, Group};
 use crate::operation::Applied;
@@ -23,7 +23,8 @@ impl Cutter<'_> {
         }
     }
 
-    /// Leaves out kernels of patterns whose results nobody reads, as what reads them was given them.
+    /// Removes kernels of patterns whose results have no reader, because the readers received the values from
+    /// their patterns.
     pub(super) fn without_unread(&self, mut groups: Vec<Group>) -> Vec<Group> {
         loop {
             let mut wanted: HashSet<Id> = groups.iter().flat_map(|group| &group.reads).copied().collect();

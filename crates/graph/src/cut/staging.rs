@@ -8,12 +8,12 @@ use crate::view::Rule;
 /// Rule for keeping nodes that are read nearby in shared memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Staging {
-    /// Simple operations in the time of a byte of shared memory.
+    /// Simple operations in the time of one byte of shared memory.
     pub(crate) balance: u64,
 }
 
 impl Cutter<'_> {
-    /// Returns whether a node is kept in shared memory: all that use it read it nearby.
+    /// Returns whether a node is kept in shared memory: all its users read it nearby.
     pub(super) fn is_staged(&self, id: Id) -> bool {
         let own = self.tape.entry(id);
         let class = self.tape.shapes[own.shape as usize];

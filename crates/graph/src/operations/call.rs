@@ -1,9 +1,9 @@
-//! Call: a function at every position of a shape that reads arrays at any place: at positions that it computes, in windows
-//! around its position, and in queues.
+//! Call: a function at every position of a shape that reads arrays at computed positions, in windows around
+//! its position, and in queues.
 //!
-//! The function is composed with the functions that give its inputs and becomes a map, so what feeds it needs no memory of its
-//! own. Loops of the function may read. Every read has a boundary rule, so no place that a function computes lies outside of
-//! an array.
+//! The function is composed with the functions of its inputs and becomes a map, so its inputs need no memory
+//! of their own. Reads are allowed in loops of the function. Every read has a boundary rule, so no computed
+//! index is outside an array.
 
 use crate::check::{check_value, possible, same_context};
 use crate::error::{Error, Result};
@@ -23,54 +23,58 @@ use broadloom_skeleton::kit::Nested;
 use broadloom_skeleton::{Map, Sink, Source};
 use smallvec::SmallVec;
 
-/// Ways in which a function reads an array.
+/// Access of a function to an array.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Reads {
     /// At a position, through an accessor of the array's rank.
     At(Boundary),
-    /// At an index along an axis, through an accessor of one index. The other indices are those of the position of the call, whose shape has the extents
-    /// of the array there.
+    /// At an index along an axis, through an accessor of one index. The other indices are those of the
+    /// position of the call, whose shape must have the extents of the array there.
     Along(usize, Boundary),
-    /// At offsets from the position of the call, through a window of the rank that array and call have.
+    /// At offsets from the position of the call, through a window. Array and call have the same rank.
     Window(Boundary),
-    /// As a queue: each position takes so many elements. What is peeked at behind the last element is that element.
+    /// As a queue: each position takes this number of elements. Reads after the last element return that
+    /// element.
     Queue(usize),
 }
 
-/// A function that reads arrays. The inputs are a marker of the shape, what is read at the position, extents, arrays.
+/// Function that reads arrays. Its inputs are a marker of the shape, elements at the position, extents, and
+/// arrays.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Call {
     pub(super) function: Function,
-    /// The number of parameters behind the position.
+    /// The number of parameters after the position.
     pub(super) beside: usize,
     pub(super) reads: Vec<Reads>,
     /// The ranks of the arrays.
     ranks: Vec<usize>,
-    /// Elements that each position appends to queues.
+    /// Number of elements that each position appends to each queue.
     pub(super) appended: Vec<usize>,
-    /// True if only the device knows how many positions there are.
+    /// True if only the device knows the number of positions.
     pub(super) bounded: bool,
 }
 
-/// Values that a call reads along a line and that are in no memory.
+/// Values that a call reads along a line and that are not in memory.
 #[derive(Clone, Copy)]
 pub(super) enum Line<'a> {
-    /// An accessor behind all others reads them.
+    /// The last accessor reads them.
     Accessor,
     /// This function computes them.
     Source(&'a Source),
 }
 
 impl Node {
-    /// Computes a function at every position of a shape. Returns its results as arrays of the shape, then its queues.
+    /// Computes a function at every position of a shape. Returns its results as arrays of the shape, then its
+    /// queues.
     ///
-    /// The parameters of the function are the indices of the position, then an element of each array of `beside`, which
-    /// stretch to the shape. Its accessors are those that read `inputs`, then queues that are written; each position appends
-    /// the number of elements that `appended` says, zeros where the function appends fewer. Calls with queues have one axis,
-    /// the number of the firing.
+    /// The parameters of the function are the indices of the position, then an element of each array of
+    /// `beside`, which is broadcast to the shape. Its accessors are those that read `inputs`, then those that
+    /// write queues. Each position appends the number of elements in `appended`, with zeros if the function
+    /// appends fewer. Calls with queues have one axis, the number of the firing.
     ///
-    /// Arrays whose length only the device knows are read without a wait: rules hold for the length. A queue with such a length is waited for, as it
-    /// must have enough elements for the shape; see [`Node::compute_like`].
+    /// Arrays whose length only the device knows are read without a wait: boundary rules use the length. A
+    /// queue with such a length causes a wait, as it must have enough elements for the shape; see
+    /// [`Node::compute_like`].
     pub fn compute(
         function: &Function,
         shape: &Shape,
@@ -85,18 +89,19 @@ impl Node {
         Node::compute_like(function, &like, beside, inputs, appended)
     }
 
-    /// Returns an array with an element for each call that takes so many elements of this queue. Elements that are too few for a call are left over.
-    /// Never waits.
+    /// Returns an array with one element for each call that takes `rate` elements of this queue. Elements
+    /// left over for an incomplete call are ignored. Does not wait.
     pub fn firings(&self, rate: usize) -> Result<Node> {
         self.check_line("firings")?;
         let rows = self.rows_of(rate)?;
         rows.affine_rows("firings", &[AxisMap::fixed(0)], &[0.into()], &[].into(), None)?.fill_like(&[Literal::from(false)])
     }
 
-    /// Computes a function as [`Node::compute`] does, at every position of an array. Its elements do not count.
+    /// Computes a function like [`Node::compute`], at every position of an array. The values of its elements
+    /// are not used.
     ///
-    /// The results are as long as the array, where only the device knows its length. Nothing waits if the array has as many elements as a queue has for
-    /// it ([`Node::firings`]), whatever the length is.
+    /// If only the device knows the length of the array, the results have that length. Nothing waits if the
+    /// array has one element for each firing of a queue ([`Node::firings`]), whatever the length.
     pub fn compute_like(
         function: &Function,
         like: &Node,
@@ -115,7 +120,7 @@ impl Node {
             (Some(_), None) => shape.is_empty(),
             (None, calls) => calls.is_none() || !queue.bound().size().is_less(&shape.size().times(&rate.into())),
         };
-        // Lines are compared with those of the positions.
+        // Reads along an axis compare extents with those of the positions.
         let is_enough = inputs.iter().all(|(node, reads)| match reads {
             Reads::Queue(rate) => suffices(node, *rate),
             Reads::Along(..) => node.length().is_none() && like.length().is_none(),
@@ -219,7 +224,7 @@ impl Node {
         let call = Call { function: function.clone(), beside, reads, ranks, appended: appended_to, bounded };
         let mut results = Node::apply(call, &nodes.iter().collect::<Vec<&Node>>())?;
         if let Some(length) = length {
-            // Each position appends as many elements as any other.
+            // Each position appends the same number of elements.
             let queues = results.split_off(function.results().len());
             for (queue, rate) in queues.into_iter().zip(appended) {
                 let too_long = || Error::Range {
@@ -236,18 +241,19 @@ impl Node {
 }
 
 impl Call {
-    /// The number of the first array among the inputs.
+    /// Returns the input number of the first array.
     pub(super) fn first_array(&self) -> usize {
         1 + self.beside + self.ranks.iter().sum::<usize>()
     }
 
-    /// The number of the first extent of an array among the inputs.
+    /// Returns the input number of the first extent of an array.
     fn first_extent(&self, array: usize) -> usize {
         1 + self.beside + self.ranks[..array].iter().sum::<usize>()
     }
 
-    /// The function with what feeds it, on a domain of so many axes. A domain or an array without axes is a line of one element. One of its arrays may be lines,
-    /// which have no source among those that feed it.
+    /// Composes the function with its sources, on a domain with `rank` axes. A domain or an array without
+    /// axes is treated as a line of one element. One of its arrays may be lines, which have no source among
+    /// these.
     pub(super) fn composed(&self, sources: &[Source], rank: usize, lines: Option<(usize, Line<'_>)>) -> Result<Source> {
         let (Some(first), own) = (sources.first(), &self.function) else {
             return Err(Error::Plan { what: own_name(&self.function), reason: "it reads nothing".into() });
@@ -270,7 +276,7 @@ impl Call {
             position.iter().take(rank).zip(own.parameters()).map(|(index, parameter)| f.convert(*index, parameter.ty)).collect();
         arguments.extend(&given[1..=self.beside]);
         if self.bounded {
-            // The marker is true behind the length.
+            // The marker is true beyond the length.
             f.begin_if(f.not(given[0]));
         }
         let mut bound: Vec<Bound<'_>> = vec![];
@@ -343,12 +349,12 @@ impl Call {
         if fills.is_empty() { spelling } else { spelling.with(names[2], Setting::Values(fills)) }
     }
 
-    /// Returns whether element-wise work can be fused to it: no queues are written, and there is a position.
+    /// Returns whether elementwise work can be fused to it: it writes no queues, and its shape has axes.
     fn is_fused(&self, site: &Site) -> bool {
         self.appended.is_empty() && site.ranks[0] > 0
     }
 
-    /// Stores the results that are wanted, and queues at the places of a position.
+    /// Creates the sink that stores the used results, and the queues at the indices of a position.
     fn sink(&self, index: Type, wanted: &[u8]) -> Result<Sink> {
         let f = Builder::function("append");
         let firing = f.parameter("i", index);
@@ -384,18 +390,18 @@ fn has_lines(array: &Node, like: &Node, axis: usize) -> bool {
     is_known && axis < rank && rank == of.rank() && (0..rank).all(is_same)
 }
 
-/// The place of the elements that an accessor reads.
+/// Source of the elements that an accessor reads.
 #[derive(Clone, Copy)]
 enum Held<'a> {
-    /// The function that gives them.
+    /// Function that computes them.
     Nested(&'a Nested<'a>),
-    /// A line.
+    /// Line.
     Line(Accessor),
-    /// They are not given.
+    /// No source.
     Nowhere,
 }
 
-/// The memory behind an accessor.
+/// Memory of an accessor.
 enum Bound<'a> {
     Read {
         memory: Held<'a>,
@@ -403,7 +409,7 @@ enum Bound<'a> {
         extents: Vec<Value>,
         reads: &'a Reads,
         ty: Type,
-        /// The first element of a firing, and how many it has taken.
+        /// First element of a firing, and the number of elements taken.
         queue: Option<(Value, Variable)>,
     },
     Append {
@@ -414,7 +420,7 @@ enum Bound<'a> {
 }
 
 impl Bound<'_> {
-    /// The element at indices that may lie outside.
+    /// Returns the element at indices that may be outside.
     fn at(&self, f: &Builder, indices: &[Value]) -> Value {
         let Bound::Read { memory, position, extents, reads, ty, .. } = self else {
             return f.fail("a queue that is written is read");
@@ -424,7 +430,7 @@ impl Bound<'_> {
             Reads::Queue(_) => &Boundary::Clamp,
         };
         let (mut places, mut inside) = (vec![], f.literal(true));
-        // Lines are those of the position.
+        // The other indices are those of the position.
         let along = if let Reads::Along(axis, _) = reads { Some(*axis) } else { None };
         for (axis, extent) in extents.iter().enumerate() {
             let index = match along {
@@ -468,8 +474,8 @@ impl Bound<'_> {
     }
 }
 
-/// Applies a rule in 32 bits, of which a vector has twice as many. An index of 32 bits never passes 2³¹ − 1, however long the
-/// axis is.
+/// Applies a rule in 32 bits, of which a vector holds twice as many. A 32-bit index never exceeds 2³¹ − 1,
+/// however long the axis is.
 fn narrow(f: &Builder, rule: Rule, index: Value, extent: Value) -> (Value, Option<Value>) {
     let last = f.convert(f.min(f.sub(extent, 1i64), i64::from(i32::MAX)), Type::I32);
     let place = f.convert(f.max(f.min(index, last), 0), Type::I64);
@@ -513,7 +519,7 @@ impl Binding for Bound<'_> {
     }
 }
 
-/// A position of a call on the host.
+/// Position of a call on the host.
 struct Host<'a> {
     call: &'a Call,
     arrays: &'a [&'a HostArray],
@@ -538,7 +544,7 @@ impl Host<'_> {
         for (index, extent) in places.iter().zip(array.shape.extents()) {
             match rule.index(*index, *extent as i64) {
                 Some(index) => place = place * extent + index as usize,
-                // Where only the device knows the length there may be nothing to read, and then it is anything.
+                // If only the device knows the length, the array may be empty; the element is then arbitrary.
                 None => return Some(constant.cloned().unwrap_or_else(|| zeros(array.ty))),
             }
         }
@@ -577,8 +583,9 @@ impl Environment for Host<'_> {
     }
 }
 
-/// `compute(marker, beside, arrays, function: @f, reads: [at_clamp, window_wrap, queue_2], appended: [1])`. The marker is an array of the
-/// shape; its elements do not count. A constant outside, `at_constant`, has its value in `fills`.
+/// Reads `compute(marker, beside, arrays, function: @f, reads: [at_clamp, window_wrap, queue_2], appended:
+/// [1])`. The marker is an array of the shape; the values of its elements are not used. A constant outside,
+/// `at_constant`, has its value in `fills`.
 pub(super) fn read(call: &crate::text::Call<'_>) -> Result<Vec<Node>> {
     let (function, inputs) = (call.function("function")?, call.inputs());
     let reads = read_words(call, &function, ["reads", "fills"])?;
@@ -591,7 +598,7 @@ pub(super) fn read(call: &crate::text::Call<'_>) -> Result<Vec<Node>> {
     Node::compute_like(&function, marker, beside, &reads, &call.numbers("appended")?)
 }
 
-/// Reads the words under these names that say how a function reads its arrays.
+/// Reads the words under these names that describe the reads of arrays.
 pub(super) fn read_words(call: &crate::text::Call<'_>, function: &Function, names: [&str; 2]) -> Result<Vec<Reads>> {
     let (words, accessors) = (call.words(names[0])?, function.accessors());
     if words.len() > accessors.len() {
@@ -633,7 +640,7 @@ impl Operation for Call {
             spelling = spelling.with("appended", Setting::Numbers(self.appended.iter().map(|rate| *rate as i64).collect()));
         }
         let arrays = self.first_array()..self.first_array() + self.reads.len();
-        // The marker says the shape; extents follow from the arrays.
+        // The marker gives the shape; extents are derived from the arrays.
         Some(spelling.inputs((0..=self.beside).chain(arrays)))
     }
 
@@ -657,7 +664,8 @@ impl Operation for Call {
         (0..=self.beside).collect()
     }
 
-    /// Arrays are read within their extents alone. The marker is true behind the length of the call, where the function is not called.
+    /// Returns true for the marker: beyond the length of the call, the function is not called. Returns zeros
+    /// for arrays, which are read within their extents only.
     fn absent(&self, types: &[Type]) -> SmallVec<[Option<Lanes>; 4]> {
         let marker = std::iter::once(SmallVec::from_elem(Literal::from(true), 1));
         marker.chain(types[1..].iter().map(|ty| zeros(*ty))).map(Some).collect()
@@ -702,7 +710,8 @@ impl Operation for Call {
         Ok(Form::One(Map { domain: parts.domain, source, sink }.into()))
     }
 
-    /// Queues are longer than the domain, so the pattern stores them.
+    /// Returns the types of the results if elementwise work can be fused. Otherwise it returns none: queues
+    /// are longer than the domain, so the pattern stores all results.
     fn values(&self, site: &Site) -> Vec<Type> {
         if self.is_fused(site) { self.function.result_types() } else { vec![] }
     }

@@ -13,20 +13,20 @@ use broadloom_skeleton::Histogram as Kernel;
 use smallvec::{SmallVec, smallvec};
 use std::hash::{Hash, Hasher};
 
-/// The number of elements of the input that fall into each bin, as `u32`.
+/// Number of input elements that fall into each bin, as `u32`.
 #[derive(Clone, Debug)]
 struct Histogram {
     bins: usize,
 }
 
 impl Histogram {
-    /// The number of bins that there is room for in shared memory: what the code depends on.
+    /// Returns the room for bins in shared memory, on which the code depends.
     fn room(&self) -> Option<u32> {
         Kernel::room(self.bins as u64)
     }
 }
 
-/// The number of bins is a size.
+/// Equality up to the number of bins, which is a size.
 impl PartialEq for Histogram {
     fn eq(&self, other: &Histogram) -> bool {
         self.room() == other.room()
@@ -42,7 +42,8 @@ impl Hash for Histogram {
 }
 
 impl Node {
-    /// Counts the elements, integers, that are the number of each bin. Elements beyond the bins are not counted.
+    /// Counts the elements of each bin. The elements are bin numbers, integers; those outside the bins are
+    /// not counted.
     pub fn histogram(&self, bins: usize) -> Result<Node> {
         let shape = Shape::from(bins);
         possible("histogram", &shape)?;
@@ -57,7 +58,7 @@ impl Node {
     }
 }
 
-/// `histogram(x, bins: 10)`.
+/// Reads `histogram(x, bins: 10)`.
 pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     let [input] = call.exactly()?;
     Ok(vec![input.histogram(call.number("bins")?)?])
@@ -103,7 +104,7 @@ impl Operation for Histogram {
         vec![if site.wide { Type::U64 } else { Type::U32 }]
     }
 
-    /// The number of elements, and of bins.
+    /// Returns the number of elements, and of bins.
     fn sizes(&self, domain: &[u64], _: &[&Shape], result: &Shape) -> Vec<u64> {
         domain.iter().copied().chain([result.count() as u64]).collect()
     }

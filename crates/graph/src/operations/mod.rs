@@ -1,4 +1,4 @@
-//! The operations of the graph, one file each: see [`Operation`](crate::Operation).
+//! The operations of the graph, one file for each: see [`Operation`](crate::Operation).
 
 mod call;
 mod histogram;
@@ -21,7 +21,7 @@ pub use sweep::Step;
 
 use crate::text::Read;
 
-/// The operations by their names in the textual form.
+/// Operations by their names in the textual form.
 pub(crate) const WORDS: &[(&str, Read)] = &[
     ("argmax", reduce::read_extreme),
     ("argmin", reduce::read_extreme),

@@ -1,4 +1,4 @@
-//! Pack: the elements at chosen positions, and their number.
+//! Pack: the elements selected by flags, and their number.
 
 use crate::amount::Amount;
 use crate::check::same_context;
@@ -16,18 +16,19 @@ use broadloom_scalar::{Builder, Element, Lanes, Literal, Type};
 use broadloom_skeleton::{Pack as Kernel, Sink};
 use smallvec::{SmallVec, smallvec};
 
-/// The elements of all inputs but the first where that is true, one behind the other, then all others or anything; and, as the last result, how many the former
-/// are.
+/// Selected elements of all inputs except the first, which has the flags. They are contiguous; the other
+/// elements or arbitrary ones follow. The last result is the number of selected elements.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Pack {
-    /// True if all others follow.
+    /// True if the other elements follow.
     rest: bool,
-    /// The number of lines that are packed. The result with this number is the number of elements.
+    /// Number of packed lines. It is also the number of the result that counts the elements.
     lines: u8,
 }
 
 impl Node {
-    /// The elements of a line where another is true. Only the device knows how many they are; nothing waits. See [`Length`].
+    /// Returns the elements of a line whose flag is true. Only the device knows their number; nothing waits.
+    /// See [`Length`].
     pub fn pack(&self, chosen: &Node) -> Result<Node> {
         let (values, count) = self.pack_counted(chosen)?;
         if values.bound().is_empty() {
@@ -37,14 +38,15 @@ impl Node {
         Ok(values.with_length(Some(length)))
     }
 
-    /// The elements of a line where another is true, at the start of a line as long as this one, and how many they are, a `u32`. What follows them is anything. Nothing
-    /// waits.
+    /// Returns the elements of a line whose flag is true, at the start of a line of the same length, and
+    /// their number, a `u32`. The elements after them are arbitrary. Nothing waits.
     pub fn pack_counted(&self, chosen: &Node) -> Result<(Node, Node)> {
         self.packed(chosen, Pack { rest: false, lines: 1 })
     }
 
-    /// The elements of a line where another is true, at the start of a line as long as this one, and their number as a length. What follows them is anything. This
-    /// line has an element at least. Nothing waits.
+    /// Returns the elements of a line whose flag is true, at the start of a line of the same length, and
+    /// their number as a length. The elements after them are arbitrary. This line must not be empty. Nothing
+    /// waits.
     pub fn pack_measured(&self, chosen: &Node) -> Result<(Node, Length)> {
         let (values, count) = self.pack_counted(chosen)?;
         if values.bound().is_empty() {
@@ -54,7 +56,8 @@ impl Node {
         Ok((values, length))
     }
 
-    /// The elements of a line where another is true, then all others, both in their order; and how many the former are, a `u32`. Nothing waits.
+    /// Returns the elements of a line whose flag is true, then all others, both in their order; and the
+    /// number of the former, a `u32`. Nothing waits.
     pub fn partition(&self, chosen: &Node) -> Result<(Node, Node)> {
         self.packed(chosen, Pack { rest: true, lines: 1 })
     }
@@ -74,8 +77,9 @@ impl Node {
         }
     }
 
-    /// The elements of lines where another is true, each at the start of a line as long as before, and how many they are, a `u32`. What follows them is anything. The
-    /// lines are packed in one pass, or a few if there are many. Nothing waits.
+    /// Returns the elements of lines whose flag is true, each at the start of a line of the same length, and
+    /// their number, a `u32`. The elements after them are arbitrary. The lines are packed in one pass, or a
+    /// few if there are many. Nothing waits.
     pub fn pack_lines(chosen: &Node, lines: &[&Node]) -> Result<(Vec<Node>, Node)> {
         let (mut packed, mut count) = (vec![], None);
         for lines in lines.chunks(MAX_LINES) {
@@ -101,7 +105,8 @@ impl Node {
         Ok((packed, count))
     }
 
-    /// The elements of a line where another is true, then a value up to the length of the line; and how many there are, a `u32`. Nothing waits.
+    /// Returns the elements of a line whose flag is true, padded with a value to the length of the line, and
+    /// their number, a `u32`. Nothing waits.
     pub fn pack_padded(&self, chosen: &Node, value: &[Literal]) -> Result<(Node, Node)> {
         let inputs = with_lengths(&Pack { rest: false, lines: 1 }, &[chosen, self])?;
         let (values, count) = inputs[1].pack_counted(&inputs[0])?;
@@ -118,7 +123,7 @@ impl Node {
     }
 }
 
-/// `values, count = pack(chosen, x)`, also of several lines, or `partition`, which has all others behind them.
+/// Reads `values, count = pack(chosen, x)`, also of several lines. `partition` appends all other elements.
 pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     let inputs = call.inputs();
     let [chosen, lines @ ..] = &inputs[..] else { return Err(call.error("flags and a line are wanted")) };
@@ -187,7 +192,7 @@ impl Operation for Pack {
         Ok(HostArray { ty, shape: shape.clone(), lanes })
     }
 
-    /// Lines that nobody wants are not packed.
+    /// Returns one feed: the flags and the used lines. Unused lines are not packed.
     fn feeds(&self, site: &Site) -> Vec<Feed> {
         let wanted = (0..self.lines).filter(|line| site.wanted.contains(line)).map(|line| usize::from(line) + 1);
         vec![Feed::new(std::iter::once(0).chain(wanted), true)]
@@ -202,7 +207,7 @@ impl Operation for Pack {
         Ok(Form::One(Kernel { source: parts.source()?, sink: Sink::STORE, rest }.into()))
     }
 
-    /// It is not known how many elements there are, so the pattern stores them.
+    /// Returns no values: the number of elements is not known, so the pattern stores them.
     fn values(&self, _: &Site) -> Vec<Type> {
         vec![]
     }

@@ -20,8 +20,9 @@ use smallvec::{SmallVec, smallvec};
 struct Product;
 
 impl Node {
-    /// The product of two matrices of numbers. Never waits: the length of this one, where only the device knows it, is that of the result; if that of
-    /// the other is not the number of columns of this one, the next read is an error. See [`Node::columns_product`].
+    /// Multiplies two matrices of numbers. Does not wait. If only the device knows the length of this matrix,
+    /// the result has that length. If the length of the other matrix is not the number of columns of this
+    /// one, the next read returns the error. See [`Node::columns_product`].
     pub fn product(&self, other: &Node) -> Result<Node> {
         if let Some(length) = other.length() {
             let common = self.bound().extents().get(1).copied().filter(|common| *common <= length.bound());
@@ -44,14 +45,15 @@ impl Node {
             return Node::apply_one(Product, &[self, other]);
         }
         let is_one = |axis: usize| shape.amount(axis).equals(&1.into());
-        // Bringing a factor into another order pays where it is used for many rows and columns.
+        // Reordering a factor pays only if it is used for many rows and columns.
         if Costs::of(context.device().machine()).orders_factors() && self.ty() != Type::F16 && (is_one(0) || is_one(1)) {
             return self.product_of_a_line(other, shape);
         }
         Node::apply_one(Product, &[self, other])
     }
 
-    /// The product of the transpose of this matrix and another one with as many rows. Nothing waits where both are known to have one length.
+    /// Multiplies the transpose of this matrix by another one with as many rows. Does not wait if both are
+    /// known to have one length.
     pub fn columns_product(&self, other: &Node) -> Result<Node> {
         let context = same_context("matrix product", &[self, other])?;
         let (left, right) = (self.bound().amounts(), other.bound().amounts());
@@ -63,7 +65,7 @@ impl Node {
             let shape = Shape::from_amounts(&[left.bound().amount(1), left.bound().amount(0)]);
             return left.affine("transpose", &[AxisMap::same(1), AxisMap::same(0)], shape, None)?.product(other);
         }
-        // Rows behind the length are zeros in both.
+        // Rows beyond the length are zeros in both.
         let zero = Boundary::Constant(zeros(self.ty()));
         let taken = |node: &Node, extents: [&Amount; 2], axes: [usize; 2]| {
             let shape = Shape::from_amounts(&extents.map(Amount::clone));
@@ -73,7 +75,7 @@ impl Node {
         taken(self, [across, rows], [1, 0])?.product(&taken(other, [rows, columns], [0, 1])?)
     }
 
-    /// A product of one row or one column: nothing of the other factor is used twice.
+    /// Computes a product with one row or one column: no element of the other factor is used twice.
     fn product_of_a_line(&self, other: &Node, shape: Shape) -> Result<Node> {
         let (common, one) = (other.bound().amount(0), Amount::from(1));
         let column = other.bound().amount(1).equals(&one);
@@ -87,7 +89,7 @@ impl Node {
     }
 }
 
-/// The type and shape of a product.
+/// Returns the type and shape of a product.
 fn result(left: &Node, right: &Node) -> Result<(Type, Shape)> {
     right.check_type("matrix product", left.ty())?;
     left.check_numbers("matrix product")?;
@@ -100,7 +102,7 @@ fn result(left: &Node, right: &Node) -> Result<(Type, Shape)> {
     Ok((left.ty(), shape))
 }
 
-/// `product(a, b)`.
+/// Reads `product(a, b)`.
 pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     let [left, right] = call.exactly()?;
     Ok(vec![left.product(right)?])
@@ -123,7 +125,7 @@ impl Operation for Product {
         SmallVec::from_slice(&[Extent::Of(0, 0), Extent::Of(1, 1)])
     }
 
-    /// Rows that are not there are zeros, and so are those of the result.
+    /// Returns zeros for missing rows of the first factor. Those of the result are zeros, too.
     fn absent(&self, types: &[Type]) -> SmallVec<[Option<Lanes>; 4]> {
         smallvec![Some(zeros(types[0])), None]
     }
@@ -152,13 +154,13 @@ impl Operation for Product {
         true
     }
 
-    /// A multiplication and an addition for each row, column and place that both factors have in common.
+    /// Counts one multiplication and one addition for each row, column and index along the common axis.
     fn further_work(&self, _: &[Type], sizes: &[u64]) -> Work {
         let operations = sizes.iter().fold(2u64, |product, size| product.saturating_mul(*size));
         Work { operations, ..Work::default() }
     }
 
-    /// Rows, columns, and the extent that both factors have in common.
+    /// Returns the numbers of rows and columns, and the common extent.
     fn sizes(&self, domain: &[u64], _: &[&Shape], result: &Shape) -> Vec<u64> {
         let extents = result.extents().iter().map(|extent| *extent as u64);
         extents.chain(domain.last().copied()).collect()

@@ -1,4 +1,4 @@
-//! Reduce: the elements along axes become one, combined or by where the least or greatest is.
+//! Reduce: combines elements along axes, or finds the index of the minimum or maximum.
 
 use super::reduction::{Reduction, extreme_named};
 use crate::error::Result;
@@ -14,7 +14,7 @@ use broadloom_skeleton::cost::Costs;
 use broadloom_skeleton::{Operator, Pattern, Reduce as Kernel, Spread};
 use smallvec::SmallVec;
 
-/// The elements along some axes as one; the axes are gone.
+/// Reduction along some axes, which are removed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Reduce {
     by: Reduction,
@@ -22,7 +22,8 @@ struct Reduce {
 }
 
 impl Node {
-    /// Elements along axes combined; the axes are gone. No elements give the combination's identity.
+    /// Combines the elements along axes and removes the axes. Without elements the result is the operator's
+    /// identity.
     pub fn reduce(&self, combine: Combine, axes: &[usize]) -> Result<Node> {
         let axes = self.checked_axes(combine.name(), axes)?;
         self.check_combined(combine.name(), &combine)?;
@@ -35,7 +36,8 @@ impl Node {
         Node::apply_one(Reduce { by: Reduction::Combine(combine), axes }, &[self])
     }
 
-    /// The index along an axis of the extreme elements, the first of equal ones; the axis is gone. An axis without elements has none.
+    /// Returns the index of the extreme along an axis, the first of equal ones, and removes the axis. An
+    /// empty axis is an error.
     pub fn extreme(&self, which: Extreme, axis: usize, element: Element) -> Result<Node> {
         let axes = self.checked_axes(which.name(), &[axis])?;
         self.check_numbers(which.name())?;
@@ -50,20 +52,20 @@ impl Node {
         Node::apply_one(Reduce { by: Reduction::Extreme(which), axes }, &[self, &labels])
     }
 
-    /// A value everywhere, in the shape of this array without some axes.
+    /// Returns an array with one value everywhere, in the shape of this array without some axes.
     fn filled_without(&self, axes: &Axes, value: &[Literal]) -> Result<Node> {
         let filled = Node::fill(self.context(), self.bound().without(axes, false), value)?;
         Ok(if axes.contains(&0) { filled } else { filled.with_length(self.length().cloned()) })
     }
 }
 
-/// `reduce(x, combine: sum, axes: [0])`.
+/// Reads `reduce(x, combine: sum, axes: [0])`.
 pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     let [input] = call.exactly()?;
     Ok(vec![input.reduce(call.combine(input.ty())?, &call.axes()?)?])
 }
 
-/// `argmin(x, axes: [0])`, or `argmin(x, labels, axes: [0, 1])`.
+/// Reads `argmin(x, axes: [0])`, or `argmin(x, labels, axes: [0, 1])`.
 pub(super) fn read_extreme(call: &Call<'_>) -> Result<Vec<Node>> {
     let (inputs, axes) = (call.inputs(), call.axes()?);
     Ok(vec![match (&inputs[..], &axes[..]) {
@@ -112,7 +114,7 @@ impl Operation for Reduce {
         HostArray::of(ty, shape, places.into_iter().map(|places| self.by.naive(inputs, places.into_iter(), ty)))
     }
 
-    /// One function gives all inputs, over a line where all axes are reduced.
+    /// Returns one feed for all inputs, on a one-dimensional domain if all axes are reduced.
     fn feeds(&self, site: &Site) -> Vec<Feed> {
         vec![Feed::new(0..site.types.len(), site.ranks[0] == self.axes.len())]
     }
@@ -128,7 +130,7 @@ impl Operation for Reduce {
         Ok(Form::Several(Box::new(Spreads { kernel, repeats: parts.repeats })))
     }
 
-    /// An element of each input.
+    /// Returns the types of the values: one element of each input.
     fn values(&self, site: &Site) -> Vec<Type> {
         site.types.to_vec()
     }
@@ -141,7 +143,7 @@ impl Operation for Reduce {
         Joining::Pass("reduce", self.axes.clone())
     }
 
-    /// Labels that are positions grow with the order in which values come.
+    /// Returns the operator. Labels that are positions increase in the order of the values.
     fn operator(&self, site: &Site, in_order: bool) -> Result<Option<Operator>> {
         let is_position = site.positions.last() == Some(&true);
         Ok(Some(self.by.operator(&site.types, in_order && is_position)?))
@@ -152,11 +154,11 @@ impl Operation for Reduce {
     }
 }
 
-/// A reduction whose threads are spread as suits the sizes.
+/// Reduction with a spread of threads that depends on the sizes.
 #[derive(Debug)]
 struct Spreads {
     kernel: Kernel,
-    /// True if a thread can have several rows of results.
+    /// True if a thread can compute several rows of results.
     repeats: bool,
 }
 

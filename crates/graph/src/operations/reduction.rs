@@ -1,4 +1,4 @@
-//! Reductions: the ways to make one value of several elements.
+//! Reductions: the ways to reduce several elements to one value.
 
 use crate::error::Result;
 use crate::naive::{HostArray, combined, compare};
@@ -9,12 +9,13 @@ use broadloom_scalar::{CompareOp, Lanes, Literal, Type};
 use broadloom_skeleton::Operator;
 use smallvec::{SmallVec, smallvec};
 
-/// A way to make one value of elements.
+/// Reduction of elements to one value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Reduction {
     /// Combines the elements of one input.
     Combine(Combine),
-    /// Finds where the first input is extreme. The result is the integer of the second input there, the least for equal elements.
+    /// Finds the extreme of the first input. The result is the integer of the second input there, the least
+    /// for equal elements.
     Extreme(Extreme),
 }
 
@@ -26,7 +27,7 @@ impl Reduction {
         }
     }
 
-    /// Returns the number of inputs that elements come from. The result is a value of the last of them.
+    /// Returns the number of inputs with elements. The result is a value of the last of them.
     pub(super) fn inputs(&self) -> usize {
         match self {
             Reduction::Combine(_) => 1,
@@ -34,7 +35,8 @@ impl Reduction {
         }
     }
 
-    /// Returns the operator for inputs of these types. `in_order` promises that labels grow with the order in which values come.
+    /// Returns the operator for inputs of these types. `in_order` promises that labels increase in the order
+    /// of the values.
     pub(super) fn operator(&self, types: &[Type], in_order: bool) -> Result<Operator> {
         let label = || types[1].element();
         Ok(match (self, in_order) {
@@ -46,7 +48,7 @@ impl Reduction {
         })
     }
 
-    /// Returns a value of each input that changes no result.
+    /// Returns a neutral value for each input.
     pub(super) fn absent(&self, types: &[Type]) -> SmallVec<[Option<Lanes>; 4]> {
         if let Reduction::Combine(combine) = self {
             return smallvec![Some(combine.identity(types[0]))];
@@ -55,7 +57,7 @@ impl Reduction {
         operator.identity().iter().map(|one| Some(smallvec![*one])).collect()
     }
 
-    /// Computes the result of the elements at some places, by the definition.
+    /// Computes the result of the elements at some indices, by the definition.
     pub(super) fn naive(&self, inputs: &[&HostArray], mut places: impl Iterator<Item = usize>, ty: Type) -> Result<Lanes> {
         match self {
             Reduction::Combine(combine) => {
@@ -70,7 +72,7 @@ impl Reduction {
         }
     }
 
-    /// Returns the operation as it is written, behind a prefix.
+    /// Returns the operation in its textual form, after a prefix.
     pub(super) fn spelling(&self, prefix: &str) -> Spelling {
         match self {
             Reduction::Combine(combine) => Spelling::new(format!("{prefix}reduce")).combine(combine),
@@ -78,7 +80,7 @@ impl Reduction {
         }
     }
 
-    /// Reads the extreme that an operation is named after, of values with labels.
+    /// Reads an extreme with labels, by the name of the operation.
     pub(super) fn read_extreme(call: &Call<'_>, values: &Node, labels: &Node) -> Result<Reduction> {
         values.check_numbers(call.name())?;
         labels.check_integers(call.name())?;
@@ -95,7 +97,7 @@ pub(super) fn extreme_named(call: &Call<'_>) -> Extreme {
     if call.name().ends_with(Extreme::Least.name()) { Extreme::Least } else { Extreme::Greatest }
 }
 
-/// Returns whether a value with its label is found rather than another. Numbers come before NaN.
+/// Returns whether a value with its label is preferred to another. Numbers come before NaN.
 fn precedes(which: Extreme, (value, label): (Literal, Literal), (other, its): (Literal, Literal)) -> bool {
     let order = match which {
         Extreme::Least => CompareOp::Lt,

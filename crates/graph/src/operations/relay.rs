@@ -1,6 +1,7 @@
-//! Relay: a call that reads lines which another call computes. The lines are in no memory that a kernel leaves behind.
+//! Relay: a call that reads lines computed by another call. No kernel stores the lines in memory.
 //!
-//! The call that computes lines is a node like others until it is read: [`Node::relay`] looks into it. Whoever uses it elsewhere computes it again.
+//! The call that computes lines is an ordinary node until it is read: [`Node::relay`] looks into it. Any
+//! other user computes it again.
 
 use super::call::{Call, Line, Reads, read_words};
 use crate::error::{Error, Result};
@@ -17,18 +18,19 @@ use broadloom_skeleton::kit::Nested;
 use broadloom_skeleton::{Generator, Map, Pattern, Program, Source};
 use smallvec::SmallVec;
 
-/// A call that reads lines, and the call that computes them. The inputs are those of the first without the lines, then those of the other.
+/// Call that reads lines, and the call that computes them. The inputs are those of the first without the
+/// lines, then those of the second.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Relay {
     call: Call,
-    /// The number of the array that is the lines.
+    /// The number of the array that holds the lines.
     array: usize,
     line: Call,
-    /// The number of the result that is a line's value.
+    /// The number of the result that is the line's value.
     result: u8,
 }
 
-/// The call behind a node that is not computed yet, the number of the result that the node is, and the inputs.
+/// Returns the call behind a node that is not computed yet, the number of the node's result, and the inputs.
 fn pending(node: &Node) -> Option<(Call, u8, Inputs)> {
     let state = node.lock();
     let State::Pending(expression) = &*state else { return None };
@@ -39,8 +41,9 @@ fn pending(node: &Node) -> Option<(Call, u8, Inputs)> {
 }
 
 impl Node {
-    /// Computes a function as [`Node::compute`] does. Lines that a call computes which is not computed yet are kept in the cache of a core while they are
-    /// read, and not in memory; `None` where no array that is read [along](Reads::Along) the last axis is such a call.
+    /// Computes a function like [`Node::compute`]. If an array read [along](Reads::Along) the last axis is a
+    /// call that is not computed yet, its lines are kept in the cache of a core while they are read, and not
+    /// in memory. `None` if no array is such a call.
     pub fn relay(function: &Function, shape: &Shape, beside: &[&Node], inputs: &[(&Node, Reads)]) -> Result<Option<Vec<Node>>> {
         let last = shape.rank().saturating_sub(1);
         let is_line =
@@ -57,8 +60,9 @@ impl Node {
     }
 }
 
-/// `relay(marker, beside, arrays, marker, beside, arrays, function: @f, reads: [along1_clamp], line: @g, line_reads: [at_clamp], result: 0)`: the first inputs are
-/// those of the function without its lines, the others those of the function that computes them.
+/// Reads `relay(marker, beside, arrays, marker, beside, arrays, function: @f, reads: [along1_clamp], line:
+/// @g, line_reads: [at_clamp], result: 0)`: the first inputs are those of the function without its lines, the
+/// others those of the function that computes them.
 pub(super) fn read(call: &crate::text::Call<'_>) -> Result<Vec<Node>> {
     let (function, line) = (call.function("function")?, call.function("line")?);
     let reads = read_words(call, &function, ["reads", "fills"])?;
@@ -87,13 +91,13 @@ pub(super) fn read(call: &crate::text::Call<'_>) -> Result<Vec<Node>> {
 }
 
 impl Relay {
-    /// The number of the first input of the line.
+    /// Returns the number of the first input of the line.
     fn first_of_line(&self) -> usize {
         self.call.first_array() + self.call.reads.len() - 1
     }
 }
 
-/// A map that is called with the length of lines besides.
+/// Map that is also called with the length of lines.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Computed(Map);
 
@@ -104,7 +108,7 @@ impl Generator for Computed {
     }
 }
 
-/// The function with one of its results.
+/// Returns the function with one of its results.
 fn with_result(source: Source, result: usize) -> Result<Source> {
     if source.results().len() == 1 {
         return Ok(source);
@@ -115,10 +119,10 @@ fn with_result(source: Source, result: usize) -> Result<Source> {
     Ok(Source::new(f.finish_function(&values[result..=result])?, source.axes())?)
 }
 
-/// Lines in the cache, or for long and short ones their values computed where they are read.
+/// Variants: lines kept in the cache, or, for long and short lines, values computed at each read.
 #[derive(Debug)]
 struct Kept {
-    /// The bytes of a value of a line.
+    /// Size of a line's value in bytes.
     bytes: u64,
     lines: Option<broadloom_skeleton::Relay>,
     computed: Computed,

@@ -1,4 +1,4 @@
-//! Scan: elements along an axis combined with those before them, in the whole line or in their segment.
+//! Scan: combines elements along an axis with those before them, in the whole line or in their segment.
 
 use crate::check::same_context;
 use crate::error::Result;
@@ -13,24 +13,26 @@ use broadloom_scalar::{Lanes, Literal, Type};
 use broadloom_skeleton::{Operator, Pattern, Scan as Kernel, ScanSpread};
 use smallvec::{SmallVec, smallvec};
 
-/// Elements of the last input along an axis combined with all before them; with themselves too where it is inclusive.
+/// Scan of the last input along an axis: each element combined with all before it; an inclusive scan includes
+/// the element itself.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Scan {
     combine: Combine,
     axis: u8,
     inclusive: bool,
-    /// True if the first of two inputs says where segments start.
+    /// True if the first of two inputs has flags for the starts of segments.
     segmented: bool,
 }
 
 impl Node {
-    /// Elements along an axis combined with all before them, and with themselves where it is inclusive; the first of an exclusive scan is the
-    /// combination's identity.
+    /// Combines each element along an axis with all elements before it. An inclusive scan includes the
+    /// element itself; an exclusive one begins with the operator's identity.
     pub fn scan(&self, combine: Combine, axis: usize, inclusive: bool) -> Result<Node> {
         self.scanned(None, combine, axis, inclusive)
     }
 
-    /// Elements along an axis combined with themselves and all before them, from the last place on at which another array of the same shape is true.
+    /// Combines each element along an axis with all before it, and itself, beginning at the last true flag of
+    /// `starts`, an array of the same shape.
     pub fn segmented_scan(&self, starts: &Node, combine: Combine, axis: usize) -> Result<Node> {
         self.scanned(Some(starts), combine, axis, true)
     }
@@ -56,13 +58,13 @@ impl Scan {
     }
 }
 
-/// `scan(x, combine: sum, axis: 0)`, which is inclusive, or `exclusive: true`.
+/// Reads `scan(x, combine: sum, axis: 0)`, which is inclusive, or `exclusive: true`.
 pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     let [input] = call.exactly()?;
     Ok(vec![input.scan(call.combine(input.ty())?, call.number("axis")?, !call.flag("exclusive")?)?])
 }
 
-/// `segmented_scan(starts, x, combine: sum, axis: 0)`.
+/// Reads `segmented_scan(starts, x, combine: sum, axis: 0)`.
 pub(super) fn read_segmented(call: &Call<'_>) -> Result<Vec<Node>> {
     let [starts, input] = call.exactly()?;
     Ok(vec![input.segmented_scan(starts, call.combine(input.ty())?, call.number("axis")?)?])
@@ -107,7 +109,7 @@ impl Operation for Scan {
         let mut result = HostArray::filled(ty, shape.clone(), &self.combine.identity(ty));
         for here in 0..shape.count() {
             let is_start = here / stride % extent == 0 || self.segmented && starts.at(here)[0].bits() != 0;
-            // The prefix that ends with the element before.
+            // The prefix that ends with the previous element.
             let before = here.wrapping_sub(stride);
             let sum = match (is_start, self.inclusive) {
                 (true, true) => values.at(here).into(),
@@ -120,7 +122,7 @@ impl Operation for Scan {
         Ok(result)
     }
 
-    /// One function gives all inputs.
+    /// Returns one feed for all inputs.
     fn feeds(&self, site: &Site) -> Vec<Feed> {
         vec![Feed::new(0..site.types.len(), site.ranks[0] == 1)]
     }
@@ -132,7 +134,7 @@ impl Operation for Scan {
         Ok(Form::Several(Box::new(Kernel { domain: parts.domain, axis, source, operator, inclusive, sink, spread })))
     }
 
-    /// The start of a segment, and its prefix.
+    /// Returns the types of the values: the start flag of a segment, and its prefix.
     fn values(&self, site: &Site) -> Vec<Type> {
         site.types.to_vec()
     }

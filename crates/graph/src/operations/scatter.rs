@@ -1,8 +1,9 @@
 //! Scatter: elements sent to indices and combined there.
 //!
-//! Sums, minima, maxima and truth values have patterns of their own. For products, vectors and user-defined operators the elements are sorted
-//! by index, segments of equal indices are combined in their order, and each index receives the last value of its segment. Results are
-//! deterministic either way, those of floats too.
+//! Sums, minima, maxima and truth values have patterns of their own. For products, vectors and user-defined
+//! operators, the elements are sorted by index. Segments of equal indices are combined in their order, and
+//! each index receives the last value of its segment. Results are deterministic in both cases, also for
+//! floats.
 
 use crate::check::{index_shape, possible, same_context};
 use crate::error::{Error, Result};
@@ -18,8 +19,9 @@ use broadloom_scalar::{BinaryOp, Builder, CompareOp, Element, Lanes, Literal, Ty
 use broadloom_skeleton::{Scatter as Kernel, SortKey};
 use smallvec::{SmallVec, smallvec};
 
-/// The first input, a line, with elements of the third at the places that the second says: combined with what is there, or, without a combination,
-/// in its stead, the last one that comes to a place. What goes to no place is dropped.
+/// Scatter of elements of the third input into the first, a line, at the indices in the second. They are
+/// combined with the old elements. Without a combination they replace them, and the last one for an index
+/// stays. Elements with an index outside are dropped.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Scatter {
     combine: Option<Combine>,
@@ -37,8 +39,9 @@ impl Scatter {
 }
 
 impl Node {
-    /// This array with elements of another at the places that index arrays say, one for each axis. They are combined with what is there, or, without a combination, come in
-    /// its stead, and then the last of those that come to one place stays. What goes to no place is dropped.
+    /// Scatters elements of another array into this one at the indices in index arrays, one for each axis.
+    /// They are combined with the old elements. Without a combination they replace them, and the last one for
+    /// an index stays. Elements with an index outside are dropped.
     pub fn scatter(&self, indices: &[&Node], values: &Node, combine: Option<Combine>) -> Result<Node> {
         let scatter = Scatter { combine };
         if self.length().is_some() && !scatter.has_pattern(self.ty()) {
@@ -62,7 +65,7 @@ impl Node {
         };
         let shape = index_shape(&operation(), indices)?;
         possible(&operation(), &shape)?;
-        // Values stretch to as many as there are places, not the other way round.
+        // Values are broadcast to the shape of the indices, not the other way round.
         let refused = || Error::Shapes { operation: operation(), left: shape.clone(), right: values.bound().clone() };
         let values = values.stretched(&shape, length).map_err(|_| refused())?;
         if self.bound().is_empty() || shape.is_empty() {
@@ -78,7 +81,7 @@ impl Node {
         sent.reshaped(self.bound().clone(), self.length())
     }
 
-    /// The number of each place in memory order, or one that is no place.
+    /// Returns the linear index for each tuple of indices in memory order; -1 for indices outside.
     fn places(&self, indices: &[Node]) -> Result<Node> {
         if let [only] = indices {
             return Ok(only.clone());
@@ -89,7 +92,7 @@ impl Node {
         let (mut place, mut inside) = (f.literal(0i64), f.literal(true));
         for (index, extent) in at.into_iter().zip(extents) {
             let index = f.convert(index, Type::I64);
-            // A negative index is a very large one without its sign, and the other way round.
+            // As an unsigned number, a negative index is very large, so one comparison suffices.
             inside = f.and(inside, f.lt(f.bitcast(index, Type::U64), f.bitcast(extent, Type::U64)));
             place = f.add(f.mul(place, extent), index);
         }
@@ -99,16 +102,16 @@ impl Node {
         Node::elementwise(Elementwise::Call(function, 0), &inputs)
     }
 
-    /// A number as an `i64` beside this array.
+    /// Returns a number as an `i64` in the context of this array.
     pub(crate) fn number(&self, value: usize) -> Result<Node> {
         Node::fill(self.context(), Shape::from([]), &[Literal::from(value as i64)])
     }
 
-    /// This line, its elements combined with those that are sent to them, in the order in which they come.
+    /// Combines the elements of this line with those scattered to them, in the order of the values.
     fn send_in_order(&self, places: &Node, values: &Node, combine: &Combine) -> Result<Node> {
         let (count, sent) = (self.bound().count(), values.bound().count());
         let line = Shape::from(sent);
-        // What goes to no place comes behind all others.
+        // Elements with an index outside come last.
         let f = Builder::function("key");
         let (place, count_in) = (f.parameter("place", places.ty()), f.parameter("count", Type::I64));
         let place = f.bitcast(f.convert(place, Type::I64), Type::U64);
@@ -116,7 +119,7 @@ impl Node {
         let key = f.convert(f.min(place, f.bitcast(count_in, Type::U64)), element);
         let key = Elementwise::Call(f.finish_function(&[key])?, 0);
         let key = Node::elementwise(key, &[&places.reshape(line.clone())?, &self.number(count)?])?;
-        // Eight bits are a round.
+        // Each round of the sort handles eight bits.
         let bits = (usize::BITS - count.leading_zeros()).next_multiple_of(8).min(element.bits());
         let sorted = Node::sort(&[(&key, SortKey { descending: false, bits: Some(bits) })], &[&values.reshape(line.clone())?])?;
         let [keys, values] = &sorted[..] else {
@@ -135,7 +138,7 @@ impl Node {
     }
 }
 
-/// `scatter(x, places, values)`, with one array of places for each axis of `x`; and `combine: sum`.
+/// Reads `scatter(x, places, values)`, with one index array for each axis of `x`; and `combine: sum`.
 pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     let inputs = call.inputs();
     let [base, places @ .., values] = &inputs[..] else { return Err(call.error("an array, places and values are wanted")) };
@@ -185,7 +188,7 @@ impl Operation for Scatter {
         Ok(result)
     }
 
-    /// Places and values, then what is there at first.
+    /// Returns two feeds: the indices with the values, then the old elements.
     fn feeds(&self, _: &Site) -> Vec<Feed> {
         vec![Feed::new([1, 2], true), Feed::new([0], true)]
     }
@@ -196,7 +199,7 @@ impl Operation for Scatter {
         Ok(Form::One(Kernel { domain, source, base, combine, sink: parts.sink }.into()))
     }
 
-    /// The number of values that are sent, and of places.
+    /// Returns the number of scattered values, and of elements of the result.
     fn sizes(&self, domain: &[u64], _: &[&Shape], result: &Shape) -> Vec<u64> {
         domain.iter().copied().chain([result.count() as u64]).collect()
     }

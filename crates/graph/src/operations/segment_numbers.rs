@@ -1,4 +1,4 @@
-//! Segment numbers: the segment of each element of a line, and whether it begins there.
+//! Segment numbers: the segment number and the head flag of each element of a line.
 
 use crate::amount::Amount;
 use crate::check::same_context;
@@ -13,22 +13,22 @@ use broadloom_scalar::{Lanes, Literal, Type};
 use broadloom_skeleton::SegmentNumbers as Kernel;
 use smallvec::{SmallVec, smallvec};
 
-/// The numbers of the segments of the first input, a line whose values do not count, and whether each element is the first of its segment. The second
-/// input has the offsets, one more than there are segments.
+/// Segment numbers of the first input, a line whose values are not used, and head flags. The second input has
+/// the offsets, one more than there are segments.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct SegmentNumbers;
 
-/// The number of the input with the offsets.
+/// Input number of the offsets.
 pub(super) const OFFSETS: usize = 1;
 
-/// Returns whether an operation gives segment numbers.
+/// Returns whether an operation is that of segment numbers.
 pub(super) fn is_segment_numbers(operation: &dyn Operation) -> bool {
     operation.as_any().is::<SegmentNumbers>()
 }
 
 impl Node {
-    /// Returns for each element of a line the number of its segment, an `i32`, and whether the segment begins there, a `bool`. The offsets are [held](Node::segment_offsets)
-    /// to the line.
+    /// Returns for each element of a line its segment number, an `i32`, and a `bool` that is true if the
+    /// segment begins there. The offsets must be [clamped](Node::segment_offsets) to the line.
     pub(crate) fn numbers_of_segments(&self, offsets: &Node) -> Result<[Node; 2]> {
         same_context("segment numbers", &[self, offsets])?;
         let wrong = |_| Error::Plan { what: "segment numbers".into(), reason: "an operation with other results".into() };
@@ -36,7 +36,7 @@ impl Node {
     }
 }
 
-/// `segment_numbers(x, offsets)`.
+/// Reads `segment_numbers(x, offsets)`.
 pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     let [line, offsets] = call.exactly()?;
     line.check_line("segment numbers")?;
@@ -97,12 +97,12 @@ impl Operation for SegmentNumbers {
         Joining::Results
     }
 
-    /// Elements and segments are counted together.
+    /// Returns the number of elements and segments together.
     fn counted(&self, inputs: &[&Shape]) -> usize {
         inputs.iter().map(|input| input.count()).sum()
     }
 
-    /// The number of elements, and of segments.
+    /// Returns the number of elements, and of segments.
     fn sizes(&self, domain: &[u64], inputs: &[&Shape], _: &Shape) -> Vec<u64> {
         domain.iter().copied().chain([inputs[1].count() as u64 - 1]).collect()
     }

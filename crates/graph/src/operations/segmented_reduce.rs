@@ -1,4 +1,5 @@
-//! Segmented reduce: the elements of each segment of a line become one, combined or by where the least or greatest is.
+//! Segmented reduce: reduces each segment of a line to one value, combined or the index of the minimum or
+//! maximum.
 
 use super::reduction::Reduction;
 use super::segment_numbers::{OFFSETS, is_segment_numbers};
@@ -14,15 +15,16 @@ use broadloom_scalar::{Element, Lanes, Type};
 use broadloom_skeleton::{Operator, SegmentedReduce as Kernel};
 use smallvec::SmallVec;
 
-/// The elements of each segment of the first inputs, lines, as one. The last input has the offsets, one more than there are segments.
-/// Labels of extremes grow along the line; a segment without elements has the greatest integer.
+/// Reduction of each segment of the first inputs, lines. The last input has the offsets, one more than there
+/// are segments. Labels of extremes increase along the line; an empty segment has the maximum integer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct SegmentedReduce {
     by: Reduction,
 }
 
 impl Node {
-    /// The elements of each segment of a line combined, in their order; of none, the combination's identity.
+    /// Combines the elements of each segment of a line, in their order. An empty segment gives the operator's
+    /// identity.
     pub fn segmented_reduce(&self, offsets: &Node, combine: Combine) -> Result<Node> {
         let operation = format!("segmented {}", combine.name());
         self.check_line(&operation)?;
@@ -30,11 +32,12 @@ impl Node {
         self.reduce_segments(&offsets.segment_offsets(self.bound().size())?, combine)
     }
 
-    /// Reduces segments whose offsets are held to the line.
+    /// Reduces segments whose offsets are clamped to the line.
     pub(crate) fn reduce_segments(&self, offsets: &Node, combine: Combine) -> Result<Node> {
         self.check_combined(&format!("segmented {}", combine.name()), &combine)?;
         let context = same_context("segments", &[self, offsets])?;
-        // Beyond a length that only the device knows stand identities, which are part of the last segment.
+        // Elements beyond a length that only the device knows are identities; they belong to the last
+        // segment.
         let segments = one_less(offsets);
         if self.bound().is_empty() || segments.is_empty() {
             return Node::fill(context, segments, &combine.identity(self.ty()));
@@ -42,15 +45,15 @@ impl Node {
         Node::apply_one(SegmentedReduce { by: Reduction::Combine(combine) }, &[self, offsets])
     }
 
-    /// The place on the line, an integer, of the extreme element of each segment whose offsets are held to the line; the first of equal ones. The greatest integer for
-    /// a segment without elements.
+    /// Returns the index on the line, an integer, of the extreme of each segment, the first of equal ones;
+    /// the maximum integer for an empty segment. The offsets are clamped to the line.
     pub(crate) fn extreme_in_segments(&self, which: Extreme, element: Element, offsets: &Node) -> Result<Node> {
         let labels = self.position_like(0, element)?;
         Node::apply_one(SegmentedReduce { by: Reduction::Extreme(which) }, &[self, &labels, offsets])
     }
 }
 
-/// `segmented_reduce(x, offsets, combine: sum)`.
+/// Reads `segmented_reduce(x, offsets, combine: sum)`.
 pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     let [input, offsets] = call.exactly()?;
     let combine = call.combine(input.ty())?;
@@ -58,7 +61,7 @@ pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     Ok(vec![input.reduce_segments(&offsets.held_to(&input.shape().size())?, combine)?])
 }
 
-/// `segmented_argmin(x, labels, offsets)`.
+/// Reads `segmented_argmin(x, labels, offsets)`.
 pub(super) fn read_extreme(call: &Call<'_>) -> Result<Vec<Node>> {
     let [values, labels, offsets] = call.exactly()?;
     let by = Reduction::read_extreme(call, values, labels)?;
@@ -98,7 +101,7 @@ impl Operation for SegmentedReduce {
         HostArray::of(ty, shape, (0..shape.count()).map(|segment| self.by.naive(inputs, at(segment)..at(segment + 1), ty)))
     }
 
-    /// The lines, then the offsets, which all that share a pass have in common.
+    /// Returns two feeds: the lines, then the offsets, which all that share a pass have in common.
     fn feeds(&self, _: &Site) -> Vec<Feed> {
         let lines = self.by.inputs();
         vec![Feed::new(0..lines, true), Feed::new([lines], true).in_common()]
@@ -113,7 +116,7 @@ impl Operation for SegmentedReduce {
         Ok(Form::One(Kernel { source, offsets, operator, sink: parts.sink }.into()))
     }
 
-    /// An element of each line.
+    /// Returns the types of the values: one element of each line.
     fn values(&self, site: &Site) -> Vec<Type> {
         site.types[..self.by.inputs()].to_vec()
     }
@@ -130,18 +133,18 @@ impl Operation for SegmentedReduce {
         Ok(Some(self.by.operator(&site.types, false)?))
     }
 
-    /// Elements and segments are counted together.
+    /// Returns the number of elements and segments together.
     fn counted(&self, inputs: &[&Shape]) -> usize {
         inputs.iter().map(|input| input.count()).sum()
     }
 
-    /// The number of elements, and of segments.
+    /// Returns the number of elements, and of segments.
     fn sizes(&self, domain: &[u64], _: &[&Shape], result: &Shape) -> Vec<u64> {
         domain.iter().copied().chain([result.count() as u64]).collect()
     }
 }
 
-/// A line of one element less: there is one more offset than there are segments.
+/// Returns the shape of a line with one element less: there is one more offset than there are segments.
 fn one_less(offsets: &Node) -> Shape {
     Shape::from_amounts(&[offsets.bound().size().minus(&1.into())])
 }

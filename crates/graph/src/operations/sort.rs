@@ -1,4 +1,4 @@
-//! Sort: lines in the order of keys, as a whole or within segments that are short.
+//! Sort: sorts lines by keys, as a whole or within short segments.
 
 use crate::check::same_context;
 use crate::error::Result;
@@ -14,24 +14,25 @@ use broadloom_skeleton::{SegmentedSort, Sort as Kernel, SortKey};
 use smallvec::{SmallVec, smallvec};
 use std::cmp::Ordering;
 
-/// All inputs, lines, in the order that the first of them have as keys, the first key counting most. Or in that order within segments; then the
-/// last input has their offsets, one more than there are segments.
+/// Sort of all inputs, lines, by the first of them as keys; the first key is the most significant. If
+/// segments are sorted separately, the last input has their offsets, one more than there are segments.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Sort {
     /// The order of each key.
     keys: SmallVec<[SortKey; 2]>,
-    /// The longest segment that the pattern takes, where there are segments.
+    /// Longest segment that the pattern accepts, if there are segments.
     longest: Option<u32>,
 }
 
 impl Node {
-    /// All arrays, lines of one length, in the order of keys, the first of which counts most; equal ones keep their order. Keys come first in the
-    /// result. NaN is behind all numbers.
+    /// Sorts lines of one length by keys, the first of which is the most significant. The sort is stable.
+    /// Keys come first in the result. NaN comes after all numbers.
     pub fn sort(keys: &[(&Node, SortKey)], values: &[&Node]) -> Result<Vec<Node>> {
         Node::sorted(keys, values, None)
     }
 
-    /// A sort within segments that are no longer than the pattern takes, and their offsets.
+    /// Sorts lines as a whole, or within segments: their offsets, with the longest segment that the pattern
+    /// accepts.
     pub(crate) fn sorted(keys: &[(&Node, SortKey)], values: &[&Node], segments: Option<(u32, &Node)>) -> Result<Vec<Node>> {
         let (longest, offsets) = segments.unzip();
         let sort = Sort { keys: keys.iter().map(|(_, key)| *key).collect(), longest };
@@ -43,14 +44,14 @@ impl Node {
 }
 
 impl Sort {
-    /// The lines that are moved, by their numbers among the inputs: the keys, and the values that somebody wants.
+    /// Returns the input numbers of the moved lines: the keys, and the values that are used.
     fn moved(&self, site: &Site) -> Vec<usize> {
         let lines = site.types.len() - usize::from(self.longest.is_some());
         (0..lines).filter(|line| *line < self.keys.len() || site.wanted.contains(&(*line as u8))).collect()
     }
 }
 
-/// The keys: `ascending`, `descending`, or with the number of low bits that count, `ascending_8`.
+/// Reads the keys: `ascending`, `descending`, or with the number of significant low bits, `ascending_8`.
 fn keys_of(call: &Call<'_>, lines: usize) -> Result<Vec<SortKey>> {
     let words = call.words("keys")?;
     if words.is_empty() || words.len() > lines {
@@ -69,8 +70,9 @@ fn keys_of(call: &Call<'_>, lines: usize) -> Result<Vec<SortKey>> {
     words.iter().map(key).collect()
 }
 
-/// `sort(key, value, keys: [ascending])`: as many inputs are keys as there are words, all others are moved with them. Or
-/// `segmented_sort(key, value, offsets, keys: [ascending], longest: 64)`: the last input has the offsets of the segments.
+/// Reads `sort(key, value, keys: [ascending])`: the first inputs are keys, one for each word; the others are
+/// moved with them. `segmented_sort(key, value, offsets, keys: [ascending], longest: 64)`: the last input has
+/// the offsets of the segments.
 pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     let mut lines = call.inputs();
     let offsets = if call.name() == "segmented_sort" { lines.pop() } else { None };
@@ -126,7 +128,7 @@ impl Operation for Sort {
         }
         let last = |(number, ty): (usize, &Type)| {
             let element = ty.element();
-            // Equal keys keep their order, so what stands behind all stays there.
+            // The sort is stable, so padding after the last element stays there.
             Some(match (self.keys.get(number), element.range()) {
                 (None, _) => zeros(*ty),
                 (Some(key), Some((low, high))) => smallvec![Literal::from_i128(element, if key.descending { low } else { high })],
@@ -154,7 +156,7 @@ impl Operation for Sort {
         Ok(HostArray { ty, shape: shape.clone(), lanes })
     }
 
-    /// The lines that are moved; and the offsets.
+    /// Returns the feeds: the moved lines, and the offsets.
     fn feeds(&self, site: &Site) -> Vec<Feed> {
         let offsets = self.longest.map(|_| Feed::new([site.types.len() - 1], true));
         std::iter::once(Feed::new(self.moved(site), true)).chain(offsets).collect()
@@ -180,7 +182,8 @@ impl Operation for Sort {
         Joining::Results
     }
 
-    /// Rounds of a radix sort, each of which moves all lines; steps of a network where segments are short.
+    /// Counts the rounds of a radix sort, each of which moves all lines; for short segments, the steps of a
+    /// sorting network.
     fn further_work(&self, types: &[Type], sizes: &[u64]) -> Work {
         let count = sizes.first().copied().unwrap_or(0);
         if let Some(longest) = self.longest {
@@ -195,7 +198,7 @@ impl Operation for Sort {
         Work { launches: 0, bytes, operations: count.saturating_mul(rounds * cost::SORT_ROUND) }
     }
 
-    /// The length of the lines, and how many segments there are.
+    /// Returns the length of the lines, and the number of segments.
     fn sizes(&self, domain: &[u64], inputs: &[&Shape], _: &Shape) -> Vec<u64> {
         let offsets = inputs.last().filter(|_| self.longest.is_some());
         let segments = offsets.map(|offsets| offsets.count().saturating_sub(1) as u64);
@@ -203,7 +206,7 @@ impl Operation for Sort {
     }
 }
 
-/// Compares numbers: -0 before +0, NaN behind all numbers whichever way.
+/// Compares numbers: -0 before +0, NaN after all numbers in either direction.
 fn compare_keys(a: Literal, b: Literal, descending: bool) -> Ordering {
     let order = match (a.as_f64(), b.as_f64()) {
         (Some(x), Some(y)) => match (x.is_nan(), y.is_nan()) {

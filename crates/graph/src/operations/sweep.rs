@@ -16,23 +16,24 @@ use broadloom_skeleton::cost;
 use broadloom_skeleton::{Operator, Pattern, Split, Sweep as Kernel, SweepSpread};
 use smallvec::SmallVec;
 
-/// The step of a sweep.
+/// Step of a sweep.
 ///
-/// The parameters of the function are the state and the constants of a line. It has a window of one index for each array,
-/// whose offsets count along the axis. Its results are the next state, then those of the position.
+/// The parameters of the function are the state and the constants of a line. It has a window of one index for
+/// each array; its offsets count along the axis. Its results are the next state, then those of the position.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
     /// The function.
     pub function: Function,
     /// The number of values of the state.
     pub states: usize,
-    /// The declared window: how far before and behind its position the function looks. Larger offsets are reduced to these.
+    /// Declared window: the distances before and after its position that the function reads. Larger offsets
+    /// are clamped to these.
     pub reach: (u32, u32),
     /// True if lines are swept from their ends to their starts.
     pub backwards: bool,
-    /// The values before and behind a line; as a constant, one for each array.
+    /// Boundary rule before and after a line; a constant has one value for each array.
     pub boundary: Boundary<Vec<Lanes>>,
-    /// The way to combine steps, where states are associative: long lines are then split.
+    /// Operators to combine steps if states are associative: long lines are then split.
     pub split: Option<Split>,
 }
 
@@ -41,20 +42,21 @@ pub struct Step {
 struct Sweep {
     step: Step,
     axis: u8,
-    /// True if each part of a line has a start of its own.
+    /// True if each part of a line has its own start.
     restarts: bool,
 }
 
-/// Parts of a line, at most: the blocks of a grid in its second direction.
+/// Maximum number of parts of a line: the blocks of a grid in its second direction.
 const MOST_PARTS: usize = cost::GRID_ROWS as usize;
 
 impl Node {
-    /// Sweeps along an axis of arrays of one shape. `start` has the state before the first step, then the constants of a line;
-    /// these stretch to the shape without the axis. Returns an array for each result of the step behind the state.
+    /// Sweeps along an axis of arrays of one shape. `start` has the state before the first step, then the
+    /// constants of a line. Both are broadcast to the shape without the axis. Returns an array for each
+    /// result of the step after the state.
     ///
-    /// Where a start has the rank of the arrays, lines are cut into as many parts of equal length as it has elements along the
-    /// axis: the length is that of the axis divided by their number, rounded up. Each part starts with its own state; parts are
-    /// counted in the order of the sweep.
+    /// If a start has the rank of the arrays, lines are cut into parts of equal length, one for each of its
+    /// elements along the axis. The length is the extent of the axis divided by their number, rounded up.
+    /// Each part starts with its own state; parts are counted in the order of the sweep.
     pub fn sweep(step: &Step, axis: usize, arrays: &[&Node], start: &[&Node]) -> Result<Vec<Node>> {
         let name = step.function.name().to_owned();
         same_context(&name, &[arrays, start].concat())?;
@@ -111,12 +113,12 @@ impl Node {
         }
         let inputs: Vec<&Node> = arrays.iter().copied().chain(&start).collect();
         let sweep = Sweep { step: step.clone(), axis: axes[0], restarts: parts.is_some() };
-        // The pattern has checks of its own; their errors come at the call, too.
+        // The pattern has checks of its own; the call returns their errors, too.
         Node::apply(sweep, &inputs)
     }
 }
 
-/// A position of a line on the host.
+/// Position of a line on the host.
 struct Host<'a> {
     step: &'a Step,
     arrays: &'a [&'a HostArray],
@@ -137,8 +139,8 @@ impl Environment for Host<'_> {
     }
 }
 
-/// `sweep(arrays, start, function: @f, axis: 0, states: 1, reach: [0, 0], outside: clamp)`; and `backwards: true`, and to split lines
-/// `lift: @a, operator: @b, identity: [0.0], apply: @c`.
+/// Reads `sweep(arrays, start, function: @f, axis: 0, states: 1, reach: [0, 0], outside: clamp)`; optionally
+/// `backwards: true`, and to split lines `lift: @a, operator: @b, identity: [0.0], apply: @c`.
 pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     let (function, inputs) = (call.function("function")?, call.inputs());
     let windows: Vec<Type> = function.accessors().iter().map(|accessor| accessor.ty).collect();

@@ -1,7 +1,7 @@
-//! Trap: a word in memory that is written where a condition is true.
+//! Trap: a word in memory that is written if a condition is true.
 //!
-//! A reduction of conditions is a pass of its own, or a part of one. A trap costs its condition alone: a kernel over the
-//! same positions tests it on the way, and writes only where it is true.
+//! A reduction of conditions needs a pass of its own, or a part of one. A trap costs only its condition: a
+//! kernel over the same positions tests it, and writes only if it is true.
 
 use crate::error::{Error, Result};
 use crate::naive::HostArray;
@@ -12,13 +12,14 @@ use crate::text::{Call, Spelling};
 use broadloom_scalar::{Lanes, Literal, Type};
 use smallvec::{SmallVec, smallvec};
 
-/// The second input becomes 1 where an element of the first is true.
+/// Write of 1 to the second input if an element of the first is true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Trap;
 
 impl Node {
-    /// Returns the word once all elements of this array, bools, were tested: 1 if one of them is true, else its value before. The word, a `u32` without
-    /// axes, is changed in place, so one word serves many arrays; it keeps a 1 until the caller takes another word.
+    /// Returns the word after all elements of this array, bools, have been tested: 1 if one of them is true,
+    /// else its old value. The word, a `u32` without axes, is changed in place, so one word serves many
+    /// arrays. It keeps a 1 until the caller takes another word.
     pub fn trap(&self, word: &Node) -> Result<Node> {
         if self.bound().is_empty() {
             return Ok(word.clone());
@@ -29,7 +30,7 @@ impl Node {
     }
 }
 
-/// `trap(x, word)`.
+/// Reads `trap(x, word)`.
 pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     let [conditions, word] = call.exactly()?;
     Ok(vec![conditions.trap(word)?])
@@ -71,7 +72,7 @@ impl Operation for Trap {
         vec![Feed::new([0], true)]
     }
 
-    /// The kernels that the planner puts traps into have patterns of their own.
+    /// Fails. A trap has no pattern: the planner places it into kernels with patterns of their own.
     fn pattern(&self, _: Parts) -> Result<Form> {
         Err(Error::Plan { what: self.name(), reason: "a trap is a part of another kernel".into() })
     }

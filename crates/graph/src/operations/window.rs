@@ -1,6 +1,6 @@
 //! Window: a function of the elements around every position, with a declared window.
 //!
-//! It differs from [`Node::compute`] in that the window is declared, so that a machine can stage it in shared memory.
+//! Unlike in [`Node::compute`], the window is declared, so a machine can stage it in shared memory.
 
 use crate::check::same_context;
 use crate::error::{Error, Result};
@@ -16,7 +16,8 @@ use broadloom_scalar::{AccessorKind, Environment, Function, Lanes, Literal, Type
 use broadloom_skeleton::{Staging, Tile, TiledStencil};
 use smallvec::SmallVec;
 
-/// A function of the elements around a position. The inputs are the arrays, then what is read at the position.
+/// Function of the elements around a position. The inputs are the arrays, then the elements read at the
+/// position.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Window {
     function: Function,
@@ -26,12 +27,13 @@ struct Window {
 }
 
 impl Node {
-    /// Computes a function of the elements around every position of arrays of one shape. Returns its results as arrays.
+    /// Computes a function of the elements around every position of arrays of one shape. Returns its results
+    /// as arrays.
     ///
-    /// The parameters of the function are the indices of the position, then an element of each array of `beside`, which
-    /// stretch to the shape. It has a window of the rank of the arrays for each of them. `reach` declares for each axis how
-    /// far before and behind the position it looks; larger offsets are reduced to these. A constant boundary has a value for
-    /// each array.
+    /// The parameters of the function are the indices of the position, then an element of each array of
+    /// `beside`, which is broadcast to the shape. It has one window for each of the arrays, of their rank.
+    /// `reach` declares for each axis the distances before and after the position that it reads; larger
+    /// offsets are clamped to these. A constant boundary has a value for each array.
     pub fn window(
         function: &Function,
         arrays: &[&Node],
@@ -42,8 +44,8 @@ impl Node {
         Node::window_in(function, arrays, beside, reach, boundary, Staging::Chosen)
     }
 
-    /// Computes what [`Node::window`] does, and says whether the arrays are staged in shared memory. A tile that does not
-    /// fit into the shared memory of the machine is not staged.
+    /// Computes a function like [`Node::window`], and selects whether the arrays are staged in shared memory.
+    /// A tile that does not fit into the shared memory of the machine is not staged.
     pub fn window_in(
         function: &Function,
         arrays: &[&Node],
@@ -90,7 +92,7 @@ impl Node {
     }
 }
 
-/// A position on the host.
+/// Position on the host.
 struct Host<'a> {
     window: &'a Window,
     arrays: &'a [&'a HostArray],
@@ -112,9 +114,9 @@ impl Environment for Host<'_> {
     }
 }
 
-/// `window(arrays, beside, function: @f, reach: [1, 1], outside: clamp)`: `reach` has two numbers for each axis. With
-/// `tile: [2, 4]` windows are staged, with so many columns and rows of each thread; with `tile: []` they are not. Without
-/// it, they are staged where that is faster.
+/// Reads `window(arrays, beside, function: @f, reach: [1, 1], outside: clamp)`: `reach` has two numbers for
+/// each axis. With `tile: [2, 4]` windows are staged, with this number of columns and rows per thread. With
+/// `tile: []` they are not. Without `tile`, they are staged if that is faster.
 pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     let (function, inputs) = (call.function("function")?, call.inputs());
     let windows: Vec<Type> = function.accessors().iter().map(|accessor| accessor.ty).collect();

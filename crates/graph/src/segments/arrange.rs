@@ -1,4 +1,4 @@
-//! Segments put together: one behind the other, or element by element.
+//! Concatenation, interleaving and merging of segments.
 
 use super::pick::at_places;
 use super::{Segments, binary, call, choose};
@@ -7,7 +7,8 @@ use crate::node::Node;
 use broadloom_scalar::{BinaryOp, Builder, Element, Type};
 
 impl Segments {
-    /// The segments of two descriptors, each of the second behind the one with the same number of the first; with pairs of lines of both.
+    /// Concatenates the segments with equal numbers of two descriptors. Joins each pair of lines in the same
+    /// way.
     pub fn concatenate(&self, other: &Segments, pairs: &[(&Node, &Node)]) -> Result<(Segments, Vec<Node>)> {
         let f = Builder::function("appended");
         let place = f.parameter("place", Type::I64);
@@ -20,8 +21,9 @@ impl Segments {
         self.joined("concatenate", other, pairs, &function)
     }
 
-    /// The segments of two descriptors, the elements of those with the same number taken by turns, beginning with the first; where one has no more, the
-    /// rest of the other follows. With pairs of lines of both.
+    /// Interleaves the elements of segments with equal numbers of two descriptors, beginning with the first.
+    /// After the shorter segment the rest of the longer one follows. Joins each pair of lines in the same
+    /// way.
     pub fn interleave(&self, other: &Segments, pairs: &[(&Node, &Node)]) -> Result<(Segments, Vec<Node>)> {
         let f = Builder::function("interleaved");
         let place = f.parameter("place", Type::I64);
@@ -38,8 +40,9 @@ impl Segments {
         self.joined("interleave", other, pairs, &function)
     }
 
-    /// Segments of the elements of two, which a function puts in order: from the place in a new segment, the starts and the lengths of both old ones it says whether the
-    /// element comes from the first, and its place in either line.
+    /// Joins the segments of two descriptors in the order that a function defines. From the index in a new
+    /// segment, and the starts and lengths of both old segments, it computes whether the element comes from
+    /// the first, and its index in either line.
     fn joined(
         &self,
         operation: &str,
@@ -74,8 +77,8 @@ impl Segments {
         Ok((joined, values))
     }
 
-    /// Segments of segments as segments of elements: this descriptor has a segment for each element of `outer`. The result has the elements of all segments that one of
-    /// `outer` holds.
+    /// Merges segments: this descriptor has a segment for each element of `outer`. Each result segment has
+    /// the elements of all segments within one segment of `outer`.
     pub fn merged(&self, outer: &Segments) -> Result<Segments> {
         outer.checked("merge", &outer.data.total, &self.data.count.places(Element::I64)?)?;
         let bounds = self.data.bounds.gather(&[&outer.data.bounds], &crate::view::Boundary::Clamp)?;

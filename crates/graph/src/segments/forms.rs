@@ -1,4 +1,4 @@
-//! The forms of a descriptor. Each is made when it is first asked for.
+//! The forms of a descriptor. Each is made on first use.
 
 use super::{Measure, Segments, binary, convert};
 use crate::amount::Amount;
@@ -9,18 +9,18 @@ use crate::view::AxisMap;
 use broadloom_scalar::{BinaryOp, Element, Literal};
 use std::sync::{Arc, OnceLock};
 
-/// Forms of a descriptor that lie in memory.
+/// Forms of a descriptor that are in memory.
 #[derive(Clone, Debug)]
 pub struct StoredForms {
     /// The offsets, an `i32` or `i64`: one more than there are segments.
     pub offsets: Node,
-    /// The number of the segment of each element, an `i32`.
+    /// The segment number of each element, an `i32`.
     pub ids: Option<Node>,
-    /// Whether a segment begins at each element.
+    /// A flag for each element: true if a segment begins there.
     pub heads: Option<Node>,
 }
 
-/// Nodes that were made.
+/// Forms made so far.
 #[derive(Debug, Default)]
 pub(super) struct Forms {
     lengths: OnceLock<Node>,
@@ -29,20 +29,21 @@ pub(super) struct Forms {
     ends: OnceLock<Node>,
     heads: OnceLock<Node>,
     ids: OnceLock<Node>,
-    /// The numbers of segments and head flags, as one operation gives them.
+    /// The segment numbers and head flags, as one operation returns them.
     numbers: OnceLock<[Node; 2]>,
     places: OnceLock<Node>,
-    /// As long as this is alive, forms that a plan computes are kept in memory.
+    /// While this is alive, forms that a plan computes are kept in memory.
     alive: Arc<()>,
 }
 
 impl Forms {
-    /// A new node that is kept in memory when a plan computes it, as long as the descriptor is alive.
+    /// Marks a new node: while the descriptor is alive, a plan that computes it keeps it in memory.
     pub(super) fn keep(&self, node: Node) -> Node {
         node.remembered_by(Arc::downgrade(&self.alive))
     }
 
-    /// The forms that were made, with numbers of the host in place of lengths. Others are made from the offsets when they are asked for.
+    /// Returns the forms made so far, with numbers of the host in place of lengths. Others are made from the
+    /// offsets on first use.
     pub(super) fn learned(&self, count: &Measure, total: &Measure) -> Result<Forms> {
         let forms = Forms { alive: self.alive.clone(), ..Forms::default() };
         let each = [
@@ -60,28 +61,28 @@ impl Forms {
         Ok(forms)
     }
 
-    /// Returns whether a node is the ids.
+    /// Returns whether a node is the node of the ids.
     pub(super) fn has_ids(&self, node: &Node) -> bool {
         self.ids.get().is_some_and(|ids| ids.is_same(node))
     }
 
-    /// Gives the numbers of segments.
+    /// Sets the segment numbers.
     pub(super) fn set_ids(&self, ids: &Node) {
         self.ids.get_or_init(|| ids.clone());
     }
 
-    /// Gives the head flags.
+    /// Sets the head flags.
     pub(super) fn set_heads(&self, heads: &Node) {
         self.heads.get_or_init(|| heads.clone());
     }
 
-    /// Gives the lengths, an `i64` for each segment.
+    /// Sets the lengths, an `i64` for each segment.
     pub(super) fn set_lengths(&self, lengths: &Node) {
         self.lengths.get_or_init(|| lengths.clone());
     }
 }
 
-/// The node of a form; made if it is not there.
+/// Returns the node of a form; makes it on first use.
 fn once(form: &OnceLock<Node>, make: impl FnOnce() -> Result<Node>) -> Result<Node> {
     if let Some(node) = form.get() {
         return Ok(node.clone());
@@ -91,13 +92,14 @@ fn once(form: &OnceLock<Node>, make: impl FnOnce() -> Result<Node>) -> Result<No
 }
 
 impl Segments {
-    /// Part of the offsets, one for each segment and with room for the bound.
+    /// Returns a slice of the offsets, one for each segment, with room for the bound.
     fn offsets_from(&self, first: i64) -> Result<Node> {
         let axis = AxisMap { offset: first, ..AxisMap::same(0) };
         self.data.bounds.affine("segments", &[axis], self.data.count.shape(), None)
     }
 
-    /// Returns the start of each segment, an `i32` or `i64`, with room for the bound on the number of segments. Those behind the last begin behind all elements.
+    /// Returns the start of each segment, an `i32` or `i64`, with room for the bound on the number of
+    /// segments. Unused entries hold the number of elements.
     pub(super) fn padded_starts(&self) -> Result<Node> {
         once(&self.data.forms.starts, || self.offsets_from(0))
     }
@@ -107,7 +109,7 @@ impl Segments {
         once(&self.data.forms.ends, || self.offsets_from(1))
     }
 
-    /// The number of elements of each segment, an `i64`.
+    /// Returns the number of elements of each segment, an `i64`.
     pub fn lengths(&self) -> Result<Node> {
         once(&self.data.forms.lengths, || {
             let lengths = binary(BinaryOp::Sub, &self.padded_ends()?, &self.padded_starts()?)?;
@@ -115,7 +117,8 @@ impl Segments {
         })
     }
 
-    /// Returns the start of each segment, an `i64`, and last the end of all: one more than there are segments.
+    /// Returns the start of each segment, an `i64`, and finally the end of the line: one more than there are
+    /// segments.
     pub fn offsets(&self) -> Result<Node> {
         once(&self.data.forms.offsets, || match &self.data.count.length {
             None => convert(&self.data.bounds, Element::I64),
@@ -126,8 +129,8 @@ impl Segments {
         })
     }
 
-    /// Returns the forms that lie in memory, for [`Segments::from_stored_forms`]. Returns nothing where the offsets do not, or where only the device knows the number of
-    /// segments or elements.
+    /// Returns the forms that are in memory, for [`Segments::from_stored_forms`]. Returns `None` if the
+    /// offsets are not, or if only the device knows the number of segments or elements.
     pub fn stored_forms(&self) -> Option<StoredForms> {
         let (count, total) = (&self.data.count, &self.data.total);
         let is_known = count.length.is_none() && total.length.is_none();
@@ -139,8 +142,9 @@ impl Segments {
         is_line(offsets, &count.bound.plus(&1.into())).then(|| StoredForms { offsets: offsets.clone(), ids, heads })
     }
 
-    /// Returns the forms that are computed already, or that a plan of these nodes computes, inside of a function that is traced. They have room for the bounds on the numbers of
-    /// segments and elements. The function may return them, for [`Segments::from_stored_forms`]. Returns nothing where the offsets are not among them.
+    /// Returns the forms that are computed already, or that a plan of these nodes computes, inside a traced
+    /// function. They have room for the bounds on the numbers of segments and elements. The function may
+    /// return them, for [`Segments::from_stored_forms`]. Returns `None` if the offsets are not among them.
     pub fn kept_forms(&self, nodes: &[Node]) -> Option<StoredForms> {
         let is_kept = |node: &&Node| !node.is_pending() || node.is_remembered() && node.is_below(nodes);
         let offsets = Some(&self.data.bounds).filter(is_kept)?.clone();
@@ -162,7 +166,7 @@ impl Segments {
         self.data.count.cut(convert(&self.padded_ends()?, Element::I64)?)
     }
 
-    /// The number of the segment of each element, and whether it begins there: of segments and elements that there can be.
+    /// Returns the segment number and the head flag of each element, with room for the bounds.
     fn numbers(&self) -> Result<[Node; 2]> {
         let numbers = &self.data.forms.numbers;
         if let Some(numbers) = numbers.get() {
@@ -184,7 +188,7 @@ impl Segments {
         })
     }
 
-    /// The number of the segment of each element, an `i32`.
+    /// Returns the segment number of each element, an `i32`.
     pub fn ids(&self) -> Result<Node> {
         once(&self.data.forms.ids, || {
             if self.data.total.is_none() || self.data.count.is_none() {
@@ -195,7 +199,7 @@ impl Segments {
         })
     }
 
-    /// The place of each element within its segment, an `i64` from 0 on.
+    /// Returns the index of each element within its segment, an `i64` from 0 on.
     pub fn places(&self) -> Result<Node> {
         once(&self.data.forms.places, || {
             let starts = self.spread_offsets(&self.padded_starts()?)?;
@@ -203,21 +207,23 @@ impl Segments {
         })
     }
 
-    /// The value of each element's segment. The values have room for the bound on the number of segments.
+    /// Broadcasts the value of each segment to its elements. The values have room for the bound on the number
+    /// of segments.
     pub(super) fn spread(&self, values: &Node) -> Result<Node> {
         if values.bound().is_empty() {
-            // No segments, and a total that only the device knows: it is 0, whatever its bound.
+            // There are no segments. A total that only the device knows is then 0, whatever its bound.
             return self.data.total.filled(&zeros(values.ty()));
         }
         values.gather_inside(&self.ids()?)
     }
 
-    /// The offset of each element's segment, an `i64`.
+    /// Broadcasts the offset of each segment to its elements, as an `i64`.
     pub(super) fn spread_offsets(&self, offsets: &Node) -> Result<Node> {
         convert(&self.spread(offsets)?, Element::I64)
     }
 
-    /// Computes the forms that were asked for so far, without waiting. Needed only where nothing that uses them is evaluated first.
+    /// Computes the forms made so far, without waiting. Only needed if nothing that uses them is evaluated
+    /// first.
     pub fn evaluate(&self) -> Result<()> {
         let forms = &self.data.forms;
         let made = [&forms.lengths, &forms.offsets, &forms.heads, &forms.ids];

@@ -1,9 +1,12 @@
-//! Segments of a line: where they start and end, and sorting within them. Operations within segments are in
-//! [`operations`](crate::operations).
+//! Segments of a line: their starts and ends, and sorting within them. A line is a one-dimensional array.
+//! Operations within segments are in [`operations`](crate::operations).
 //!
-//! Segments follow each other. Where each begins and ends is said by *offsets*, one more than there are segments: segment `k` has the places from
-//! `offsets[k]` up to but not including `offsets[k + 1]`, and none where both are equal. The first segment starts where the line does, and the last one ends
-//! where it ends, whatever the first and the last offset say. Offsets never decrease; for others results are anything, but nothing outside is touched. The work of all these is spread over elements, not over segments, so that it does not matter how long they are; only segments that are known to be short are sorted one by one.
+//! Segments follow each other. *Offsets*, one more than there are segments, define them: segment `k` has the
+//! indices from `offsets[k]` up to but not including `offsets[k + 1]`, and is empty if both are equal. The
+//! first segment always starts at the start of the line, and the last one ends at its end, whatever the first
+//! and the last offset are. Offsets never decrease; for others the results are arbitrary, but no access is
+//! outside the line. The work is spread over elements, not over segments, so the lengths of segments do not
+//! matter. Only segments that are known to be short are sorted one by one.
 
 use super::{Segments, Total};
 use crate::amount::Amount;
@@ -15,10 +18,10 @@ use crate::op::{Elementwise, Op};
 use broadloom_scalar::{BinaryOp, Builder, Element, Function, Literal, Type, Value};
 use broadloom_skeleton::SortKey;
 
-/// Totals below this are counted in 32 bits.
+/// Totals below this use 32-bit counts.
 pub(super) const NARROW: usize = i32::MAX as usize;
 
-/// An integer as a `u32` of at most [`NARROW`]; negative ones become 0.
+/// Converts an integer to a `u32` of at most [`NARROW`]; negative ones become 0.
 fn narrowed(f: &Builder, value: Value, ty: Type) -> Value {
     match (ty.element().is_signed(), ty.bytes()) {
         (_, 8) => f.convert(f.min(f.max(f.convert(value, Type::I64), 0i64), NARROW as i64), Type::U32),
@@ -27,7 +30,7 @@ fn narrowed(f: &Builder, value: Value, ty: Type) -> Value {
     }
 }
 
-/// A length as a number that is not negative; of 32 bits and at most [`NARROW`] if `narrow`.
+/// Returns the function that clamps a length to 0 and above; to 32 bits and at most [`NARROW`] if `narrow`.
 pub(super) fn held_length(ty: Type, narrow: bool) -> Result<Function> {
     known(if narrow { "narrow length" } else { "wide length" }, ty, || {
         let f = Builder::function("length");
@@ -37,8 +40,9 @@ pub(super) fn held_length(ty: Type, narrow: bool) -> Result<Function> {
     })
 }
 
-/// An offset held to a line: by its place, the last place and the length of the line. It has 32 bits if `narrow`, as all places and lengths must: vectors
-/// hold twice as many.
+/// Returns the function that clamps an offset to a line. Its arguments are the index of the offset, the
+/// offset, the last index and the length of the line. With `narrow` it uses 32 bits, which all
+/// indices and lengths must fit; vectors hold twice as many 32-bit values.
 pub(super) fn held_offset(ty: Type, narrow: bool) -> Result<Function> {
     known(if narrow { "narrow offset" } else { "offset" }, ty, || {
         let f = Builder::function("offset");
@@ -55,14 +59,14 @@ pub(super) fn held_offset(ty: Type, narrow: bool) -> Result<Function> {
     })
 }
 
-/// Returns whether a function has the parameters and the code of another. A text gives functions of one name others.
+/// Returns whether two functions have equal parameters and code. A text renames functions that share a name.
 fn has_code(function: &Function, other: &Function) -> bool {
     let code = |function: &Function| function.to_string().split_once('(').map(|(_, code)| code.to_owned());
     code(function) == code(other)
 }
 
 impl Node {
-    /// Offsets: a line of integers, one at least.
+    /// Checks offsets: a line of integers with at least one element.
     pub(super) fn checked_offsets(&self, operation: &str) -> Result<()> {
         self.check_line(operation)?;
         self.check_integers(operation)?;
@@ -72,7 +76,8 @@ impl Node {
         Ok(())
     }
 
-    /// Offsets of the segments of a line of so many elements, `i64`: these, held to the line, the first 0 and the last its length.
+    /// Returns these offsets clamped to a line of `length` elements, as `i64`: the first becomes 0, the last
+    /// the length.
     pub fn segment_offsets(&self, length: impl Into<Amount>) -> Result<Node> {
         self.checked_offsets("segments")?;
         let offsets = self.hosted()?;
@@ -82,13 +87,13 @@ impl Node {
         Node::elementwise(Elementwise::Call(held_offset(self.ty(), false)?, 0), &[&places, &offsets, &last, &length])
     }
 
-    /// These offsets held to a line of so many elements, where they are not already.
+    /// Returns these offsets clamped to a line of `length` elements; unchanged if they are already.
     pub(crate) fn held_to(&self, length: &Amount) -> Result<Node> {
         if self.holds_segments(length) { Ok(self.clone()) } else { self.segment_offsets(length.clone()) }
     }
 
-    /// Returns whether these are offsets that are held to a line of so many elements: those that [`Node::segment_offsets`] gives, those that
-    /// segments made of lengths or of flags, or a text that says the same.
+    /// Returns whether these offsets are already clamped to a line of `length` elements: the result of
+    /// [`Node::segment_offsets`], offsets made from lengths or flags, or an equivalent text.
     pub(super) fn holds_segments(&self, length: &Amount) -> bool {
         let is_line = |node: &Node| node.bound().rank() == 1 && node.length().is_none() && node.bound().size().is_known();
         if !is_line(self) || !length.is_known() {
@@ -100,7 +105,7 @@ impl Node {
             return false;
         };
         let [places, offsets, from, end] = &inputs[..] else { return false };
-        // Segments of flags have the number of flags that are true, and at most this many.
+        // The number of segments made from flags is the number of true flags, clamped to this limit.
         let is_last = from.is_number(last) || from.is_minimum(&|limit| limit.is_number(last));
         let is_held = |narrow: bool| held_offset(offsets.ty(), narrow).is_ok_and(|held| has_code(function, &held));
         places.counts() && is_last && end.is_number(length.get()) && is_held(self.ty() == Type::I32)
@@ -111,7 +116,7 @@ impl Node {
         matches!(&*self.lock(), State::Pending(Expression { op: Op::Position(0), .. }))
     }
 
-    /// Returns whether the elements are one number that was given.
+    /// Returns whether the node is a fill with this number.
     fn is_number(&self, number: i64) -> bool {
         match &*self.lock() {
             State::Pending(Expression { op: Op::Fill(value), .. }) => {
@@ -121,7 +126,8 @@ impl Node {
         }
     }
 
-    /// Returns whether the elements are one number for all, the lesser of two of which the second is as asked for.
+    /// Returns whether the node is the minimum of two scalars, the second of which satisfies `limit`; it may
+    /// be broadcast.
     fn is_minimum(&self, limit: &dyn Fn(&Node) -> bool) -> bool {
         match &*self.lock() {
             State::Pending(Expression { op: Op::Elementwise(Elementwise::Binary(BinaryOp::Min)), inputs }) => limit(&inputs[1]),
@@ -132,11 +138,12 @@ impl Node {
         }
     }
 
-    /// Lines of one length, in the order of keys within each segment, equal ones keeping their order. Keys come first in the result. NaN is behind all
-    /// numbers.
+    /// Sorts lines of one length by keys within each segment. The sort is stable. Keys come first in the
+    /// result. NaN comes after all numbers.
     ///
-    /// Where it is known that no segment is longer than `longest` and that is not too long, each segment is sorted where it lies; of longer ones, if there are any, only the
-    /// start is sorted then, and the rest is anything. Otherwise all is sorted at once, by the number of the segment first.
+    /// If `longest` promises segments that are short enough, each segment is sorted in place. Of a longer
+    /// segment, only the start is then sorted, and the rest is arbitrary. Otherwise all are sorted at once,
+    /// with the segment number as first key.
     pub fn segmented_sort(
         offsets: &Node,
         longest: Option<Amount>,

@@ -1,7 +1,7 @@
 //! Ragged data: lines whose elements are grouped into segments of any length.
 //!
-//! A [`Segments`] is a descriptor. It says where each segment of a line begins and ends, and is used with any number of lines of
-//! that length. Its forms are made when they are first asked for and kept in the descriptor:
+//! A [`Segments`] is a descriptor. It defines where each segment of a line begins and ends, and is used with
+//! any number of lines of that length. Its forms are made on first use and kept in the descriptor:
 //!
 //! | form | element | one for each |
 //! | --- | --- | --- |
@@ -10,13 +10,14 @@
 //! | [head flags](Segments::heads) | `bool` | element |
 //! | [ids](Segments::ids) | `i32` | element |
 //!
-//! Forms are nodes, so nothing is computed before it is used. A form that a plan computes anyway is written to memory as long as the
-//! descriptor is alive: no later evaluation computes it again.
+//! Forms are nodes, so nothing is computed before it is used. A form that a plan computes anyway is written
+//! to memory while the descriptor is alive, and no later evaluation computes it again.
 //!
-//! The number of elements and the number of segments are each known on the host, or a [`Length`] that only the device knows. Nothing waits for a
-//! length. Lines that are not known to be as long as the descriptor says are compared with it by number, which waits.
+//! The number of elements and the number of segments are each known on the host, or a [`Length`] that only
+//! the device knows. Nothing waits for a length. If a line is not known to have the length of the descriptor,
+//! the numbers are compared, which waits.
 //!
-//! Work is spread over elements. Segments without elements cost as much as an element at most.
+//! Work is spread over elements. An empty segment costs at most as much as an element.
 
 mod arrange;
 mod forms;
@@ -67,7 +68,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Segments {
     data: Arc<Data>,
-    /// An upper bound of the lengths, if one is known.
+    /// Upper bound of the lengths, if one is known.
     longest: Option<Amount>,
 }
 
@@ -75,31 +76,31 @@ pub struct Segments {
 struct Data {
     count: Measure,
     total: Measure,
-    /// One offset more than the bound on the number of segments, an `i32` or `i64`. They never decrease where the descriptor is valid; those behind the last segment
-    /// are the number of elements.
+    /// Offsets, one more than the bound on the number of segments, an `i32` or `i64`. They never decrease if
+    /// the descriptor is valid; those after the last segment are the number of elements.
     bounds: Node,
     forms: Forms,
-    /// The segments and flags of which a pack made these.
+    /// The segments and flags of the pack that made these, if any.
     origin: Option<pack::Origin>,
 }
 
-/// The number of elements of all segments.
+/// Number of elements of all segments.
 #[derive(Clone, Debug)]
 pub enum Total {
-    /// A number of the host.
+    /// Number known to the host.
     Host(usize),
-    /// A number of the host that may follow from the extents of a function's inputs.
+    /// Number known to the host that may depend on the extents of a function's inputs.
     Amount(Amount),
-    /// A number that only the device knows.
+    /// Number that only the device knows.
     Device(Length),
-    /// The sum of the lengths, computed by the device, and this number at most.
+    /// Sum of the lengths, computed by the device, with this upper bound.
     Within(usize),
-    /// The sum of the lengths. The host waits for it once, when the descriptor is made.
+    /// Sum of the lengths. The host waits for it once, when the descriptor is made.
     Unknown,
 }
 
 impl Total {
-    /// The number of elements of a line. Never waits.
+    /// Returns the number of elements of a line. Does not wait.
     pub fn of(line: &Node) -> Total {
         match line.length() {
             Some(length) => Total::Device(length.clone()),
@@ -108,10 +109,10 @@ impl Total {
     }
 }
 
-/// A number of segments or elements.
+/// Number of segments or elements.
 #[derive(Clone, Debug)]
 struct Measure {
-    /// An upper bound; the number itself if there is no length.
+    /// Upper bound; the number itself if there is no length.
     bound: Amount,
     length: Option<Length>,
     /// The number as an `i64` without axes.
@@ -130,7 +131,7 @@ impl Measure {
         Ok(Measure { bound: length.amount().clone(), length: Some(length.clone()), count })
     }
 
-    /// The number of elements of a line.
+    /// Returns the number of elements of a line.
     fn of(line: &Node) -> Result<Measure> {
         match line.length() {
             Some(length) => Measure::device(length),
@@ -138,37 +139,37 @@ impl Measure {
         }
     }
 
-    /// The shape of a line with room for the bound.
+    /// Returns the shape of a line with room for the bound.
     fn shape(&self) -> Shape {
         Shape::from_amounts(std::slice::from_ref(&self.bound))
     }
 
-    /// The shape of a line with one more.
+    /// Returns the shape of a line with room for one more than the bound.
     fn one_more(&self) -> Shape {
         Shape::from_amounts(&[self.bound.plus(&1.into())])
     }
 
-    /// Returns whether there are none, whatever the device knows.
+    /// Returns whether the bound is zero.
     fn is_none(&self) -> bool {
         self.bound.equals(&0.into())
     }
 
-    /// Returns whether numbers up to it have 32 bits.
+    /// Returns whether 32-bit indices suffice for the bound.
     fn is_narrow(&self) -> bool {
         !Amount::from(NARROW).is_less(&self.bound)
     }
 
-    /// The bound as a number, on which a function that is traced relies.
+    /// Returns the bound as a number. During tracing, the trace becomes valid for this bound only.
     fn fixed(&self) -> usize {
         usize::try_from(self.bound.get()).unwrap_or(0)
     }
 
-    /// The number on the host; waits for a length.
+    /// Reads the number to the host; waits for a length.
     fn read(&self) -> Result<usize> {
         self.length.as_ref().map_or_else(|| Ok(self.fixed()), Length::read)
     }
 
-    /// Returns whether both numbers are equal; waits where that is not known.
+    /// Returns whether both numbers are equal. Waits if that is not known.
     fn equals(&self, other: &Measure) -> Result<bool> {
         match (&self.length, &other.length) {
             (None, None) => Ok(self.bound.equals(&other.bound)),
@@ -177,7 +178,7 @@ impl Measure {
         }
     }
 
-    /// The number as one of the host, where that has learned it.
+    /// Replaces a length by its number if the host has learned it.
     fn learned(&self, context: &Context) -> Result<Measure> {
         match self.length.as_ref().and_then(Length::known_amount) {
             Some(known) => Measure::host(context, known),
@@ -185,32 +186,32 @@ impl Measure {
         }
     }
 
-    /// The first elements of a line, as many as the number says.
+    /// Returns the first elements of a line, up to the number.
     fn first_of(&self, line: &Node) -> Result<Node> {
         line.first_elements(self.length.as_ref(), self.bound.clone())
     }
 
-    /// A line with room for the bound, cut to the number.
+    /// Shortens a line with room for the bound to the number.
     fn cut(&self, line: Node) -> Result<Node> {
         match &self.length {
-            // A pattern that nobody else uses has the length itself, so that its result needs no copy.
+            // A pattern without other users takes the length itself, so its result needs no copy.
             Some(length) if line.is_own_pattern() => Ok(line.with_length(Some(length.clone()))),
             Some(length) => line.shortened(length),
             None => Ok(line),
         }
     }
 
-    /// The position in a line of so many elements.
+    /// Returns the indices of a line with this number of elements.
     fn places(&self, element: Element) -> Result<Node> {
         Ok(Node::position(self.count.context(), self.shape(), 0, element)?.with_length(self.length.clone()))
     }
 
-    /// One value in a line of so many elements.
+    /// Returns a line of this number of elements, all with one value.
     fn filled(&self, value: &[Literal]) -> Result<Node> {
         Ok(Node::fill(self.count.context(), self.shape(), value)?.with_length(self.length.clone()))
     }
 
-    /// The sum of two numbers.
+    /// Returns the sum of two numbers.
     fn plus(&self, other: &Measure) -> Result<Measure> {
         let bound = self.bound.plus(&other.bound);
         if self.length.is_none() && other.length.is_none() {
@@ -220,7 +221,7 @@ impl Measure {
     }
 }
 
-/// A number as an `i64` without axes.
+/// Returns an amount as an `i64` without axes.
 fn number(context: &Context, amount: &Amount) -> Result<Node> {
     match amount.is_known() {
         true => scalar(context, amount.get()),
@@ -228,7 +229,7 @@ fn number(context: &Context, amount: &Amount) -> Result<Node> {
     }
 }
 
-/// A value without axes.
+/// Returns a value without axes.
 fn scalar(context: &Context, value: impl Into<Literal>) -> Result<Node> {
     Node::fill(context, Shape::from([]), &[value.into()])
 }
@@ -244,14 +245,14 @@ fn convert(node: &Node, element: Element) -> Result<Node> {
     Node::elementwise(Elementwise::Convert(element), &[node])
 }
 
-/// The results of a function of elements.
+/// Returns the results of a function of elements.
 fn call<const N: usize>(function: &Function, inputs: &[&Node]) -> Result<[Node; N]> {
     let results = Node::call(function, inputs)?;
     let wrong = |_| Error::Plan { what: function.name().to_owned(), reason: "a function with other results".into() };
     <[Node; N]>::try_from(results).map_err(wrong)
 }
 
-/// The second where the first is true, else the third; of vectors, all lanes.
+/// Returns the second operand if the first is true, else the third; for vectors, all lanes.
 fn choose(condition: &Node, yes: &Node, no: &Node) -> Result<Node> {
     let lanes = yes.ty().lanes();
     if lanes == 1 {
@@ -261,13 +262,13 @@ fn choose(condition: &Node, yes: &Node, no: &Node) -> Result<Node> {
     Node::elementwise(Elementwise::Select, &[&all, yes, no])
 }
 
-/// A line of integers is wanted.
+/// Refuses an array that is not a line of integers.
 fn integers(operation: &str, line: &Node) -> Result<()> {
     line.check_line(operation)?;
     line.check_integers(operation)
 }
 
-/// A line with more elements, of a shape: behind its length stand zeros.
+/// Pads a line to a shape with zeros after its length.
 fn padded(line: &Node, shape: Shape) -> Result<Node> {
     let zero = Boundary::Constant(zeros(line.ty()));
     match line.length() {
@@ -276,7 +277,7 @@ fn padded(line: &Node, shape: Shape) -> Result<Node> {
     }
 }
 
-/// The sum of two numbers that are at most [`NARROW`]; larger ones become that.
+/// Returns the saturating sum of two numbers, with [`NARROW`] as the maximum.
 fn narrow_sum() -> Result<Combine> {
     let function = known("ends", Type::U32, || {
         let f = Builder::function("ends");
@@ -287,9 +288,11 @@ fn narrow_sum() -> Result<Combine> {
 }
 
 impl Segments {
-    /// Makes segments from how many elements each has: a line of integers, which may have a length that only the device knows. Negative numbers count as 0.
+    /// Makes segments from the number of elements of each: a line of integers, which may have a length that
+    /// only the device knows. Negative numbers count as 0.
     ///
-    /// The lengths sum up to the total. If they sum up to less, the last segment has the elements that are left; elements beyond the total are left out.
+    /// The lengths should sum up to the total. If the sum is less, the last segment gets the remaining
+    /// elements; elements beyond the total are left out.
     pub fn from_lengths(lengths: &Node, total: Total) -> Result<Segments> {
         integers("segments", lengths)?;
         let context = lengths.context();
@@ -308,7 +311,7 @@ impl Segments {
         Segments::with_lengths(lengths, count, total, None)
     }
 
-    /// Makes segments whose numbers are known. Lengths that were counted by the device itself are kept as a form.
+    /// Makes segments with known numbers. Lengths that the device itself counted are kept as a form.
     fn with_lengths(lengths: &Node, count: Measure, total: Measure, origin: Option<pack::Origin>) -> Result<Segments> {
         let forms = Forms::default();
         if count.is_none() {
@@ -316,7 +319,8 @@ impl Segments {
             return Ok(Segments::made(count, total, bounds, forms, origin));
         }
         let narrow = total.is_narrow() && count.is_narrow();
-        // Offsets are kept as they are read: with one more than there are segments, and held to the line.
+        // Offsets are stored in the form that operations read: one more than there are segments, and clamped
+        // to the line.
         let lengths = padded(lengths, count.one_more())?;
         let [held] = call(&held_length(lengths.ty(), narrow)?, &[&lengths])?;
         let combine = if narrow { narrow_sum()? } else { Combine::Sum };
@@ -324,11 +328,13 @@ impl Segments {
         Ok(Segments::made(count, total, bounds, forms, origin))
     }
 
-    /// Makes segments from where they begin and end: segment `k` has the places from `offsets[k]` up to but not including `offsets[k + 1]`, so there is one
-    /// offset more than there are segments. The line may have a length that only the device knows.
+    /// Makes segments from offsets: segment `k` has the indices from `offsets[k]` up to but not including
+    /// `offsets[k + 1]`, so there is one more offset than there are segments. The line may have a length that
+    /// only the device knows.
     ///
-    /// The first segment starts where the line does, and the last one ends where it ends, whatever the first and the last offset say. Offsets never
-    /// decrease; for others results are anything, but nothing outside is touched. [`Total::Within`] and [`Total::Unknown`] take the last offset.
+    /// The first segment always starts at the start of the line, and the last one ends at its end, whatever
+    /// the first and the last offset are. Offsets never decrease; for others the results are arbitrary, but
+    /// no access is outside the line. [`Total::Within`] and [`Total::Unknown`] use the last offset.
     pub fn from_offsets(offsets: &Node, total: Total) -> Result<Segments> {
         offsets.checked_offsets("segments")?;
         let context = offsets.context();
@@ -358,8 +364,9 @@ impl Segments {
         Ok(Segments::made(count, total, bounds, Forms::default(), None))
     }
 
-    /// Makes segments from forms that [`Segments::stored_forms`] or [`Segments::kept_forms`] returned for the same number of elements, or the first elements of them, or
-    /// from symbols in their place. That they are such forms is a promise, which is not checked: they are read as they are.
+    /// Makes segments from forms that [`Segments::stored_forms`] or [`Segments::kept_forms`] returned for the
+    /// same number of elements, from their first elements, or from symbols in their place. The caller
+    /// promises that they are such forms: they are used unchecked.
     pub fn from_stored_forms(stored: &StoredForms, total: impl Into<Amount>) -> Result<Segments> {
         let offsets = &stored.offsets;
         offsets.checked_offsets("segments")?;
@@ -370,9 +377,11 @@ impl Segments {
         Ok(Segments::made(count, total, offsets.clone(), forms, None))
     }
 
-    /// Makes segments from flags, one for each element: a segment starts where a flag is true, and at the first element. No segment is empty.
+    /// Makes segments from flags, one for each element: a segment starts at each true flag, and at the first
+    /// element. No segment is empty.
     ///
-    /// Where the host does not know the number of segments, the device counts them, and its bound is the number of elements.
+    /// If the host does not know the number of segments, the device counts them; the bound is then the number
+    /// of elements.
     pub fn from_heads(heads: &Node, count: Option<usize>) -> Result<Segments> {
         heads.check_line("segments")?;
         heads.check_type("segments", Type::BOOL)?;
@@ -398,7 +407,7 @@ impl Segments {
             }
             None => (Measure::device(&Length::of(found, total.bound.clone()))?, limit),
         };
-        // There are as many starts as were found.
+        // There are as many starts as true flags.
         let places = Node::position(context, count.one_more(), 0, Element::I64)?;
         let bounds = bounds(&starts.gather(&[&places], &Boundary::Clamp)?, &limit, &total, false)?;
         Ok(Segments::made(count, total, bounds, forms, None))
@@ -408,7 +417,8 @@ impl Segments {
         Segments { data: Arc::new(Data { count, total, bounds, forms, origin }), longest: None }
     }
 
-    /// Returns these segments with numbers that the host has learned ([`Length::learn`]) in place of lengths. Forms that were made are shared.
+    /// Replaces lengths by numbers that the host has learned ([`Length::learn`]). Forms made so far are
+    /// shared.
     pub fn learned(&self) -> Result<Segments> {
         let (count, total) = (&self.data.count, &self.data.total);
         let is_learned = |measure: &Measure| measure.length.as_ref().is_some_and(|length| length.known_amount().is_some());
@@ -416,40 +426,41 @@ impl Segments {
             return Ok(self.clone());
         }
         let (count, total) = (count.learned(self.context())?, total.learned(self.context())?);
-        // Offsets behind the last segment are the number of elements, so fewer of them are enough.
+        // Offsets after the last segment are the number of elements, so the first ones suffice.
         let bounds = self.data.bounds.first_elements(None, count.bound.plus(&1.into()))?;
         let forms = self.data.forms.learned(&count, &total)?;
         let data = Data { count, total, bounds, forms, origin: None };
         Ok(Segments { data: Arc::new(data), longest: self.longest.clone() })
     }
 
-    /// Returns the same segments, with the promise that none has more elements than this. Short ones are sorted faster where that is known. The promise is not checked: of a
-    /// longer segment only the start is sorted, and the rest is anything.
+    /// Returns these segments with the promise that none has more elements than `longest`. Short segments are
+    /// then sorted faster. The promise is not checked: of a longer segment only the start is sorted, and the
+    /// rest is arbitrary.
     pub fn no_longer_than(&self, longest: impl Into<Amount>) -> Segments {
         Segments { longest: Some(longest.into()), ..self.clone() }
     }
 
-    /// The context of its forms.
+    /// Returns the context of the forms.
     pub fn context(&self) -> &Context {
         self.data.bounds.context()
     }
 
-    /// The number of segments, where only the device knows it.
+    /// Returns the number of segments if only the device knows it.
     pub fn count_length(&self) -> Option<&Length> {
         self.data.count.length.as_ref()
     }
 
-    /// The number of elements, or where only the device knows it an upper bound. Never waits.
+    /// Returns the number of elements, or an upper bound if only the device knows it. Does not wait.
     pub fn total_bound(&self) -> usize {
         self.data.total.fixed()
     }
 
-    /// The number of elements, where only the device knows it.
+    /// Returns the number of elements if only the device knows it.
     pub fn total_length(&self) -> Option<&Length> {
         self.data.total.length.as_ref()
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     pub fn total(&self) -> Total {
         match &self.data.total.length {
             Some(length) => Total::Device(length.clone()),
@@ -462,7 +473,7 @@ impl Segments {
         Arc::ptr_eq(&self.data, &other.data)
     }
 
-    /// Refuses a line that is not as long as a number says.
+    /// Refuses a line whose length differs from a number.
     fn checked(&self, operation: &str, measure: &Measure, line: &Node) -> Result<()> {
         same_context(operation, &[line, &self.data.bounds])?;
         if line.bound().rank() == 1 && Measure::of(line)?.equals(measure)? {
@@ -472,12 +483,12 @@ impl Segments {
         Err(Error::Shapes { operation: operation.to_owned(), left, right })
     }
 
-    /// Refuses a line that has not one value for each element.
+    /// Refuses a line that does not have one value for each element.
     fn check_elements(&self, operation: &str, line: &Node) -> Result<()> {
         self.checked(operation, &self.data.total, line)
     }
 
-    /// Refuses a line that has not one value for each segment.
+    /// Refuses a line that does not have one value for each segment.
     fn check_segments(&self, operation: &str, line: &Node) -> Result<()> {
         self.checked(operation, &self.data.count, line)
     }
@@ -494,7 +505,7 @@ impl Segments {
     }
 }
 
-/// A number that the device has computed; waits for it.
+/// Reads a number that the device has computed; waits for it.
 fn read_number(number: &Node) -> Result<usize> {
     let number = number.read()?.lanes.first().and_then(|number| number.as_i128()).unwrap_or(0);
     usize::try_from(number).map_err(|_| Error::Range {
@@ -504,7 +515,8 @@ fn read_number(number: &Node) -> Result<usize> {
     })
 }
 
-/// Offsets held to the line: the first is 0, those from a number on are the number of elements. They have 32 bits if `narrow`.
+/// Clamps offsets to the line: the first becomes 0, those from the index `from` on become the number of
+/// elements. They have 32 bits if `narrow`.
 fn bounds(offsets: &Node, from: &Node, total: &Measure, narrow: bool) -> Result<Node> {
     let places = Node::position(offsets.context(), offsets.bound().clone(), 0, Element::I64)?;
     let function = held_offset(offsets.ty(), narrow)?;

@@ -8,8 +8,8 @@ use broadloom_device::Machine;
 use broadloom_scalar::{Element, Literal, Type};
 use broadloom_skeleton::{SegmentedSort, SortKey};
 
-/// The longest segment of a pattern that sorts segments where they lie, for segments of which none is longer than this; `None` if that is too long. A function
-/// that is traced relies on the answer alone.
+/// Returns the longest segment of the pattern that sorts segments in place, if no segment is longer than
+/// `longest`; `None` if that is too long. During tracing, only the outcome becomes a condition of the trace.
 fn in_place(machine: &Machine, types: &[Type], values: bool, longest: &Amount) -> Option<u32> {
     let mut length = 1;
     loop {
@@ -22,10 +22,11 @@ fn in_place(machine: &Machine, types: &[Type], values: bool, longest: &Amount) -
 }
 
 impl Segments {
-    /// Sorts lines within segments by keys, the first of which counts most; equal ones keep their order. Keys come first in the result. NaN is behind all numbers.
+    /// Sorts lines within segments by keys, the first of which is the most significant. The sort is stable.
+    /// Keys come first in the result. NaN comes after all numbers.
     ///
-    /// Where [`Segments::no_longer_than`] promises short segments, each is sorted where it lies. Otherwise all are sorted at once, by the number of the segment
-    /// first.
+    /// If [`Segments::no_longer_than`] promises short segments, each is sorted in place. Otherwise all are
+    /// sorted at once, with the segment number as first key.
     pub fn sort(&self, keys: &[(&Node, SortKey)], values: &[&Node]) -> Result<Vec<Node>> {
         let name = "segmented sort";
         let lines = keys.iter().map(|(line, _)| *line).chain(values.iter().copied());
@@ -46,7 +47,7 @@ impl Segments {
             return Node::sort(keys, values);
         }
         let numbers = convert(&self.ids()?, Element::U32)?;
-        // Eight bits are a round.
+        // Each round of the sort handles eight bits.
         let bits = [8, 16, 24].into_iter().find(|bits| count.bound.is_less(&Amount::from(1i64 << bits))).unwrap_or(32);
         let mut all = vec![(&numbers, SortKey { descending: false, bits: Some(bits) })];
         all.extend(keys);
@@ -55,7 +56,7 @@ impl Segments {
         Ok(sorted)
     }
 
-    /// The place that each element has in its segment when that is sorted, an integer from 0 on; equal ones keep their order.
+    /// Returns the index that each element gets within its segment by a stable sort, an integer from 0 on.
     pub fn rank(&self, line: &Node, descending: bool, element: Element) -> Result<Node> {
         self.check_elements("rank", line)?;
         if !element.is_integer() {
@@ -70,13 +71,15 @@ impl Segments {
         let Some(origins) = sorted.last() else {
             return Err(Error::Plan { what: "rank".into(), reason: "a sort without its values".into() });
         };
-        // Elements stay in their segment, so the place of a sorted element is that of any there.
+        // Elements stay in their segment, so the index within the segment depends only on the position on the
+        // line.
         let ranks = convert(&self.places()?, element)?;
         let nothing = Node::fill(self.context(), total.shape(), &[Literal::zero(element)])?;
         total.cut(nothing.scatter(&[origins], &ranks, None)?)
     }
 
-    /// Returns the places, on the whole line, of the elements of each segment in order, an `i64`; equal ones keep their order.
+    /// Returns the indices on the line of the elements of each segment in sorted order, an `i64`. The sort is
+    /// stable.
     pub fn sorted_places(&self, line: &Node, descending: bool) -> Result<Node> {
         let places = self.data.total.places(Element::I64)?;
         let mut sorted = self.sort(&[(line, SortKey { descending, bits: None })], &[&places])?;

@@ -1,4 +1,4 @@
-//! Elements of segments that flags choose, and the segments that they form.
+//! Packing of segments: the elements selected by flags, and the segments that they form.
 
 use super::{Measure, Segments, choose, convert};
 use crate::error::Result;
@@ -10,28 +10,30 @@ use crate::view::Rule;
 use broadloom_scalar::{Element, Type};
 use std::collections::HashMap;
 
-/// The segments of which a pack chose elements.
+/// Segments from which a pack selected elements.
 #[derive(Debug)]
 pub(super) struct Origin {
     segments: Segments,
     flags: Node,
-    /// Lines that were packed, each behind the one that it was packed from.
+    /// Packed lines, each with the line that it was packed from.
     lines: Vec<(Node, Node)>,
 }
 
-/// Operations on an element that are done before a pack at most: they are done for elements that are not chosen, too.
+/// Maximum number of operations per element that are moved before a pack: they are also computed for elements
+/// that are not selected.
 const MOST_OPERATIONS: u64 = broadloom_skeleton::cost::UNCHOSEN;
 
 impl Segments {
-    /// Keeps the elements of lines where a flag is true, with the segments that they form: as many as before, each with the elements of the old one that are
-    /// left. Only the device knows how many elements there are; nothing waits.
+    /// Keeps the elements of lines whose flag is true, with the segments that they form. The number of
+    /// segments stays, and each keeps the selected elements of the old one. Only the device knows the number
+    /// of elements; nothing waits.
     ///
-    /// A reduction of the result combines elements where they are: see [`Segments::reduce`].
+    /// A reduction of the result combines elements in the unpacked lines: see [`Segments::reduce`].
     pub fn pack(&self, flags: &Node, values: &[&Node]) -> Result<(Segments, Vec<Node>)> {
         self.check_elements("segmented pack", flags)?;
         flags.check_type("segmented pack", Type::BOOL)?;
         values.iter().try_for_each(|line| self.check_elements("segmented pack", line))?;
-        // Counts have 32 bits where all elements have, so that less memory is moved.
+        // Counts have 32 bits if the total fits 32 bits, which saves memory traffic.
         let counter = if self.data.total.is_narrow() { Element::I32 } else { Element::I64 };
         let counts = convert(flags, counter)?.reduce_segments(&self.data.bounds, Combine::Sum)?;
         let lengths = self.data.count.cut(counts)?;
@@ -50,8 +52,9 @@ impl Segments {
         Ok((segments, packed))
     }
 
-    /// Returns the segments that these were packed from and a line of them whose reduction is that of this line: the values before the pack where they were chosen, the
-    /// identity elsewhere. `None` if the line does not follow from packed lines element by element, or if its elements are in memory.
+    /// Returns the segments before the pack, and a line of them with the same reduction as this line: the
+    /// values before the pack where the flag is true, the identity elsewhere. `None` if the line is not
+    /// computed elementwise from packed lines, or if its elements are in memory.
     pub(super) fn unpacked(&self, line: &Node, combine: &Combine) -> Result<Option<(&Segments, Node)>> {
         let Some(origin) = &self.data.origin else { return Ok(None) };
         let Some(before) = origin.before(self, line, &mut Before::default())? else { return Ok(None) };
@@ -61,7 +64,7 @@ impl Segments {
     }
 }
 
-/// Work on elements that is done before a pack, so far.
+/// Elementwise work moved before a pack so far.
 #[derive(Default)]
 struct Before {
     nodes: HashMap<usize, Node>,
@@ -69,7 +72,7 @@ struct Before {
 }
 
 impl Before {
-    /// Adds the cost of an operation; returns whether all is still cheap.
+    /// Adds the cost of an operation; returns whether the total is still cheap.
     fn affords(&mut self, op: &Elementwise) -> bool {
         self.operations += match op {
             Elementwise::Call(function, _) => function.operations(),
@@ -81,7 +84,8 @@ impl Before {
 }
 
 impl Origin {
-    /// The line before the pack of which a line is what was chosen: element-wise work is done before the pack.
+    /// Returns the line before the pack that corresponds to a line: elementwise work is moved before the
+    /// pack.
     fn before(&self, packed: &Segments, line: &Node, known: &mut Before) -> Result<Option<Node>> {
         let state = line.state();
         let State::Pending(Expression { op, inputs }) = &state else { return Ok(None) };

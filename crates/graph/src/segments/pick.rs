@@ -1,4 +1,4 @@
-//! Elements of segments by their index within the segment.
+//! Access to elements by their index within the segment.
 
 use super::{Segments, binary, call, choose, convert, scalar};
 use crate::error::Result;
@@ -7,16 +7,18 @@ use crate::op::{Combine, zeros};
 use crate::view::Boundary;
 use broadloom_scalar::{BinaryOp, Builder, Element, Type};
 
-/// Lines that were read or written at places within segments, and whether all places were there.
+/// Lines that were read or written at indices within segments, with a flag for indices outside.
 #[derive(Clone, Debug)]
 pub struct Checked {
-    /// The lines. Where a place is not in its segment, elements are zero, or stay as they are.
+    /// The lines. For an index outside its segment, the element is zero, or stays as it is.
     pub values: Vec<Node>,
-    /// Flag, a `bool` without axes: true if any place is not in its segment. It is computed only if it is used.
+    /// Flag, a `bool` without axes: true if any index is outside its segment. It is computed only if it is
+    /// used.
     pub outside: Node,
 }
 
-/// Places of the line by places within segments: -1 for those that are not in their segment. And whether they are not.
+/// Returns the indices on the line for indices within segments, -1 for those outside their segment; and flags
+/// of the latter.
 pub(super) fn within(starts: &Node, ends: &Node, index: &Node) -> Result<[Node; 2]> {
     let f = Builder::function("within");
     let (start, end) = (f.parameter("start", Type::I64), f.parameter("end", Type::I64));
@@ -32,8 +34,8 @@ fn any(flags: &Node) -> Result<Node> {
 }
 
 impl Segments {
-    /// Elements of each segment at places within it. The places are a line in segments of its own, as many as there are here: places in segment `k` of `to`
-    /// are those of segment `k`.
+    /// Gathers elements of each segment at indices within it. The indices are a line with segments of its
+    /// own, as many as here: indices in segment `k` of `to` refer to segment `k`.
     pub fn gather(&self, values: &[&Node], to: &Segments, index: &Node) -> Result<Checked> {
         self.check_alike("segmented gather", to)?;
         to.check_elements("segmented gather", index)?;
@@ -50,7 +52,8 @@ impl Segments {
         Ok(Checked { values: at_places(values, &places)?, outside: any(&outside)? })
     }
 
-    /// Sends each element to a place within its segment. Where several go to one place the last one stays; places that none goes to are zero.
+    /// Scatters each element to an index within its segment. If several go to one index, the last one stays.
+    /// Elements at other indices are zero.
     pub fn permute(&self, values: &[&Node], index: &Node) -> Result<Checked> {
         self.check_elements("segmented permute", index)?;
         index.check_integers("segmented permute")?;
@@ -70,7 +73,7 @@ impl Segments {
         Ok(Checked { values, outside: any(&outside)? })
     }
 
-    /// The element of each segment at a place within it, one place for each segment.
+    /// Returns the element at one index within each segment.
     pub fn extract(&self, values: &[&Node], index: &Node) -> Result<Checked> {
         self.check_segments("extract", index)?;
         index.check_integers("extract")?;
@@ -79,17 +82,17 @@ impl Segments {
         Ok(Checked { values: at_places(values, &places)?, outside: any(&outside)? })
     }
 
-    /// The first element of each segment.
+    /// Returns the first element of each segment.
     pub fn first(&self, values: &[&Node]) -> Result<Checked> {
         self.extract(values, &self.data.count.filled(&[0i64.into()])?)
     }
 
-    /// The last element of each segment.
+    /// Returns the last element of each segment.
     pub fn last(&self, values: &[&Node]) -> Result<Checked> {
         self.extract(values, &binary(BinaryOp::Sub, &self.lengths()?, &scalar(self.context(), 1i64)?)?)
     }
 
-    /// A line whose element at a place of each segment is another; there is one place and one element for each segment.
+    /// Replaces the element at one index within each segment by another.
     pub fn replace(&self, line: &Node, index: &Node, with: &Node) -> Result<Checked> {
         self.check_elements("replace", line)?;
         self.check_segments("replace", index)?;
@@ -108,7 +111,8 @@ impl Segments {
         Ok(Checked { values: vec![choose(&here, &self.distribute(with)?, line)?], outside })
     }
 
-    /// Whole segments by their numbers, which may repeat; a number that no segment has gives a segment without elements. The total is that of the result.
+    /// Returns whole segments by their numbers, which may repeat. A number that does not exist gives an empty
+    /// segment. The total is that of the result.
     pub fn take(&self, numbers: &Node, total: super::Total, values: &[&Node]) -> Result<(Segments, Vec<Node>)> {
         super::integers("take", numbers)?;
         values.iter().try_for_each(|line| self.check_elements("take", line))?;
@@ -126,7 +130,7 @@ impl Segments {
     }
 }
 
-/// Lines at places; zero where there is none.
+/// Gathers lines at indices; zero for indices outside.
 pub(super) fn at_places(values: &[&Node], places: &Node) -> Result<Vec<Node>> {
     let at = |line: &&Node| line.gather(&[places], &Boundary::Constant(zeros(line.ty())));
     values.iter().map(at).collect()

@@ -1,4 +1,4 @@
-//! Elements of each segment combined into one value.
+//! Reduction of each segment to one value.
 
 use super::{Segments, binary, convert};
 use crate::error::Result;
@@ -7,9 +7,11 @@ use crate::op::{Combine, Elementwise, Extreme, zeros};
 use broadloom_scalar::{BinaryOp, Builder, Element, Literal, Type};
 
 impl Segments {
-    /// Combines the elements of each segment, in their order, each line in its own way; no elements give the combination's identity. All lines are read in one pass.
+    /// Reduces the elements of each segment in their order, each line with its own operator. An empty segment
+    /// gives the operator's identity. All lines are read in one pass.
     ///
-    /// Lines that [`Segments::pack`] gave, and element-wise work on them, are not packed for this: the elements are combined where they were.
+    /// Lines returned by [`Segments::pack`], and elementwise work on them, are not packed for this: the
+    /// unpacked lines are reduced instead.
     pub fn reduce(&self, values: &[(&Node, Combine)]) -> Result<Vec<Node>> {
         let reduce = |(line, combine): &(&Node, Combine)| {
             let operation = format!("segmented {}", combine.name());
@@ -24,8 +26,8 @@ impl Segments {
         values.iter().map(reduce).collect()
     }
 
-    /// The place within each segment of its least or greatest element, the first of equal ones, as an integer; -1 for a segment without elements. NaN is
-    /// no extreme where there are numbers.
+    /// Returns the index within each segment of its minimum or maximum, the first of equal ones, as an
+    /// integer; -1 for an empty segment. NaN is selected only if there are no numbers.
     pub fn extreme(&self, line: &Node, which: Extreme, element: Element) -> Result<Node> {
         self.check_elements(which.name(), line)?;
         line.check_numbers(which.name())?;
@@ -45,7 +47,8 @@ impl Segments {
         self.data.count.cut(convert(&found, element)?)
     }
 
-    /// The value of each element's segment: a line of values, one for each segment, becomes one with a value for each element.
+    /// Broadcasts a value of each segment to its elements: a line with one value per segment becomes one with
+    /// one value per element.
     pub fn distribute(&self, values: &Node) -> Result<Node> {
         self.check_segments("distribute", values)?;
         if self.data.count.is_none() {
@@ -54,7 +57,8 @@ impl Segments {
         self.spread(values)
     }
 
-    /// Numbers within each segment: `start + stride · i` at its element `i`. Both are of one type of numbers, and have no axes or one value for each segment.
+    /// Computes `start + stride · i` at element `i` of each segment. Both are of one numeric type, and have
+    /// no axes or one value for each segment.
     pub fn index(&self, start: &Node, stride: &Node) -> Result<Node> {
         stride.check_type("index", start.ty())?;
         start.check_numbers("index")?;

@@ -1,4 +1,4 @@
-//! Elements combined with those before them, or behind them, in their segment.
+//! Scans within segments, forwards or backwards.
 
 use super::{Segments, choose};
 use crate::error::Result;
@@ -9,7 +9,7 @@ use crate::view::Boundary;
 use broadloom_scalar::Literal;
 use smallvec::smallvec;
 
-/// The order in which elements are combined.
+/// Order in which elements are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// From the first to the last.
@@ -19,8 +19,10 @@ pub enum Direction {
 }
 
 impl Segments {
-    /// Combines each element with all before it in its segment, each line in its own way, and with itself where the scan is inclusive. The first of an
-    /// exclusive scan is the combination's identity. Backwards elements are combined with those behind them, the last one first. All lines are read in one pass.
+    /// Combines each element with all elements before it in its segment, each line with its own operator. An
+    /// inclusive scan includes the element itself; an exclusive one begins with the operator's identity.
+    /// Backwards, elements are combined with those after them, beginning with the last. All lines are read in
+    /// one pass.
     pub fn scan(&self, values: &[(&Node, Combine)], inclusive: bool, direction: Direction) -> Result<Vec<Node>> {
         let mut found = vec![];
         for (line, combine) in values {
@@ -30,12 +32,13 @@ impl Segments {
             let heads = self.heads()?;
             let first = match direction {
                 Direction::Forwards => heads,
-                // A segment ends where the next one begins, or the line ends.
+                // A segment ends where the next one begins, or at the end of the line.
                 Direction::Backwards => heads.moved("scan", &[-1], &Boundary::Constant(smallvec![Literal::from(true)]))?,
             };
             let mut line = (*line).clone();
             if !inclusive {
-                // A segment starts with nothing, and each place has what is before it.
+                // An exclusive scan is an inclusive one of the shifted line: the identity at the start of a
+                // segment, else the element before.
                 let identity = combine.identity(line.ty());
                 let by = if direction == Direction::Forwards { 1 } else { -1 };
                 let before = line.moved("scan", &[by], &Boundary::Constant(identity.clone()))?;

@@ -1,4 +1,4 @@
-//! An operation as it was read: inputs and settings.
+//! A parsed operation: inputs and settings.
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -11,24 +11,23 @@ use broadloom_scalar::text::literal;
 use broadloom_scalar::{Function, Lanes, Type};
 use std::cell::{Cell, RefCell};
 
-/// An operation that was read, for the [`Read`](super::Read) that makes its nodes. What it finds wrong is an
-/// error at the place of
-/// the setting.
+/// Parsed operation, passed to the [`Read`](super::Read) that makes its nodes. Its errors point at the
+/// setting in the text.
 #[derive(Debug)]
 pub struct Call<'t> {
     pub(super) context: &'t Context,
     pub(super) name: &'t str,
     pub(super) inputs: Vec<Node>,
     pub(super) settings: Vec<Given<'t>>,
-    /// The types and shapes that the text says of the results.
+    /// Types and shapes of the results that are stated in the text.
     pub(super) stated: Vec<Option<(Type, Shape)>>,
-    /// The settings that were looked at.
+    /// Flags of the settings that were read.
     used: RefCell<Vec<bool>>,
-    /// The place of what was found wrong last.
+    /// Place of the last setting with an error.
     blamed: Cell<Option<Span>>,
 }
 
-/// A setting as it was read.
+/// Parsed setting.
 #[derive(Clone, Debug)]
 pub(super) struct Given<'t> {
     pub(super) key: &'t str,
@@ -36,7 +35,7 @@ pub(super) struct Given<'t> {
     pub(super) span: Span,
 }
 
-/// A value whose kind is not known yet.
+/// Value whose kind is not known yet.
 #[derive(Clone, Debug)]
 pub(super) enum Raw<'t> {
     Literal(&'t str),
@@ -58,29 +57,29 @@ impl<'t> Call<'t> {
         Call { context, name, inputs, settings, stated, used, blamed: Cell::new(None) }
     }
 
-    /// The name that is written.
+    /// Returns the name in the text.
     pub fn name(&self) -> &'t str {
         self.name
     }
 
-    /// The context of the graph.
+    /// Returns the context of the graph.
     pub fn context(&self) -> &Context {
         self.context
     }
 
-    /// All inputs.
+    /// Returns all inputs.
     pub fn inputs(&self) -> Vec<&Node> {
         self.inputs.iter().collect()
     }
 
-    /// Returns the inputs, of which there must be so many.
+    /// Returns the inputs; their number must be `N`.
     pub fn exactly<const N: usize>(&self) -> Result<[&Node; N]> {
         let inputs = self.inputs();
         let count = inputs.len();
         inputs.try_into().map_err(|_| self.error(format!("{N} inputs are wanted, not {count}")))
     }
 
-    /// An error about the operation.
+    /// Returns an error of the operation.
     pub fn error(&self, reason: impl Into<String>) -> Error {
         Error::Text { operation: self.name.to_owned(), reason: reason.into() }
     }
@@ -100,12 +99,12 @@ impl<'t> Call<'t> {
         self.error(format!("`{}` is {what}", given.key))
     }
 
-    /// Returns whether a setting is there.
+    /// Returns whether a setting exists.
     pub fn has(&self, key: &str) -> bool {
         self.settings.iter().any(|setting| setting.key == key)
     }
 
-    /// Returns a number that is not negative.
+    /// Reads a number that is not negative.
     pub fn number(&self, key: &str) -> Result<usize> {
         let given = self.wanted(key)?;
         let number = |raw: &Raw<'_>| match raw {
@@ -115,7 +114,7 @@ impl<'t> Call<'t> {
         number(&given.value).ok_or_else(|| self.wrong(given, "a number"))
     }
 
-    /// Returns a list of axes.
+    /// Reads a list of axes.
     pub fn axes(&self) -> Result<Vec<usize>> {
         let given = self.wanted("axes")?;
         let wrong = || self.wrong(given, "a list of axes, such as `[0, 1]`");
@@ -127,7 +126,7 @@ impl<'t> Call<'t> {
         list.iter().map(|raw| axis(raw).ok_or_else(wrong)).collect()
     }
 
-    /// Returns a list of numbers that are not negative; none where the setting is not there.
+    /// Reads a list of numbers that are not negative; an empty one if the setting is missing.
     pub fn numbers(&self, key: &str) -> Result<Vec<usize>> {
         let Some(given) = self.find(key) else { return Ok(vec![]) };
         let wrong = || self.wrong(given, "a list of numbers, such as `[1, 2]`");
@@ -139,7 +138,7 @@ impl<'t> Call<'t> {
         list.iter().map(|raw| number(raw).ok_or_else(wrong)).collect()
     }
 
-    /// Returns a list of values, one of each type.
+    /// Reads a list of values, one of each type.
     pub fn values(&self, key: &str, types: &[Type]) -> Result<Vec<Lanes>> {
         let given = self.wanted(key)?;
         let wrong = || self.wrong(given, &format!("a list of {} values in brackets, of the types that are wanted", types.len()));
@@ -155,7 +154,7 @@ impl<'t> Call<'t> {
         list.iter().zip(types).map(|pair| value(pair).ok_or_else(wrong)).collect()
     }
 
-    /// Returns how far a window reaches: two numbers for each axis.
+    /// Reads the reach of a window: two numbers for each axis.
     pub fn reach(&self) -> Result<Vec<(u32, u32)>> {
         let numbers = self.numbers("reach")?;
         let wrong =
@@ -167,7 +166,7 @@ impl<'t> Call<'t> {
         numbers.chunks(2).map(|numbers| pair(numbers).ok_or_else(wrong)).collect()
     }
 
-    /// Returns a function.
+    /// Reads a function.
     pub fn function(&self, key: &str) -> Result<Function> {
         let given = self.wanted(key)?;
         match &given.value {
@@ -176,8 +175,8 @@ impl<'t> Call<'t> {
         }
     }
 
-    /// Returns what stands outside of arrays of these types: `outside: clamp`, or `outside: constant` with a
-    /// value for each in `fills`.
+    /// Reads the boundary of arrays of these types: `outside: clamp`, or `outside: constant` with a value for
+    /// each in `fills`.
     pub fn boundary(&self, types: &[Type]) -> Result<Boundary<Vec<Lanes>>> {
         match self.word("outside")? {
             "clamp" => Ok(Boundary::Clamp),
@@ -188,7 +187,7 @@ impl<'t> Call<'t> {
         }
     }
 
-    /// Returns a word.
+    /// Reads a word.
     pub fn word(&self, key: &str) -> Result<&'t str> {
         let given = self.wanted(key)?;
         match given.value {
@@ -197,7 +196,7 @@ impl<'t> Call<'t> {
         }
     }
 
-    /// Returns a list of words.
+    /// Reads a list of words.
     pub fn words(&self, key: &str) -> Result<Vec<&'t str>> {
         let given = self.wanted(key)?;
         let wrong = || self.wrong(given, "a list of words in brackets");
@@ -209,7 +208,7 @@ impl<'t> Call<'t> {
         list.iter().map(word).collect()
     }
 
-    /// Returns `true` or `false`; `false` where the setting is not there.
+    /// Reads `true` or `false`; `false` if the setting is missing.
     pub fn flag(&self, key: &str) -> Result<bool> {
         let Some(given) = self.find(key) else { return Ok(false) };
         match given.value {
@@ -219,7 +218,7 @@ impl<'t> Call<'t> {
         }
     }
 
-    /// Returns a value of a type.
+    /// Reads a value of a type.
     pub fn value(&self, key: &str, ty: Type) -> Result<Lanes> {
         let given = self.wanted(key)?;
         let lanes = match &given.value {
@@ -230,7 +229,7 @@ impl<'t> Call<'t> {
         lanes.ok_or_else(|| self.wrong(given, &format!("a value of `{ty}`")))
     }
 
-    /// Returns a value of a type, or nothing where the setting is a word.
+    /// Reads a value of a type, or a word as the inner error.
     pub(super) fn value_or_word(&self, key: &str, ty: Type) -> Result<std::result::Result<Lanes, &'t str>> {
         match self.wanted(key)?.value {
             Raw::Word(word) => Ok(Err(word)),
@@ -238,7 +237,7 @@ impl<'t> Call<'t> {
         }
     }
 
-    /// Returns how elements of a type are combined: `combine: sum`, or `combine: @function, identity: 0`.
+    /// Reads a combination of elements of a type: `combine: sum`, or `combine: @function, identity: 0`.
     pub fn combine(&self, ty: Type) -> Result<Combine> {
         let given = self.wanted("combine")?;
         match &given.value {
@@ -258,25 +257,25 @@ impl<'t> Call<'t> {
         }
     }
 
-    /// Returns the type and shape that the text says of the first result, for operations that do not follow
-    /// from their inputs.
+    /// Returns the stated type and shape of the first result, for operations whose result does not depend on
+    /// their inputs alone.
     pub fn stated(&self) -> Result<(Type, &Shape)> {
         let none = || self.error("the type and the shape of the result must be stated, such as `x: f32[4, 4] = …`");
         self.stated.first().and_then(Option::as_ref).map(|(ty, shape)| (*ty, shape)).ok_or_else(none)
     }
 
-    /// The first setting that nobody looked at.
+    /// Returns the first setting that was not read.
     pub(super) fn unused(&self) -> Option<&Given<'t>> {
         self.settings.iter().zip(&*self.used.borrow()).find(|(_, used)| !**used).map(|(setting, _)| setting)
     }
 
-    /// The place of the setting that is wrong, if it is one.
+    /// Returns the place of the setting with an error, if there is one.
     pub(super) fn blamed(&self) -> Option<Span> {
         self.blamed.get()
     }
 }
 
-/// The value of a type that texts of literals say; one stands for all lanes.
+/// Parses a value of a type from literals; a single literal is broadcast to all lanes.
 pub(super) fn value_of(ty: Type, texts: &[&str]) -> Option<Lanes> {
     let lanes: Option<Lanes> = texts.iter().map(|text| literal(ty.element(), text)).collect();
     match lanes? {

@@ -1,4 +1,4 @@
-//! The elements of an input: listed, counted, drawn.
+//! The elements of an input: listed, counted, or random.
 
 use super::BAD_ELEMENTS;
 use super::call::value_of;
@@ -7,17 +7,17 @@ use broadloom_diag::Diagnostic;
 use broadloom_scalar::text::Scanner;
 use broadloom_scalar::{Element, Lanes, Literal, Type};
 
-/// The largest input, in bytes.
+/// Maximum size of an input in bytes.
 const MAX_BYTES: usize = 1 << 30;
 
-/// Reads what stands behind `input` and returns the bytes of the elements:
+/// Reads the text after `input` and returns the bytes of the elements:
 ///
 /// | written | elements |
 /// | --- | --- |
 /// | nothing, or `zero` | zeros |
 /// | `iota` | 0, 1, 2, … |
-/// | `random 7`, `random 7 in -1..1` | the row of numbers 7: floats from 0 to below 1 or of the range, integers of any bits or of the range |
-/// | `[1, 2, 3]` | these, again from the first where there are more elements |
+/// | `random 7`, `random 7 in -1..1` | random numbers of row 7: floats from 0 to below 1 or of the range, integers of any bits or of the range |
+/// | `[1, 2, 3]` | these, repeated if there are more elements |
 pub(super) fn elements(scanner: &mut Scanner<'_>, ty: Type, shape: &Shape) -> Result<Vec<u8>, Box<Diagnostic>> {
     let start = scanner.at();
     let count = shape.count().saturating_mul(ty.lanes());
@@ -76,7 +76,7 @@ pub(super) fn elements(scanner: &mut Scanner<'_>, ty: Type, shape: &Shape) -> Re
     }
 }
 
-/// A value of a type: a literal, or lanes in parentheses.
+/// Reads a value of a type: a literal, or lanes in parentheses.
 pub(super) fn value(scanner: &mut Scanner<'_>, ty: Type) -> Result<Lanes, Box<Diagnostic>> {
     let start = scanner.at();
     let mut texts = vec![];
@@ -97,14 +97,14 @@ pub(super) fn value(scanner: &mut Scanner<'_>, ty: Type) -> Result<Lanes, Box<Di
     })
 }
 
-/// A number of a row; the same row has the same numbers everywhere.
+/// Returns a random number of a row. A row has the same numbers on all machines.
 fn drawn(element: Element, row: u64, index: u64, range: Option<(i64, i64)>) -> Literal {
     let mut x = row.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(index.wrapping_mul(0xbf58_476d_1ce4_e5b9));
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^= x >> 31;
     let (low, high) = range.unwrap_or((0, 1));
-    // Exact in every float type but `f16`, which rounds.
+    // Exact in every float type except `f16`, which rounds.
     let share = (x >> 40) as f64 / (1u64 << 24) as f64;
     let float = || Literal::from_f64(element, low as f64 + (high as f64 - low as f64) * share);
     match (element, range) {

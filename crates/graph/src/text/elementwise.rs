@@ -1,18 +1,18 @@
-//! Element-wise operations in text: their spelling, and the operation of a name.
+//! Elementwise operations in text: their spelling, and the operation for a name.
 
 use super::vocabulary::{Setting, Spelling};
 use crate::op::Elementwise;
 use broadloom_scalar::{BinaryOp, CompareOp, Element, MathFunction, Precision, UnaryOp};
 
-/// An operation on elements as it is written.
+/// Elementwise operation in its textual form.
 pub(super) enum Written {
-    /// Between its two inputs.
+    /// Infix operator between its two inputs.
     Between(&'static str),
-    /// Before its inputs.
+    /// Name before its inputs.
     Before(Spelling),
 }
 
-/// The operators that stand between two inputs, longer ones first.
+/// Returns the infix operators, longer ones first.
 pub(super) fn operators() -> Vec<&'static str> {
     let names = BinaryOp::ALL.iter().map(|op| op.name()).chain(CompareOp::ALL.iter().map(|op| op.name()));
     let mut operators: Vec<&str> = names.filter(|name| !name.starts_with(|c: char| c.is_ascii_alphabetic())).collect();
@@ -20,13 +20,13 @@ pub(super) fn operators() -> Vec<&'static str> {
     operators
 }
 
-/// The operation that stands between two inputs.
+/// Returns the operation of an infix operator.
 pub(super) fn between(operator: &str) -> Option<Elementwise> {
     let binary = BinaryOp::ALL.iter().find(|op| op.name() == operator).map(|op| Elementwise::Binary(*op));
     binary.or_else(|| CompareOp::ALL.iter().find(|op| op.name() == operator).map(|op| Elementwise::Compare(*op)))
 }
 
-/// The operation with a name. A lane of a vector and a function have more than a name.
+/// Returns the operation with a name. A lane of a vector and a call of a function need more than a name.
 pub(super) fn named(name: &str) -> Option<Elementwise> {
     let precision = if name.ends_with("_fast") { Precision::Fast } else { Precision::Accurate };
     let plain = name.strip_suffix("_fast").unwrap_or(name);
@@ -42,7 +42,7 @@ pub(super) fn named(name: &str) -> Option<Elementwise> {
     unary.or_else(|| between(name)).or_else(math).or_else(convert).or_else(other)
 }
 
-/// The number of inputs that an operation takes, where it is always the same.
+/// Returns the number of inputs of an operation, if it is fixed.
 pub(super) fn inputs(op: &Elementwise) -> Option<usize> {
     match op {
         Elementwise::Unary(_) | Elementwise::Convert(_) | Elementwise::Lane(_) => Some(1),
@@ -54,7 +54,7 @@ pub(super) fn inputs(op: &Elementwise) -> Option<usize> {
     }
 }
 
-/// Returns the text of an operation; a call of a function is written by its caller.
+/// Returns the text of an operation; the caller writes the call of a function.
 pub(super) fn written(op: &Elementwise) -> Option<Written> {
     let before = |name: &str| Some(Written::Before(Spelling::new(name)));
     let either = |name: &'static str| match name.starts_with(|c: char| c.is_ascii_alphabetic()) {

@@ -13,17 +13,14 @@
 //! output rows
 //! ```
 //!
-//! A line is a node: its names, types and shapes, and the operation that gives it. Operations on elements
-//! are written as in
-//! [scalar code](broadloom_scalar::text), other operations with their name, inputs and settings. An
-//! operation of another crate
-//! has a textual form too: it says its [`Spelling`], and a [`Vocabulary`] reads it. `docs/ARRAYS.md` has the
-//! whole language.
+//! A line is a node: its names, types and shapes, and its operation. Elementwise operations are written as in
+//! [scalar code](broadloom_scalar::text), other operations with their name, inputs and settings. An operation
+//! of another crate has a textual form too: it returns its [`Spelling`], and a [`Vocabulary`] reads it.
+//! `docs/ARRAYS.md` has the whole language.
 //!
 //! Invariants:
 //! - a graph that was printed and read prints as the same text and has the same plan;
-//! - whatever a text holds, reading it ends in a graph or in diagnostics with their places. Reading computes
-//!   nothing.
+//! - reading any text returns a graph or diagnostics with their places. Reading computes nothing.
 
 mod call;
 mod contents;
@@ -39,13 +36,13 @@ pub use vocabulary::{Read, Setting, Spelling, Vocabulary};
 
 use broadloom_diag::Code;
 
-/// A name that stands for nothing, or for something else already.
+/// Name that is undefined, or defined already.
 pub const BAD_NAME: Code = Code("G0001");
-/// An operation that does not take what it is given.
+/// Operation that does not accept its inputs.
 pub const REFUSED: Code = Code("G0002");
-/// A setting that is missing, not known or of the wrong kind.
+/// Setting that is missing, unknown or of the wrong kind.
 pub const BAD_SETTING: Code = Code("G0003");
-/// A type or shape that is not the node's.
+/// Stated type or shape that differs from the node's.
 pub const MISFIT: Code = Code("G0004");
 /// Elements of an input that its type cannot hold, or too many.
 pub const BAD_ELEMENTS: Code = Code("G0005");

@@ -1,4 +1,4 @@
-//! A text becomes nodes.
+//! Parser: from text to nodes.
 
 use super::call::{Call, Given, Raw};
 use super::contents::{elements, value};
@@ -17,10 +17,10 @@ use std::collections::HashMap;
 
 type Parsed<T> = std::result::Result<T, Box<Diagnostic>>;
 
-/// A graph that was read.
+/// Parsed graph.
 #[derive(Clone, Debug)]
 pub struct Graph {
-    /// The results, with their names.
+    /// Results, with their names.
     pub outputs: Vec<(String, Node)>,
 }
 
@@ -49,7 +49,7 @@ pub fn parse(
     if wrong.is_empty() { Ok(Graph { outputs: parser.outputs }) } else { Err(wrong) }
 }
 
-/// The meaning of a name; nothing is known of one whose line is wrong.
+/// Node of a name; `None` if its line has an error.
 type Known = Option<Node>;
 
 struct Parser<'t> {
@@ -60,26 +60,26 @@ struct Parser<'t> {
     outputs: Vec<(String, Node)>,
 }
 
-/// A name on the left side, with what is stated of it.
+/// Name on the left side, with its stated type and shape.
 struct Target<'t> {
     name: &'t str,
     span: Span,
     stated: Option<(Type, Shape)>,
 }
 
-/// An error of an operation, at its line.
+/// Returns the diagnostic for an error of an operation, at its line.
 fn refused(error: &Error, span: Span) -> Box<Diagnostic> {
     Box::new(Diagnostic::error(REFUSED, error.to_string()).at(span, "here"))
 }
 
 impl<'t> Parser<'t> {
-    /// A function, a node, or the results.
+    /// Parses a function, a node, or the results.
     fn item(&mut self, lines: &mut Lines<'t>, line: &Line<'t>) -> Parsed<()> {
         let mut scanner = line.scan();
         if scanner.eat_word("fn") {
             let name = scanner.word();
             let read = function(lines);
-            // Lines that were not read belong to the function all the same.
+            // Unread lines of a function still belong to it.
             while lines.peek().is_some_and(|next| next.indent > line.indent) {
                 lines.next();
             }
@@ -106,7 +106,7 @@ impl<'t> Parser<'t> {
         let made = self.right_side(&mut scanner, line, &targets);
         let made = made.and_then(|nodes| self.bind(&targets, nodes, line));
         if made.is_err() {
-            // Nodes that are computed from them are not wrong because of that.
+            // Users of these nodes are not reported as errors.
             for target in &targets {
                 self.nodes.entry(target.name).or_insert(None);
             }
@@ -114,7 +114,7 @@ impl<'t> Parser<'t> {
         made
     }
 
-    /// The names that a line gives.
+    /// Parses the names that a line defines.
     fn targets(&mut self, scanner: &mut Scanner<'t>) -> Parsed<Vec<Target<'t>>> {
         let mut targets = vec![];
         loop {
@@ -143,7 +143,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Gives nodes their names, if they are what the line says.
+    /// Binds nodes to names, if their types and shapes are as stated.
     fn bind(&mut self, targets: &[Target<'t>], nodes: Option<Vec<Node>>, line: &Line<'t>) -> Parsed<()> {
         let Some(nodes) = nodes else {
             self.nodes.extend(targets.iter().map(|target| (target.name, None)));
@@ -165,7 +165,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// A node by its name.
+    /// Parses the name of a node and returns the node.
     fn node(&self, scanner: &mut Scanner<'t>) -> Parsed<(&'t str, Known)> {
         let start = scanner.at();
         let name = scanner.name("the name of a node")?;
@@ -174,7 +174,7 @@ impl<'t> Parser<'t> {
         self.nodes.get(name).cloned().map(|node| (name, node)).ok_or_else(unknown)
     }
 
-    /// The operation of a line, and its results; nothing if an input is not known because its line is wrong.
+    /// Parses the operation of a line and returns its results; `None` if the line of an input has an error.
     fn right_side(&mut self, scanner: &mut Scanner<'t>, line: &Line<'t>, targets: &[Target<'t>]) -> Parsed<Option<Vec<Node>>> {
         let stated = || targets.first().and_then(|target| target.stated.clone());
         let needed = || {
@@ -252,7 +252,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Two inputs with an operator between them, or one that is given another name.
+    /// Parses an infix operation. The left input is read already.
     fn between(&self, left: &'t str, scanner: &mut Scanner<'t>, line: &Line<'t>) -> Parsed<Option<Vec<Node>>> {
         let unknown =
             || Box::new(Diagnostic::error(BAD_NAME, format!("there is no node `{left}`")).at(line.span(), "in this line"));
@@ -266,7 +266,7 @@ impl<'t> Parser<'t> {
         Node::elementwise(op, &[left, &right]).map(|node| Some(vec![node])).map_err(|error| refused(&error, line.span()))
     }
 
-    /// `fill(0.5)`, or `fill(x)`: the value of another fill in this shape.
+    /// Parses `fill(0.5)`, or `fill(x)`: the value of another fill in this shape.
     fn fill(&self, scanner: &mut Scanner<'t>, line: &Line<'t>, ty: Type, shape: Shape) -> Parsed<Option<Vec<Node>>> {
         let mut ahead = scanner.clone();
         let made = if ahead.literal().is_none() && !ahead.sees("(") {
@@ -289,7 +289,7 @@ impl<'t> Parser<'t> {
         made.map(|node| Some(vec![node])).map_err(|error| refused(&error, line.span()))
     }
 
-    /// The value of a setting.
+    /// Parses the value of a setting.
     fn setting(&self, scanner: &mut Scanner<'t>) -> Parsed<Raw<'t>> {
         if scanner.eat("[") {
             return scanner.list("]", |scanner| self.plain(scanner)).map(Raw::List);
@@ -316,7 +316,7 @@ impl<'t> Parser<'t> {
         scanner.name("a number, a word, a list or a function").map(Raw::Word)
     }
 
-    /// An operation by its name: one on elements, one of the graph, or one of the vocabulary.
+    /// Applies an operation by its name: an elementwise one, one of the graph, or one of the vocabulary.
     fn operation(&self, call: &Call<'_>, maps: Option<&[AxisMap]>, span: Span) -> Parsed<Result<Vec<Node>>> {
         let one = |node: Result<Node>| node.map(|node| vec![node]);
         if let Some(op) = elementwise::named(call.name) {
@@ -359,7 +359,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// Reads the index along one axis of a view's input: `i0`, `2*i1 - 1 clamp`, `3`.
+/// Parses the index along one axis of a view's input: `i0`, `2*i1 - 1 clamp`, `3`.
 fn axis_map(scanner: &mut Scanner<'_>) -> Parsed<AxisMap> {
     let mut map = AxisMap::fixed(0);
     let mut number = None;

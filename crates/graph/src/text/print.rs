@@ -1,4 +1,4 @@
-//! Nodes become text.
+//! Printer: from nodes to text.
 
 use super::elementwise::{Written, written};
 use super::vocabulary::{Setting, Spelling};
@@ -20,7 +20,8 @@ pub fn print(outputs: &[Node]) -> Result<String> {
     print_with_elements(outputs, 0)
 }
 
-/// Prints the graph of some nodes, with the elements of inputs that have at most so many; waits for them.
+/// Prints the graph of some nodes, with the elements of inputs that have at most `most` elements; waits for
+/// them.
 pub fn print_with_elements(outputs: &[Node], most: usize) -> Result<String> {
     let mut printer = Printer { most, ..Printer::default() };
     let order = ordered(outputs);
@@ -37,7 +38,7 @@ pub fn print_with_elements(outputs: &[Node], most: usize) -> Result<String> {
     Ok(text)
 }
 
-/// All nodes that some need, inputs first.
+/// Returns all nodes that the outputs depend on, inputs first.
 fn ordered(outputs: &[Node]) -> Vec<Node> {
     let (mut order, mut seen) = (vec![], HashMap::new());
     for output in outputs {
@@ -47,7 +48,7 @@ fn ordered(outputs: &[Node]) -> Vec<Node> {
                 State::Pending(expression) => written_inputs(expression),
                 State::Ready(_) | State::Symbolic(_) => Inputs::new(),
             };
-            // The last input first: it is what the stack gives last.
+            // The last input is pushed first: a stack returns it last.
             let missing: Vec<Node> = inputs.iter().rev().filter(|input| !seen.contains_key(&input.identity())).cloned().collect();
             if missing.is_empty() {
                 stack.pop();
@@ -62,7 +63,7 @@ fn ordered(outputs: &[Node]) -> Vec<Node> {
     order
 }
 
-/// The inputs of an operation that are written; those that follow from them are not.
+/// Returns the inputs of an operation that are printed; others are derived from them.
 fn written_inputs(expression: &Expression) -> Inputs {
     let chosen = match &expression.op {
         Op::Pattern(applied) => applied.operation().spelling().and_then(|spelling| spelling.inputs),
@@ -74,15 +75,15 @@ fn written_inputs(expression: &Expression) -> Inputs {
     }
 }
 
-/// A function of the text.
+/// Function of the text.
 struct Named {
     name: String,
-    /// The function as it printed before it had its name here.
+    /// The text of the function before it was renamed.
     original: String,
     text: String,
 }
 
-/// The memory of an input.
+/// Memory of an input.
 #[derive(PartialEq, Eq, Hash)]
 struct Memory {
     address: u64,
@@ -98,15 +99,15 @@ struct Printer {
     names: HashMap<usize, String>,
     count: usize,
     memory: HashMap<Memory, Vec<(Shape, String)>>,
-    /// The name of the node that has each scalar.
+    /// Name of the node of each scalar.
     scalars: HashMap<u64, String>,
-    /// For nodes that are results of one operation: the first of them, with all of them by the numbers of
-    /// the results.
+    /// For each node that is one of several results of an operation: the first of these nodes. `joint` has
+    /// all of them, by result number.
     results: HashMap<usize, usize>,
     joint: HashMap<usize, Vec<Option<Node>>>,
 }
 
-/// The number of the result that a node is, if its operation has several.
+/// Returns the result number of a node, if its operation may have several.
 fn result_of(op: &Op) -> Option<u8> {
     match op {
         Op::Pattern(applied) => Some(applied.result()),
@@ -116,7 +117,7 @@ fn result_of(op: &Op) -> Option<u8> {
     }
 }
 
-/// Returns whether two operations are the same but for the result that is taken.
+/// Returns whether two operations are equal except for the selected result.
 fn is_same_but_for_result(a: &Op, b: &Op) -> bool {
     match (a, b) {
         (Op::Pattern(a), Op::Pattern(b)) => a.is_same_operation(b),
@@ -133,7 +134,7 @@ fn expression_of(node: &Node) -> Option<Expression> {
 }
 
 impl Printer {
-    /// Finds nodes that are results of one operation on the same inputs: they are one line.
+    /// Finds nodes that are results of one operation on the same inputs: they share one line.
     fn find_results(&mut self, order: &[Node]) {
         let mut by_inputs: HashMap<Vec<usize>, Vec<(usize, Op)>> = HashMap::new();
         for node in order {
@@ -166,7 +167,7 @@ impl Printer {
         self.names.get(&node.identity()).cloned().ok_or_else(none)
     }
 
-    /// Gives a node the next name.
+    /// Assigns the next name to a node.
     fn named(&mut self, node: &Node) -> String {
         let name = format!("n{}", self.count);
         self.count += 1;
@@ -174,7 +175,7 @@ impl Printer {
         name
     }
 
-    /// Writes a line for a node, whose inputs have theirs.
+    /// Writes the line of a node. Its inputs have names already.
     fn line(&mut self, node: &Node, right: &str) -> String {
         let name = self.named(node);
         self.lines.push_str(&format!("{name}: {}{} = {right}\n", node.ty(), node.shape()));
@@ -220,7 +221,8 @@ impl Printer {
             Op::Gather(rule, fill) => {
                 let outside = match fill {
                     Some(fill) => Setting::Value(fill.clone()),
-                    // Places that are known to be inside are those of a layout, or segment numbers. Text could say others, so they are clamped when it is read.
+                    // Indices that are known to be inside come from a layout or segment numbers. A text could
+                    // contain others, so it says clamp.
                     None if *rule == Rule::Inside => Setting::Word(rule_text(Rule::Clamp).to_owned()),
                     None => Setting::Word(rule_text(*rule).to_owned()),
                 };
@@ -233,7 +235,7 @@ impl Printer {
                 self.call(&spelling, &inputs)
             }
         };
-        // All results of the operation stand on the left, `_` where nobody wants one.
+        // All results of the operation are on the left, `_` for unused ones.
         let all = self.results.get(&node.identity()).and_then(|first| self.joint.get(first)).cloned();
         match all {
             Some(all) if all.len() > 1 => {
@@ -249,7 +251,7 @@ impl Printer {
         Ok(())
     }
 
-    /// An array in memory; what is the same memory in another shape is a reshape.
+    /// Writes an array in memory. The same memory in another shape is a reshape.
     fn input(&mut self, node: &Node, buffer: &Buffer<u8>) -> Result<()> {
         let key = Memory { address: buffer.address(), bytes: buffer.len(), ty: node.ty() };
         let known = self.memory.entry(key).or_default();
@@ -274,7 +276,7 @@ impl Printer {
         Ok(())
     }
 
-    /// An operation with its inputs and settings.
+    /// Writes an operation with its inputs and settings.
     fn call(&mut self, spelling: &Spelling, inputs: &[String]) -> String {
         let mut parts = inputs.to_vec();
         for (key, setting) in &spelling.settings {
@@ -295,7 +297,7 @@ impl Printer {
         }
     }
 
-    /// The name of a function, which stands before the nodes.
+    /// Returns the name of a function, which is printed before the nodes.
     fn function(&mut self, function: &Function) -> String {
         let original = function.to_string();
         if let Some(known) = self.functions.iter().find(|known| known.original == original) {
@@ -316,7 +318,7 @@ fn untold(operation: &str) -> Error {
     Error::Text { operation: operation.to_owned(), reason: "it has no textual form: `Operation::spelling` says none".into() }
 }
 
-/// A value: a literal, or lanes in parentheses.
+/// Returns the text of a value: a literal, or lanes in parentheses.
 fn lanes_text(lanes: &[Literal]) -> String {
     match lanes {
         [one] => literal_text(*one),

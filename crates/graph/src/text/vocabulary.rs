@@ -1,4 +1,4 @@
-//! The words of the textual form: how operations are written, and who reads them.
+//! The words of the textual form: the spelling of operations, and their readers.
 
 use super::Call;
 use crate::error::Result;
@@ -9,36 +9,36 @@ use crate::view::Boundary;
 use broadloom_scalar::{Function, Lanes};
 use std::collections::HashMap;
 
-/// An operation as it is written: its name, and settings behind its inputs.
+/// Operation in its textual form: its name, and settings after its inputs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spelling {
     pub(super) name: String,
     pub(super) settings: Vec<(&'static str, Setting)>,
-    /// The inputs that are written, where those are not all.
+    /// The inputs that are printed; `None` for all.
     pub(super) inputs: Option<Vec<usize>>,
 }
 
-/// The value of a setting.
+/// Value of a setting.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Setting {
-    /// A number, such as an axis.
+    /// Number, such as an axis.
     Number(i64),
     /// Numbers in brackets.
     Numbers(Vec<i64>),
-    /// A word.
+    /// Word.
     Word(String),
     /// Words in brackets.
     Words(Vec<String>),
-    /// A value of an element, lane by lane.
+    /// Value of an element, lane by lane.
     Value(Lanes),
     /// Values in brackets.
     Values(Vec<Lanes>),
-    /// A function of elements; it stands in the text before the nodes.
+    /// Function of elements; it is printed before the nodes.
     Function(Function),
 }
 
 impl Spelling {
-    /// An operation without settings. The name is letters, digits and `_`.
+    /// Creates an operation without settings. The name consists of letters, digits and `_`.
     pub fn new(name: impl Into<String>) -> Spelling {
         Spelling { name: name.into(), settings: vec![], inputs: None }
     }
@@ -50,15 +50,15 @@ impl Spelling {
         self
     }
 
-    /// Says which inputs are written, by their numbers: all others follow from them when the text is read.
+    /// Sets the inputs that are printed, by their numbers. All others are derived from them when the text is
+    /// read.
     #[must_use]
     pub fn inputs(mut self, inputs: impl IntoIterator<Item = usize>) -> Spelling {
         self.inputs = Some(inputs.into_iter().collect());
         self
     }
 
-    /// Adds what stands outside of arrays: `outside: clamp`, or `outside: constant` with a value for each
-    /// array in `fills`.
+    /// Adds a boundary: `outside: clamp`, or `outside: constant` with a value for each array in `fills`.
     #[must_use]
     pub fn boundary(self, boundary: &Boundary<Vec<Lanes>>) -> Spelling {
         let spelling = self.with("outside", Setting::Word(rule_text(boundary.rule()).to_owned()));
@@ -80,8 +80,8 @@ impl Spelling {
         self.with("axes", Setting::Numbers(axes.iter().map(|axis| i64::from(*axis)).collect()))
     }
 
-    /// Adds how elements are combined: `combine: sum`, or `combine: @function, identity: 0`, and `commutative: true` for
-    /// a function that is.
+    /// Adds a combination: `combine: sum`, or `combine: @function, identity: 0`, with `commutative: true` if
+    /// the function is commutative.
     #[must_use]
     pub fn combine(self, combine: &Combine) -> Spelling {
         match combine {
@@ -99,17 +99,17 @@ impl Spelling {
     }
 }
 
-/// Makes the nodes of an operation from what is written: one for each result.
+/// Function that makes the nodes of a parsed operation, one for each result.
 pub type Read = fn(&Call<'_>) -> Result<Vec<Node>>;
 
-/// The operations that a text may name, by their names.
+/// Operations that a text may use, by their names.
 #[derive(Clone, Debug)]
 pub struct Vocabulary {
     words: HashMap<String, Read>,
 }
 
 impl Default for Vocabulary {
-    /// The operations of this crate.
+    /// Returns the operations of this crate.
     fn default() -> Vocabulary {
         let words = crate::operations::WORDS.iter().map(|(name, read)| ((*name).to_owned(), *read)).collect();
         Vocabulary { words }
@@ -128,7 +128,7 @@ impl Vocabulary {
         self.words.get(name).copied()
     }
 
-    /// The names, sorted.
+    /// Returns the names, sorted.
     pub(super) fn names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = self.words.keys().map(String::as_str).collect();
         names.sort_unstable();

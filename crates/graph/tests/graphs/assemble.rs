@@ -1,4 +1,4 @@
-//! Concatenations among results: parts that share work come from one kernel, which writes each to its place.
+//! Concatenations among results: one kernel computes parts that share work, and writes each into its slice.
 
 use broadloom_cpu::Cpu;
 use broadloom_device::Device;
@@ -21,7 +21,7 @@ fn both(op: BinaryOp, a: &Node, b: &Node) -> Result<Node> {
     Node::elementwise(Elementwise::Binary(op), &[a, b])
 }
 
-/// The kernels of a node, with the numbers of their results; checks its elements.
+/// Returns the number of results of each kernel of a node, and checks its elements.
 fn kernels(node: &Node) -> Result<Vec<usize>> {
     let expected = naive::evaluate(node)?.to_bytes();
     let plan = node.context().explain(std::slice::from_ref(node))?;
@@ -40,10 +40,10 @@ fn parts_that_share_work_come_from_one_kernel() -> Result<()> {
             let whole = Node::concatenate(0, &parts)?;
             assert_eq!(kernels(&whole.reshape(Shape::from(whole.shape().count()))?)?, [3]);
             assert_eq!(kernels(&Node::concatenate(0, &parts)?)?, [3]);
-            // One that is read further is a function of positions.
+            // A concatenation with another reader is a function of positions.
             let whole = Node::concatenate(0, &parts)?;
             assert_eq!(kernels(&both(BinaryOp::Add, &whole, &whole)?)?, [1]);
-            // Parts that are the same, or have nothing in common, or other shapes.
+            // Parts that are equal, share nothing, or have other shapes.
             let other = array(&context, shape, 7.0)?;
             let other = both(BinaryOp::Add, &other, &other)?;
             assert_eq!(kernels(&Node::concatenate(0, &[parts[0], parts[0]])?)?, [1]);

@@ -1,4 +1,5 @@
-//! Functions that read arrays, and arrays in memory of any layout: what is refused, and what costs no kernel.
+//! Functions that read arrays, and arrays with any memory layout: refused cases, and cases without an extra
+//! kernel.
 
 use broadloom_device::Device;
 use broadloom_graph::{Boundary, Context, Elementwise, Layout, Node, Reads, Result, Shape, Step};
@@ -27,7 +28,7 @@ fn buffers_from_outside_need_no_kernel() -> Result<()> {
     let place = |y: usize, x: usize| (60 * y + x) + (7 + 17 * y + 3 * x) + (101 + 9 * y + x);
     let expected: Vec<u8> = (0..20).map(|i| place(i / 5, i % 5) as u8).collect();
     assert_eq!(sum.read()?.to_bytes(), expected);
-    // Another pitch is another number, not another plan.
+    // Another pitch is another number and reuses the plan.
     let other = from(Type::U8, &Layout { offset: 3, strides: vec![19, 2], lanes: 1 })?;
     let plans = |node: &Node| -> Result<u64> {
         context.evaluate(&[add(node, node)?])?;
@@ -66,7 +67,7 @@ fn fire() -> Result<Function> {
     Ok(f.finish_function(&[])?)
 }
 
-/// Peeks behind the end see the last element, missing elements are zeros.
+/// Peeks after the end return the last element; missing elements are zeros.
 #[test]
 fn queues_have_ends() -> Result<()> {
     let context = context();

@@ -6,7 +6,7 @@ use broadloom_graph::number::Number;
 use broadloom_graph::tape::Bindings;
 use broadloom_graph::trace::Condition;
 
-/// Against trying every position.
+/// Compares with a test of every position.
 #[test]
 fn the_interior_is_where_all_indices_are_inside() {
     for (stride, offset, extent) in (-3i64..4).flat_map(|s| (-5..12).flat_map(move |o| [1, 2, 7].map(move |e| (s, o, e)))) {

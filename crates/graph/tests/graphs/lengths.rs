@@ -1,4 +1,5 @@
-//! Lengths that only the device knows: nothing waits for them, nothing is compiled for them, and results are those of the naive evaluator.
+//! Lengths that only the device knows: they cause neither waits nor compilation, and results equal those of
+//! the naive evaluator.
 
 use crate::support::functions::firing;
 use crate::support::gpu::{counting_gpu, interp_as_gpu};
@@ -37,7 +38,7 @@ fn greater(a: &Node, than: i32) -> Result<Node> {
     Node::elementwise(Elementwise::Compare(CompareOp::Gt), &[a, &number(a.context(), than)?])
 }
 
-/// How many packs the loop has; `make soak` has 10,000.
+/// Returns the number of packs in the loop; `make soak` uses 10,000.
 fn packs() -> i32 {
     std::env::var("BROADLOOM_PACKS").ok().and_then(|text| text.parse().ok()).unwrap_or(300)
 }
@@ -58,11 +59,11 @@ fn a_loop_of_packs_compiles_nothing_and_waits_for_nothing() -> Result<()> {
         let expected =
             (round == packs() - 1).then(|| last.iter().map(naive::evaluate).collect::<Result<Vec<_>>>()).transpose()?;
         if round == packs() - 1 {
-            // The naive evaluator reads what was uploaded.
+            // The naive evaluator reads the uploaded arrays.
             counts.waits.store(0, Ordering::Relaxed);
         }
         context.evaluate(&last)?;
-        // All sizes were there. Small and large ones may have kernels of their own.
+        // All sizes have occurred. Small and large ones may have kernels of their own.
         if round == 61 {
             loads = seen(&counts.loads);
         }
@@ -119,7 +120,7 @@ fn one_element_is_there_beside_a_length_of_none() -> Result<()> {
     Ok(())
 }
 
-/// A function of 13 positions that reads an array before and behind its ends.
+/// Returns a function of 13 positions that reads an array before and after its ends.
 fn looked_up(x: &Node, boundary: &Boundary) -> Result<Vec<Node>> {
     let f = Builder::function("look");
     let position = f.parameter("i", Type::I64);
@@ -129,12 +130,12 @@ fn looked_up(x: &Node, boundary: &Boundary) -> Result<Vec<Node>> {
     Node::compute(&function, &Shape::from(13), &[], &[(x, Reads::At(boundary.clone()))], &[])
 }
 
-/// Rows, parts from the end, padding, products over the length, and queues.
+/// Returns rows, slices at the end, padding, products over the length, and queues.
 fn rows_and_queues(x: &Node, column: &Node) -> Result<Vec<Node>> {
     let wide = binary(BinaryOp::Mul, column, &upload(x.context(), 3.into())?)?;
     let mut all = vec![x.rows_of(3)?, wide.rows_of(2)?, x.every(2)?, x.last(4)?, x.without_last(3)?, wide.last(2)?];
     all.push(x.rows_of(2)?.reduce(Combine::Sum, &[1])?);
-    // Parts that are known to be equally long.
+    // Slices that are known to be equally long.
     let parts = [x.without_last(2)?, x.first_part(1, None)?.without_last(1)?, x.first_part(2, None)?];
     all.push(binary(BinaryOp::Sub, &binary(BinaryOp::Sub, &parts[0], &parts[1])?, &parts[2])?);
     for boundary in [Boundary::Clamp, Boundary::Wrap, Boundary::Constant(smallvec![Literal::from(8i32)])] {
@@ -151,7 +152,7 @@ fn rows_and_queues(x: &Node, column: &Node) -> Result<Vec<Node>> {
     Ok(all)
 }
 
-/// Everything that can be done with an array of an unknown length without a wait.
+/// Returns all operations on an array of unknown length that need no wait.
 fn uses(x: &Node, other: &Node) -> Result<Vec<Node>> {
     let context = x.context();
     let key = |descending: bool| SortKey { descending, bits: None };
@@ -214,7 +215,7 @@ fn lengths_are_read_where_kernels_run() -> Result<()> {
             let mut all = uses(&x, &other)?;
             assert_eq!(context.statistics().waits, waits);
             if limit < 100 {
-                // Of no elements there is no extreme.
+                // An empty array has no extreme.
                 all.push(x.extreme(Extreme::Least, 0, Element::I32)?);
             }
             let expected = all.iter().map(naive::evaluate).collect::<Result<Vec<_>>>()?;
@@ -223,7 +224,7 @@ fn lengths_are_read_where_kernels_run() -> Result<()> {
             assert_eq!(counts.waits.load(Ordering::Relaxed), 0);
             for (number, (node, expected)) in all.iter().zip(&expected).enumerate() {
                 let (found, kind) = (node.read()?, device.machine().kind);
-                // Nothing is said of what no element gives where there is none to take.
+                // Elements taken from an empty array are unspecified.
                 if limit == 100 && [11, 13].contains(&expected.shape.count()) {
                     continue;
                 }
@@ -234,7 +235,7 @@ fn lengths_are_read_where_kernels_run() -> Result<()> {
     Ok(())
 }
 
-/// Rows of a matrix, as many as the device says.
+/// Only the device knows the number of rows of a matrix.
 #[test]
 fn the_first_of_several_axes_may_have_such_a_length() -> Result<()> {
     for device in [interp_as_gpu(), cpu()] {
@@ -284,7 +285,7 @@ fn the_first_of_several_axes_may_have_such_a_length() -> Result<()> {
     Ok(())
 }
 
-/// Where it is not known that lengths are equal the host asks for them, and what does not fit is told.
+/// The host reads lengths that are not known to be equal, and a mismatch is reported.
 #[test]
 fn lengths_that_are_not_known_to_be_equal_are_asked_for() -> Result<()> {
     let context = Context::new(&interp_as_gpu());
@@ -300,8 +301,8 @@ fn lengths_that_are_not_known_to_be_equal_are_asked_for() -> Result<()> {
     Ok(())
 }
 
-/// Operations that rely on the length do not wait for it; a queue, which must suffice, is waited for once. A length that is not as expected is an
-/// error of the next read, and of no other.
+/// Operations that rely on the length do not wait for it. A queue must have enough elements, so it causes one
+/// wait. An unexpected length is an error of the next read only.
 #[test]
 fn a_length_that_is_compared_with_numbers_is_compared_when_something_is_read() -> Result<()> {
     let context = Context::new(&interp_as_gpu());
@@ -329,7 +330,7 @@ fn a_length_that_is_compared_with_numbers_is_compared_when_something_is_read() -
     }
     let all = packed()?.read()?;
     assert_eq!(last(&packed()?)?.read()?.lanes, all.lanes[count - 1..]);
-    // The host sees that these are larger than the bound.
+    // The host can see that these are larger than the bound.
     assert!(packed()?.reshape([2, 30].into()).is_err());
     assert!(packed()?.index_first("index", 30).is_err());
     let fewer = packed()?.reshape([1, count - 1].into())?;
@@ -338,7 +339,7 @@ fn a_length_that_is_compared_with_numbers_is_compared_when_something_is_read() -
     [&fewer, &wider, &beyond].into_iter().try_for_each(|node| node.evaluate().map(|_| ()))?;
     let error = fewer.read().expect_err("the shape has one element less").to_string();
     assert_eq!(error, format!("`reshape`: the shapes [{count}] and [1, {}] do not fit together", count - 1));
-    // All of them were looked at.
+    // All conditions were confirmed.
     assert_eq!(all, packed()?.read()?);
     let beyond = packed()?.index_first("index", count as i64)?;
     let error = beyond.read().expect_err("the index is the length").to_string();
@@ -349,7 +350,7 @@ fn a_length_that_is_compared_with_numbers_is_compared_when_something_is_read() -
     Ok(())
 }
 
-/// A template takes lengths and gives them, and a call does not wait.
+/// A template accepts and returns lengths, and a call does not wait.
 #[test]
 fn templates_take_and_give_lengths() -> Result<()> {
     let (device, counts) = counting_gpu();
@@ -378,7 +379,7 @@ fn templates_take_and_give_lengths() -> Result<()> {
         }
         assert_eq!(both.read()?, x.read()?);
     }
-    // One for what is packed, one for the difference.
+    // One plan for the pack, one for the difference.
     assert!(context.statistics().plans <= plans + 2);
     Ok(())
 }
@@ -415,7 +416,7 @@ fn a_plan_fills_memory_once() -> Result<()> {
     Ok(())
 }
 
-/// Lanes run beside each other, and are joined by events where their results meet.
+/// Lanes run concurrently, and events join them where their results meet.
 #[test]
 fn lanes_are_joined_by_events() -> Result<()> {
     let (gpu, counts) = counting_gpu();
@@ -452,7 +453,7 @@ fn lengths_that_are_promised_to_be_equal_are_used_together() -> Result<()> {
     let context = Context::new(&interp_as_gpu());
     let x = upload(&context, Shape::from(40))?;
     let flags = greater(&x, 0)?;
-    // One number, counted twice; the second line has more room.
+    // One number, counted twice; the second line has a larger bound.
     let y = x.pack(&flags)?;
     let wide = Node::concatenate(0, &[&x, &x])?;
     let longer = Node::concatenate(0, &[&flags, &greater(&x, 100)?])?;
@@ -468,13 +469,13 @@ fn lengths_that_are_promised_to_be_equal_are_used_together() -> Result<()> {
     let expected: Vec<i128> = (0..40).map(|i| i128::from(i * 7 % 23 - 9)).filter(|x| *x > 0).map(|x| 2 * x).collect();
     let found: Vec<i128> = sum.read()?.lanes.iter().filter_map(|lane| lane.as_i128()).collect();
     assert_eq!(found, expected);
-    // A number that was learned is that of both, and shortens arrays without a wait.
+    // A learned number holds for both lengths, and shortens arrays without a wait.
     assert_eq!((own.known(), other.known()), (Some(expected.len()), Some(expected.len())));
     let waits = context.statistics().waits;
     assert_eq!(y.first_elements(None, expected.len())?.shape().count(), expected.len());
     assert_eq!(context.statistics().waits, waits);
     assert!(y.first_elements(None, 41).is_err());
-    // A chain of promises needs no stack when it goes.
+    // Dropping a chain of promises needs no stack.
     let count = Node::fill(&context, Shape::from([]), &[Literal::from(3u32)])?;
     let mut last = Length::new(&count, 5)?;
     for _ in 0..20_000 {
@@ -495,7 +496,7 @@ fn a_context_can_ask_for_few_launches() -> Result<()> {
         context.evaluate(std::slice::from_ref(&y))?;
         let Some(length) = y.length() else { panic!("a pack has a length") };
         let z = z.first_elements(Some(length), length.bound())?;
-        // Equally long, and nothing in common.
+        // Equally long, without shared inputs.
         let both = [binary(BinaryOp::Add, &y, &y)?, binary(BinaryOp::Mul, &z, &z)?];
         assert!(context.explain(&both)?.kernels.len() <= kernels);
         let expected = both.iter().map(naive::evaluate).collect::<Result<Vec<_>>>()?;
@@ -505,7 +506,7 @@ fn a_context_can_ask_for_few_launches() -> Result<()> {
     Ok(())
 }
 
-/// Indices that are held to a length of 0 read nothing: what stands there was never written.
+/// Indices clamped to a length of 0 read nothing: that memory was never written.
 #[test]
 fn nothing_is_read_of_an_array_that_turns_out_empty() -> Result<()> {
     let watched = Interp::new(broadloom_interp::Options { check: true, ..broadloom_interp::Options::default() });
@@ -520,7 +521,7 @@ fn nothing_is_read_of_an_array_that_turns_out_empty() -> Result<()> {
         let others = others.into_iter().collect::<Result<Vec<_>>>()?;
         let segments = Segments::from_lengths(&chosen, Total::Within(1000))?;
         let starts = segments.starts()?;
-        // An element that is gathered of an empty array is anything, where it is not a constant.
+        // An element gathered from an empty array is arbitrary unless it is a constant.
         let expected = (kept > 0).then(|| others.iter().map(naive::evaluate).collect::<Result<Vec<_>>>()).transpose()?;
         let sums = naive::evaluate(&filled)?;
         context.evaluate(&[&[filled.clone(), starts], &others[..]].concat())?;
@@ -533,12 +534,13 @@ fn nothing_is_read_of_an_array_that_turns_out_empty() -> Result<()> {
     Ok(())
 }
 
-/// Lines whose lengths happen to be equal are packed and scanned together; those that differ are refused. The host waits to learn that.
+/// Lines whose lengths happen to be equal are packed and scanned together; those that differ are refused. The
+/// host waits to compare them.
 #[test]
 fn lengths_that_are_equal_by_number_fit_together() -> Result<()> {
     let context = Context::new(&interp_as_gpu());
     let x = upload(&context, Shape::from(40))?;
-    // Two lines of this length: one with another bound, one with this bound.
+    // Two lines of this length: one with another bound, one with the same bound.
     let odd = |line: &Node| {
         Node::elementwise(Elementwise::Convert(Element::Bool), &[&binary(BinaryOp::And, line, &number(line.context(), 1)?)?])
     };

@@ -1,5 +1,5 @@
-//! Tests of the crate in one program, which is linked once and keeps all cores busy. The random graphs are another, with
-//! trials that may be ignored.
+//! Tests of the crate in one program, which is linked once and uses all cores. The random graphs are another
+//! program, with trials that may be ignored.
 
 mod assemble;
 mod functions;

@@ -1,4 +1,4 @@
-//! Sorts and products: what is moved, and what is predicted.
+//! Sorts and products: moved values, and predictions.
 
 use broadloom_device::Device;
 use broadloom_graph::{Context, Node, Result, Shape, SortKey};
@@ -6,7 +6,7 @@ use broadloom_interp::Interp;
 use broadloom_scalar::Type;
 use broadloom_skeleton::cost::{SORT_ROUND, Work};
 
-/// Values that nobody wants are not moved, and those that somebody wants are the right ones.
+/// Unused values are not moved, and used ones are correct.
 #[test]
 fn a_sort_moves_what_is_wanted() -> Result<()> {
     let context = Context::new(&Device::new(Interp::new(broadloom_interp::Options::default())));
@@ -15,7 +15,7 @@ fn a_sort_moves_what_is_wanted() -> Result<()> {
         let bytes: Vec<u8> = (0..n).flat_map(|i| value(i).to_le_bytes()).collect();
         Node::upload(&context, Type::U32, Shape::from(n as usize), &bytes)
     };
-    // Every key is there once.
+    // Each key occurs once.
     let key = |i: u32| i * 7 % n;
     let all = [line(&key)?, line(&|i| key(i) + 1)?, line(&|i| key(i) + 2)?];
     let besides = |wanted: &[usize]| -> Result<u64> {
@@ -36,7 +36,7 @@ fn a_sort_moves_what_is_wanted() -> Result<()> {
     Ok(())
 }
 
-/// Predictions know the rounds of a sort and the sums of a product.
+/// Predictions include the rounds of a sort and the sums of a product.
 #[test]
 fn rounds_and_sums_are_work() -> Result<()> {
     let context = Context::new(&Device::new(Interp::new(broadloom_interp::Options::default())));

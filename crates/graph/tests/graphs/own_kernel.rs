@@ -1,8 +1,9 @@
-//! An operation with a kernel of a new shape, defined outside of the crates in one file: the run-length encoding of segments.
+//! An operation with a new kernel, defined outside the crates in one file: the run-length encoding of
+//! segments.
 //!
 //! The operation implements [`Operation`]; its pattern implements [`Generator`] and is written with
-//! [`kit`](broadloom_skeleton::kit): one pass that counts the runs before each tile by look-back, then one that takes the
-//! distances of their starts.
+//! [`kit`](broadloom_skeleton::kit). One pass counts the runs before each tile by look-back. A second pass
+//! computes the distances of their starts.
 
 use broadloom_cpu::Cpu;
 use broadloom_device::{Device, Machine};
@@ -12,8 +13,8 @@ use broadloom_scalar::{Axis, BinaryOp, Cache, Element, Literal, Type, Value};
 use broadloom_skeleton::kit::{Chain, Draft, Shared, Writer, broadcast, scan_warp};
 use broadloom_skeleton::{Argument, Count, Generator, Operator, Output, Program, Source};
 
-/// The runs of equal elements within the segments of a line: elements (result 0) and lengths (result 1), both followed by
-/// zeros, and their number (result 2). The second input is true where a segment starts.
+/// Runs of equal elements within the segments of a line: elements (result 0) and lengths (result 1), both
+/// followed by zeros, and their number (result 2). The second input is true if a segment starts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct RunLengths;
 
@@ -58,7 +59,7 @@ impl Operation for RunLengths {
         Ok(Form::One(Runs { source: parts.source()?, wanted }.into()))
     }
 
-    /// The kernel stores the results itself.
+    /// Returns no values: the kernel stores the results itself.
     fn values(&self, _: &Site) -> Vec<Type> {
         vec![]
     }
@@ -68,7 +69,7 @@ impl Operation for RunLengths {
     }
 }
 
-/// The kernels. The source gives an element and whether a segment starts there.
+/// The kernels. The source returns an element, and whether a segment starts there.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Runs {
     source: Source,
@@ -85,7 +86,7 @@ impl Generator for Runs {
         let mut draft = Draft::new("run_lengths", 1);
         draft.limit(count.clone());
         let inlet = draft.source(&self.source);
-        // Results that nobody wants go to memory that lives as long as the run.
+        // Unused results go to memory that is freed after the run.
         let results = [(ty, count.clone()), (Type::U32, count.clone()), (Type::U32, 1u32.into())];
         let mut place = |result: usize| {
             let (ty, count) = results[result].clone();
@@ -181,7 +182,7 @@ fn run_lengths_of_segments() -> Result<()> {
                 let values = upload(element.into(), (0..length).map(number).collect())?;
                 let starts = upload(Type::BOOL, (0..length).map(|i| Literal::from(i % 97 == 5)).collect())?;
                 let [runs, lengths, count] = run_lengths(&values, &starts)?;
-                // Later nodes are fused or not as the planner likes.
+                // The planner may fuse later nodes.
                 let doubled = Node::elementwise(Elementwise::Binary(BinaryOp::Add), &[&lengths, &lengths])?;
                 let nodes = [runs, doubled, count];
                 let expected = nodes.iter().map(naive::evaluate).collect::<Result<Vec<HostArray>>>()?;
@@ -196,7 +197,7 @@ fn run_lengths_of_segments() -> Result<()> {
     Ok(())
 }
 
-/// A result that nobody wants is not in memory of the plan.
+/// An unused result is not in memory of the plan.
 #[test]
 fn the_number_of_runs_alone() -> Result<()> {
     let context = Context::new(&Device::new(Interp::new(broadloom_interp::Options::default())));

@@ -1,5 +1,5 @@
-//! An operation that the graph does not know, defined with its public interface alone: the least and the greatest
-//! element along some axes, found in one pass.
+//! An operation that the graph does not know, defined with its public interface only: the minimum and the
+//! maximum along some axes, found in one pass.
 
 use broadloom_cpu::Cpu;
 use broadloom_device::Device;
@@ -12,7 +12,7 @@ use broadloom_interp::Interp;
 use broadloom_scalar::{BinaryOp, Literal, Type};
 use broadloom_skeleton::{Operator, Reduce, Spread};
 
-/// The least (result 0) and the greatest (result 1) element of each row of a matrix.
+/// Minimum (result 0) and maximum (result 1) of each row of a matrix.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Bounds;
 
@@ -40,7 +40,7 @@ impl Operation for Bounds {
         Ok(HostArray { ty, shape: shape.clone(), lanes: rows.collect() })
     }
 
-    /// An element is a candidate for both results.
+    /// Returns a feed of each element twice: it is a candidate for both results.
     fn feeds(&self, _: &Site) -> Vec<Feed> {
         vec![Feed::new([0, 0], false)]
     }
@@ -70,7 +70,7 @@ fn apply(op: BinaryOp, left: &Node, right: &Node) -> Result<Node> {
     Node::elementwise(Elementwise::Binary(op), &[left, right])
 }
 
-/// Both results, the product before them and the difference behind them are one kernel on every device.
+/// Both results, the product before them and the difference after them are one kernel on every device.
 #[test]
 fn an_operation_of_another_crate_is_planned_like_any_other() -> Result<()> {
     let devices = [
@@ -128,7 +128,7 @@ output n3
     Ok(())
 }
 
-/// Operations of the graph and of another crate go together.
+/// Operations of the graph and of another crate can be combined.
 #[test]
 fn results_of_an_own_operation_feed_others() -> Result<()> {
     let context = Context::new(&Device::new(Interp::new(broadloom_interp::Options::default())));

@@ -6,7 +6,7 @@ use broadloom_graph::{Context, Elementwise, Node, Result, Shape};
 use broadloom_interp::Interp;
 use broadloom_scalar::{BinaryOp, Literal, Precision};
 
-/// A large expression does not make small ones behind it dear.
+/// A large expression does not slow down later small ones.
 #[test]
 fn the_table_of_a_large_expression_is_given_up() -> Result<()> {
     let context = Context::new(&Device::new(Interp::new(broadloom_interp::Options::default())));

@@ -1,4 +1,5 @@
-//! Ragged data against plain loops, on all devices, however ragged; and how many kernels its operations become.
+//! Ragged data against plain loops, on all devices and for all kinds of raggedness, and the number of kernels
+//! of its operations.
 
 use crate::support::Random;
 use crate::support::gpu::counting_gpu;
@@ -49,13 +50,13 @@ fn greater(a: &Node, than: i32) -> Result<Node> {
     Node::elementwise(Elementwise::Compare(CompareOp::Gt), &[a, &number(a.context(), than)?])
 }
 
-/// Random numbers of 31 bits.
+/// Returns random numbers of 31 bits.
 fn numbers(count: usize, seed: u64) -> Vec<i64> {
     let mut random = Random::new(seed);
     (0..count).map(|_| random.below(1i64 << 31)).collect()
 }
 
-/// Lengths of several kinds, all as many.
+/// Returns lengths of several kinds, `count` of each.
 fn raggedness(count: usize) -> Vec<(&'static str, Vec<usize>)> {
     let mixed = numbers(count, 3).iter().map(|n| if n % 11 == 0 { 37 } else { (n % 4) as usize }).collect();
     let mut giant = vec![0; count];
@@ -119,14 +120,14 @@ fn ranks(part: &[i64], descending: bool) -> Vec<i64> {
     (0..part.len()).map(|j| (0..part.len()).filter(|i| before(*i, j)).count() as i64).collect()
 }
 
-/// Where the numbers of segments and elements are known.
+/// Place where the numbers of segments and elements are known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Known {
     Host,
     Device,
 }
 
-/// A line of which only the device knows the length, behind which there is more.
+/// Returns a line whose length only the device knows, with more elements after it.
 fn unknown(context: &Context, values: &[i64], element: Element, length: &Length) -> Result<Node> {
     let mut all = values.to_vec();
     all.resize(length.bound(), 77);
@@ -135,7 +136,7 @@ fn unknown(context: &Context, values: &[i64], element: Element, length: &Length)
 
 type Case = (String, Node, Vec<i64>);
 
-/// All operations, each with the result of a loop.
+/// Returns all operations, each with the result of a loop.
 fn cases(context: &Context, lengths: &[usize], known: Known) -> Result<Vec<Case>> {
     let a = Ragged::new(lengths, 1);
     let total = a.values.len();
@@ -324,7 +325,7 @@ fn operations_are_those_of_loops() -> Result<()> {
     for (name, device) in [("interp", interp()), ("cpu", cpu())] {
         let context = Context::new(&device);
         for known in [Known::Host, Known::Device] {
-            // Interpreting takes long for some, compiling for others.
+            // Interpretation is slow for some cases, compilation for others.
             let left_out = |ragged: &str| match (name, known) {
                 ("interp", _) => ragged == "tiny",
                 (_, known) => ragged == "empty" && known == Known::Host,
@@ -347,7 +348,7 @@ fn operations_are_those_of_loops() -> Result<()> {
     Ok(())
 }
 
-/// More segments and elements than one block, part or tile has.
+/// There are more segments and elements than in one block, part or tile.
 #[test]
 fn thousands_of_segments() -> Result<()> {
     let context = Context::new(&cpu());
@@ -372,7 +373,8 @@ fn thousands_of_segments() -> Result<()> {
     Ok(())
 }
 
-/// Offsets of a short line have 32 bits, so that tiny segments read little beside their elements. What is asked for has 64.
+/// Offsets of a short line have 32 bits, so tiny segments read little besides their elements. Public forms
+/// have 64 bits.
 #[test]
 fn offsets_from_lengths_are_narrow() -> Result<()> {
     let context = Context::new(&interp());
@@ -386,7 +388,7 @@ fn offsets_from_lengths_are_narrow() -> Result<()> {
     let most = 4 * total as u64 + 4 * (count as u64 + 1);
     assert_eq!(plan.kernels.len(), 1);
     assert!(plan.kernels[0].bytes_read <= most, "{} bytes", plan.kernels[0].bytes_read);
-    // Offsets lie in memory as they are read: no edge is looked at.
+    // Offsets are stored in the form that kernels read: no code for edges.
     assert!(!plan.kernels[0].interior);
     assert_eq!(found(&segments.lengths()?)?, lengths);
     let forms = [segments.lengths()?, segments.offsets()?, segments.starts()?, segments.ends()?, segments.places()?];
@@ -394,7 +396,8 @@ fn offsets_from_lengths_are_narrow() -> Result<()> {
     Ok(())
 }
 
-/// Offsets that a plan has computed are an input of a function and a result of it, so that nobody computes them twice. An input that is not read is not computed.
+/// Offsets that a plan has computed are an input of a function and a result of it, so they are not computed
+/// twice. An unused input is not computed.
 #[test]
 fn templates_take_and_give_offsets() -> Result<()> {
     let context = Context::new(&interp());
@@ -424,7 +427,8 @@ fn templates_take_and_give_offsets() -> Result<()> {
     Ok(())
 }
 
-/// Offsets that a descriptor made of lengths, of flags, or by a pack are read back from a text as they are: they are held to the line already.
+/// Offsets made from lengths, from flags, or by a pack are read back from a text unchanged: they are clamped
+/// to the line already.
 #[test]
 fn texts_of_segments_hold_offsets_once() -> Result<()> {
     let context = Context::new(&interp());
@@ -448,7 +452,7 @@ fn texts_of_segments_hold_offsets_once() -> Result<()> {
         let again: Vec<Node> = read.outputs.into_iter().map(|(_, node)| node).collect();
         assert_eq!(print(&again)?, text, "{name}");
     }
-    // Functions of one name for offsets of two types: a text calls the second one otherwise.
+    // Two functions with one name, for offsets of two types: a text renames the second one.
     let offsets = |element: Element| line(&context, &[0, 3, 7, 12], element);
     let nodes = [Element::I32, Element::I64].map(|element| x.segmented_reduce(&offsets(element)?, Combine::Sum));
     let nodes = nodes.into_iter().collect::<Result<Vec<Node>>>()?;
@@ -459,7 +463,7 @@ fn texts_of_segments_hold_offsets_once() -> Result<()> {
     let read = read.unwrap_or_else(|wrong| panic!("{}", sources.render_all(&wrong)));
     assert!(text.contains("offset_2"), "{text}");
     assert_eq!(print(&read.outputs.into_iter().map(|(_, node)| node).collect::<Vec<_>>())?, text);
-    // Ends of another number of elements are held anew.
+    // The end has another number of elements, so the offsets are clamped again.
     let text = print(&of_lengths.reduce(&[(&x, Combine::Sum)])?)?.replace("fill(12)", "fill(13)");
     let mut sources = Sources::new();
     let id = sources.add("other.graph", text.as_str());
@@ -469,7 +473,7 @@ fn texts_of_segments_hold_offsets_once() -> Result<()> {
     Ok(())
 }
 
-/// The names of the kernels of a plan.
+/// Returns the names of the kernels of a plan.
 fn kernels(context: &Context, nodes: &[Node]) -> Result<Vec<String>> {
     Ok(context.explain(nodes)?.kernels.iter().map(|kernel| kernel.name.clone()).collect())
 }
@@ -483,7 +487,7 @@ fn work_on_elements_is_fused_into_all() -> Result<()> {
         let double = binary(BinaryOp::Add, &x, &x)?;
         let made = || Segments::from_offsets(&offsets, Total::Host(1000));
         let plan = |nodes: &[Node]| kernels(&context, nodes);
-        // Several reductions, with work before and behind them.
+        // Several reductions, with work before and after them.
         let both = made()?.reduce(&[(&double, Combine::Sum), (&x, Combine::Max)])?;
         assert_eq!(plan(&[binary(BinaryOp::Mul, &both[0], &both[1])?])?, ["segmented reduce"]);
         let segments = made()?;
@@ -493,7 +497,7 @@ fn work_on_elements_is_fused_into_all() -> Result<()> {
         // Several scans of both kinds.
         let scans = made()?.scan(&[(&double, Combine::Sum), (&x, Combine::Max)], false, Direction::Forwards)?;
         assert_eq!(plan(&[binary(BinaryOp::Mul, &scans[0], &scans[1])?])?, ["segment numbers", "scan"]);
-        // A filter, then a sum: nothing is packed, and the lengths come with it.
+        // A filter, then a sum: nothing is packed, and the same kernel computes the lengths.
         let segments = made()?;
         let (packed, lines) = segments.pack(&greater(&double, 5)?, &[&x, &double])?;
         let shift = segments.reduce(&[(&x, Combine::Min)])?.remove(0);
@@ -504,7 +508,7 @@ fn work_on_elements_is_fused_into_all() -> Result<()> {
         assert_eq!(plan(&[sums, packed.lengths()?])?, ["segmented reduce"]);
         // Both lines are packed at once.
         assert_eq!(plan(&lines)?, ["pack"]);
-        // One value for each segment; forms that were computed are not computed again.
+        // One value for each segment; forms are not computed twice.
         let moved = binary(BinaryOp::Sub, &x, &segments.distribute(&shift)?)?;
         assert_eq!(plan(std::slice::from_ref(&moved))?, ["segment numbers"]);
         context.evaluate(std::slice::from_ref(&moved))?;
@@ -520,7 +524,7 @@ fn work_on_elements_is_fused_into_all() -> Result<()> {
         let key = SortKey { descending: false, bits: None };
         assert_eq!(plan(&segments.sort(&[(&double, key)], &[])?)?, ["sort"]);
         assert_eq!(plan(&[segments.rank(&double, false, Element::I32)?])?, ["sort", "scatter"]);
-        // Clones share forms, and forms go with the last of them.
+        // Clones share forms. The forms are freed with the last clone.
         let segments = made()?;
         let (heads, clone) = (segments.heads()?, segments.clone());
         let scan = |segments: &Segments| segments.scan(&[(&x, Combine::Sum)], true, Direction::Forwards);
@@ -537,7 +541,7 @@ fn work_on_elements_is_fused_into_all() -> Result<()> {
     Ok(())
 }
 
-/// A reduction of segments knows the segment of an element on the way: values of segments that it reads, and places within
+/// A reduction of segments knows the segment of each element: reads of values of segments, and indices within
 /// segments, need no segment numbers in memory.
 #[test]
 fn reductions_know_segments() -> Result<()> {
@@ -577,7 +581,7 @@ fn reductions_know_segments() -> Result<()> {
     Ok(())
 }
 
-/// Work follows patterns whose length only the device knows in the same kernel, and nothing waits.
+/// Work after patterns whose length only the device knows is fused into their kernel, and nothing waits.
 #[test]
 fn nothing_waits_for_totals_of_the_device() -> Result<()> {
     let (device, counts) = counting_gpu();
@@ -605,7 +609,7 @@ fn nothing_waits_for_totals_of_the_device() -> Result<()> {
 /// Reductions and scans of all types.
 #[test]
 fn long_segments_are_sorted_beside_short_ones() -> Result<()> {
-    // Lanes of a CPU sort short segments alone, and those that are much longer together.
+    // Lanes of a CPU sort each short segment separately, and much longer ones together.
     let lengths: Vec<i64> = (0..300).map(|i| if i % 70 == 33 { 20 * i } else { i % 7 }).collect();
     let total = lengths.iter().sum::<i64>() as usize;
     let (longest, values) = (lengths.iter().copied().max().unwrap_or(0), numbers(total, 8));
@@ -709,7 +713,7 @@ fn what_does_not_fit_is_told() -> Result<()> {
     let floats = line(&context, &[1], Element::F32)?;
     assert_eq!(told(Segments::from_lengths(&floats, Total::Host(1)).map(|_| x.clone())), "`segments` does not take `f32`");
     assert_eq!(told(other.sort(&[], &[]).map(|_| x.clone())), "`segmented sort` of an array of shape [10]: there are no keys");
-    // Lengths and offsets that are wrong touch nothing outside.
+    // Invalid lengths and offsets cause no access outside.
     for lengths in [[-5, 3, 900, 2], [i32::MAX.into(), i32::MAX.into(), i32::MAX.into(), 1], [1, 1, 1, 1]] {
         let segments = Segments::from_lengths(&line(&context, &lengths, Element::I32)?, Total::Host(10))?;
         let lengths = found(&segments.lengths()?)?;

@@ -27,7 +27,7 @@ fn long_lines_of_one_extent_have_one_size_where_kernels_are_joined() {
         let [a, b] = [(); 2].map(|()| sizes.fresh_shape(&Shape::from(extent)));
         assert_eq!(sizes.are_equal(a, b), are_equal, "{joins} {extent}");
     }
-    // A length that only the device knows is no extent, whatever its bound is.
+    // A length that only the device knows is not an extent, whatever its bound.
     sizes.clear(true);
     let length = sizes.length(3, 100);
     let [a, b] = [Some(length), None].map(|length| sizes.fresh_shape_with(&Shape::from(100), length));

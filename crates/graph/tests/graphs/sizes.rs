@@ -1,4 +1,4 @@
-//! Sizes: plans depend on which are known to be equal, never on which happen to be.
+//! Sizes: plans depend on sizes that are known to be equal, never on sizes that happen to be equal.
 
 use crate::support::Random;
 use broadloom_device::Device;
@@ -19,14 +19,14 @@ fn binary(op: BinaryOp, a: &Node, b: &Node) -> Result<Node> {
     Node::elementwise(Elementwise::Binary(op), &[a, b])
 }
 
-/// The elements of a line from the last to the first.
+/// Returns a line in reverse order.
 fn reversed(a: &Node) -> Result<Node> {
     let n = a.shape().count();
     let map = AxisMap { offset: n as i64 - 1, stride: -1, ..AxisMap::same(0) };
     a.affine("reverse", &[map], Shape::from(n), None)
 }
 
-/// Expressions of lines of lengths `n` and `m` and a matrix.
+/// Returns expressions of lines of lengths `n` and `m` and a matrix.
 fn expressions(context: &Context, n: usize, m: usize, matrix: [usize; 2]) -> Result<Vec<Node>> {
     let (a, b, c, d) =
         (upload(context, n.into())?, upload(context, n.into())?, upload(context, m.into())?, { upload(context, matrix.into())? });
@@ -53,7 +53,7 @@ fn lengths_that_are_equal_by_accident_make_no_plan() -> Result<()> {
     let mut random = Random::new(19);
     let (mut programs, mut accidents, mut ones) = (0, 0, 0);
     for round in 0..10_000 {
-        // The larger expressions less often: debug builds are slow.
+        // The larger expressions run less often: debug builds are slow.
         let is_large = round % 50 == 0;
         let mut extent = || 1 + random.below(13);
         let (n, m, matrix) = (extent(), extent(), [extent(), extent()]);
@@ -78,14 +78,15 @@ fn lengths_that_are_equal_by_accident_make_no_plan() -> Result<()> {
         }
     }
     assert!(accidents > 1000 && ones > 1000, "{accidents} {ones}");
-    // One for the smaller expressions, one for the others. Where rows have one element a column does not stretch along them, which is another expression.
+    // One for the smaller expressions, one for the others. If rows have one element, a column is not
+    // broadcast along them, which is another expression.
     assert_eq!(context.statistics().plans, 3);
-    // Small and large sizes of a pattern may have kernels of their own, two of each at most.
+    // Small and large sizes of a pattern may have kernels of their own, at most two of each.
     assert!(context.statistics().programs < 2 * programs, "{programs}");
     Ok(())
 }
 
-/// Code depends on classes of sizes besides: extents of 1, of 0, long last axes. There are few of them.
+/// Code also depends on classes of sizes: extents of 1, of 0, long last axes. There are few of them.
 #[test]
 fn all_shapes_need_few_plans() -> Result<()> {
     let context = context();
@@ -107,7 +108,7 @@ fn all_shapes_need_few_plans() -> Result<()> {
     Ok(())
 }
 
-/// Sizes that are known to be equal are one domain, whose kernels can be one.
+/// Sizes that are known to be equal are one domain, whose kernels can be joined.
 #[test]
 fn lengths_that_are_known_to_be_equal_share_kernels() -> Result<()> {
     let context = context();
@@ -117,7 +118,7 @@ fn lengths_that_are_known_to_be_equal_share_kernels() -> Result<()> {
     assert_eq!(context.explain(&[sum.clone(), picked.clone()])?.kernels.len(), 2);
     let product = binary(BinaryOp::Mul, &a, &b)?.reduce(Combine::Sum, &[0])?;
     assert_eq!(context.explain(&[sum.clone(), product.clone()])?.kernels.len(), 1);
-    // The product says that both have one length.
+    // The product implies that both have one length.
     assert_eq!(context.explain(&[sum, picked, product])?.kernels.len(), 1);
     Ok(())
 }
@@ -176,7 +177,7 @@ fn a_template_is_fitted_to_new_sizes() -> Result<()> {
     let statistics = context.statistics();
     assert_eq!((statistics.traces, statistics.plans), (1, plans));
     assert!(statistics.fits > 200);
-    // A call with sizes that were there lately finds them.
+    // A call with recent sizes reuses their fit.
     let last = inputs(299)?;
     template.call(&last)?;
     let fits = context.statistics().fits;
@@ -185,12 +186,13 @@ fn a_template_is_fitted_to_new_sizes() -> Result<()> {
     Ok(())
 }
 
-/// A function that knows sizes from elsewhere has one kernel in a template of these sizes, which refuses others.
+/// A function that knows sizes from elsewhere has one kernel in a template of these sizes. The template
+/// refuses others.
 #[test]
 fn a_template_of_sizes_serves_no_others() -> Result<()> {
     let context = context();
     let function = |x: &[Node]| {
-        // A number that is equal to the extent of the input is the same size.
+        // A number equal to the extent of the input is the same size.
         let next = AxisMap { offset: 1, ..AxisMap::same(0) };
         let shifted = x[0].affine("shift", &[next], Shape::from(6), Some(&Boundary::Clamp))?;
         Ok(vec![binary(BinaryOp::Add, &shifted, &x[0])?])
@@ -206,14 +208,14 @@ fn a_template_of_sizes_serves_no_others() -> Result<()> {
     Ok(())
 }
 
-/// A function that decides by numbers is traced again where it would decide otherwise, and only there.
+/// A function whose decisions depend on numbers is traced again exactly when a decision changes.
 #[test]
 fn a_template_holds_where_its_function_does_the_same() -> Result<()> {
     type Body = fn(&[Node]) -> Result<Vec<Node>>;
-    // A function, the shapes that it is traced for, then others with whether the trace holds for them.
+    // A function, the shapes of its trace, and other shapes with whether the trace is valid for them.
     type Case = (Body, [&'static [usize]; 2], &'static [([&'static [usize]; 2], bool)]);
     let cases: [Case; 8] = [
-        // Looks at all extents of the first.
+        // Reads all extents of the first.
         (
             |x| {
                 if x[0].shape().extents()[0] > 4 {
@@ -225,7 +227,7 @@ fn a_template_holds_where_its_function_does_the_same() -> Result<()> {
             [&[6, 3], &[5]],
             &[([&[6, 3], &[9]], true), ([&[6, 4], &[5]], false), ([&[2, 3], &[5]], false)],
         ),
-        // Looks at one extent.
+        // Reads one extent.
         (
             |x| {
                 let rows = x[0].shape().amount(0).get();
@@ -240,19 +242,19 @@ fn a_template_holds_where_its_function_does_the_same() -> Result<()> {
             [&[2, 7], &[5]],
             &[([&[9, 8], &[7]], true), ([&[2, 7], &[7]], false)],
         ),
-        // Compares shapes: of one that differs the first differing axis counts.
+        // Compares shapes: if they differ, the first differing axis is the condition.
         (
             |x| Ok(vec![if x[0].shape() == x[1].shape() { binary(BinaryOp::Sub, &x[0], &x[1])? } else { x[1].clone() }]),
             [&[4, 4], &[4, 4]],
             &[([&[7, 9], &[7, 9]], true), ([&[7, 9], &[9, 7]], false)],
         ),
-        // An error decides.
+        // An error is a decision.
         (
             |x| Ok(vec![binary(BinaryOp::Add, &x[0], &x[1]).unwrap_or(x[0].clone())]),
             [&[5], &[4]],
             &[([&[9], &[8]], true), ([&[5], &[5]], false), ([&[5], &[1]], false)],
         ),
-        // A constant that is an extent by accident.
+        // A constant that equals an extent by accident.
         (
             |x| {
                 let part = x[0].affine("part", &[AxisMap::same(0)], Shape::from(5), None)?;
@@ -261,13 +263,13 @@ fn a_template_holds_where_its_function_does_the_same() -> Result<()> {
             [&[5], &[5]],
             &[([&[9], &[5]], true), ([&[5], &[7]], true), ([&[4], &[5]], false)],
         ),
-        // One axis stretches.
+        // One axis is broadcast.
         (
             |x| Ok(vec![binary(BinaryOp::Add, &x[0], &x[1])?]),
             [&[1, 4], &[6, 4]],
             &[([&[1, 7], &[3, 7]], true), ([&[6, 4], &[6, 4]], false), ([&[1, 4], &[6, 1]], false)],
         ),
-        // Reads outside follow a rule that was dropped.
+        // A dropped boundary rule is needed for other sizes.
         (
             |x| {
                 let map = AxisMap { offset: 2, ..AxisMap::same(0) };
@@ -285,7 +287,7 @@ fn a_template_holds_where_its_function_does_the_same() -> Result<()> {
         for (shapes, holds) in [(shapes, true)].iter().chain(others) {
             let inputs = inputs(*shapes)?;
             assert_eq!(template.fits(&inputs), *holds, "{number}: {shapes:?}");
-            // A function that fails for some shapes fails for a template of them.
+            // A function that fails for some shapes also fails in a template of them.
             let Ok(expected) = body(&inputs) else { continue };
             let expected = expected.iter().map(naive::evaluate).collect::<Result<Vec<_>>>()?;
             let again;
@@ -303,7 +305,7 @@ fn a_template_holds_where_its_function_does_the_same() -> Result<()> {
     Ok(())
 }
 
-/// A random function that never looks at numbers: operations and their constants do not depend on shapes.
+/// Returns a random function that never reads extents: its operations and constants do not depend on shapes.
 fn random_function(seed: u64, inputs: &[Node]) -> Result<Vec<Node>> {
     let mut random = Random::new(seed);
     let mut pool: Vec<Node> = inputs.to_vec();
@@ -327,7 +329,7 @@ fn random_function(seed: u64, inputs: &[Node]) -> Result<Vec<Node>> {
             }
             10 if rank == 1 => a.gather(&[&b], &edge),
             11 if rank > 0 => {
-                // From the second on, or a constant number from the end on.
+                // From the second element on, or a constant number of elements at the end.
                 let (extent, few) = (a.bound().amount(axis), Amount::from(random.between(1, 3)));
                 let mut offsets = vec![Amount::from(0); rank];
                 offsets[axis] = if flag { few.clone() } else { extent.minus(&few) };
@@ -339,7 +341,7 @@ fn random_function(seed: u64, inputs: &[Node]) -> Result<Vec<Node>> {
             13 if rank == 1 => a.fill_like(&[Literal::from(1i32)])?.scatter(&[&a], &a, Some(Combine::Sum)),
             _ => a.position_like(axis, Element::I32),
         };
-        // A part that does not fit is left out, which is a decision too.
+        // A slice that does not fit is left out, which is a decision too.
         pool.extend(made);
         if random.one_in(10) {
             // Another stage.
@@ -349,7 +351,7 @@ fn random_function(seed: u64, inputs: &[Node]) -> Result<Vec<Node>> {
     Ok(pool.split_off(pool.len() - 3))
 }
 
-/// Where a template says that it holds it gives what the function gives.
+/// A valid template returns the results of its function.
 #[test]
 fn random_functions_give_the_same_for_all_sizes_that_fit() -> Result<()> {
     let setting = |name: &str, default: u64| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);

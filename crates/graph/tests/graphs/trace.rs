@@ -1,4 +1,4 @@
-//! Places of elements that kernels read: near each other or apart.
+//! Positions of elements that kernels read: near each other or apart.
 
 use broadloom_graph::number::Number;
 use broadloom_graph::tape::Tape;

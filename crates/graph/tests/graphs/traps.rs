@@ -1,4 +1,4 @@
-//! Traps in kernels whose threads have several positions: a word is written wherever the condition holds, and nowhere else.
+//! Traps in kernels whose threads have several positions: a word is written exactly if the condition holds.
 
 use crate::support::gpu::interp_as_gpu;
 use broadloom_graph::{Combine, Context, Elementwise, Node, Result, Segments, Shape, Total};
@@ -19,7 +19,7 @@ const KERNELS: [(&str, Make); 5] = [
     }),
 ];
 
-/// A length, as long as elements are left.
+/// Returns a length, limited to the remaining elements.
 fn shorten(left: &mut usize, length: u8) -> Option<u8> {
     let length = usize::from(length).min(*left);
     *left -= length;

@@ -10,7 +10,7 @@ fn along(offset: i64, stride: i64, rule: Rule, length: usize, input: usize) -> O
     View::new("test", &Shape::from(input), &[map], Shape::from(length), fill).ok()
 }
 
-/// Composed or not, the same elements are seen.
+/// Composed and separate views read the same elements.
 #[test]
 fn views_of_views_see_the_same_elements() {
     let rules = [Rule::Inside, Rule::Clamp, Rule::Wrap, Rule::Mirror, Rule::Constant];

@@ -1,14 +1,14 @@
-//! Functions that read arrays: windows, queues, computed places, sweeps; and arrays that lie in memory of any layout.
+//! Functions that read arrays: windows, queues, computed indices, sweeps; and arrays with any memory layout.
 
 use super::{Generator, Known};
 use broadloom_graph::{HostArray, Layout, Node, Reads, Result, Shape, Step};
 use broadloom_scalar::{Accessor, AccessorKind, Builder, Element, Function, Lanes, Literal, Operand, Type, Value};
 use broadloom_skeleton::{Staging, Tile};
 
-/// Elements of arrays that functions read, at most: the oracle evaluates a function for each.
+/// Maximum number of elements of arrays that functions read: the oracle evaluates a function for each.
 const MOST: usize = 500;
 
-/// A combination that is exact where its operands are, and never larger than these where it is not.
+/// Combines two values: exact for exact operands, and never larger than inexact ones.
 fn mix(f: &Builder, x: Value, y: Value) -> Value {
     match f.type_of(x).element() {
         Element::Bool => f.xor(x, y),
@@ -17,7 +17,7 @@ fn mix(f: &Builder, x: Value, y: Value) -> Value {
     }
 }
 
-/// Firings that take some elements, look at more, and append two.
+/// Returns a function of a firing that takes some elements, peeks at more, and appends two.
 pub(crate) fn firing(ty: Type, rate: usize) -> Result<Function> {
     let f = Builder::function("fire");
     let number = f.parameter("firing", Type::U32);
@@ -49,7 +49,7 @@ impl Generator<'_> {
         made
     }
 
-    /// An array of a rank that is not too large and has elements.
+    /// Returns a small array that is not empty, of a suitable rank.
     fn small(&mut self, rank: impl Fn(usize) -> bool) -> Option<Known> {
         let fits = |known: &&Known| {
             let shape = known.node.shape();
@@ -63,7 +63,8 @@ impl Generator<'_> {
         Node::fill(self.context, Shape::from([]), &[Literal::from(self.random.below(3))])
     }
 
-    /// Elements within a radius along the last axis, in a loop, and a neighbour on the other axes; declared or not.
+    /// Makes a function of elements within a radius along the last axis, in a loop, and of a neighbour on the
+    /// other axes; with or without a declared window.
     fn windows(&mut self) -> Result<()> {
         let Some(a) = self.small(|rank| rank > 0) else { return Ok(()) };
         let (shape, boundary) = (a.node.shape().clone(), self.boundary(a.ty()));
@@ -102,7 +103,7 @@ impl Generator<'_> {
         Ok(())
     }
 
-    /// Places that a function computes from its position.
+    /// Makes a function that reads at indices computed from its position.
     fn places(&mut self) -> Result<()> {
         let Some(a) = self.small(|_| true) else { return Ok(()) };
         let shape = self.shape();
@@ -127,7 +128,7 @@ impl Generator<'_> {
         Ok(())
     }
 
-    /// Lines that a function computes and another reads, in memory or not.
+    /// Makes lines that one function computes and another reads, in memory or not.
     fn lines(&mut self) -> Result<()> {
         let Some(a) = self.small(|rank| rank > 0) else { return Ok(()) };
         let (mut shape, boundary) = (a.node.shape().extents().to_vec(), self.boundary(a.ty()));
@@ -160,7 +161,7 @@ impl Generator<'_> {
         Ok(())
     }
 
-    /// A state along any axis, in any direction.
+    /// Makes a sweep along any axis, in either direction.
     fn sweeps(&mut self) -> Result<()> {
         let Some(a) = self.small(|rank| rank > 0) else { return Ok(()) };
         let axis = self.random.below(a.node.shape().rank());
@@ -173,7 +174,7 @@ impl Generator<'_> {
         let boundary = self.boundary(a.ty()).map(|lanes| vec![lanes]);
         let (reach, backwards) = ((2, self.random.below(3) as u32), self.random.one_in(2));
         let start = self.value(a.ty());
-        // Lines as a whole, or in parts that start anew.
+        // Whole lines, or parts with their own starts.
         let mut extents = a.node.shape().extents().to_vec();
         extents[axis] = 1 + self.random.below(4);
         let shape = if self.random.one_in(2) { Shape::from([]) } else { Shape::from(extents) };
@@ -185,7 +186,7 @@ impl Generator<'_> {
         Ok(())
     }
 
-    /// An array with a pitch, padding, planes, or backwards.
+    /// Makes an array with a pitch, padding, planes, or reversed axes.
     fn layouts(&mut self) -> Result<()> {
         let (ty, shape) = (self.ty(), self.shape());
         if shape.count() > MOST || shape.is_empty() {
@@ -210,7 +211,7 @@ impl Generator<'_> {
         let line = HostArray { ty: ty.element().into(), shape: Shape::from(numbers.len()), lanes: numbers.clone() };
         let buffer = self.context.device().upload(&line.to_bytes())?;
         let node = Node::from_layout(self.context, ty, shape.clone(), buffer, &layout)?;
-        // The oracle reads the same expression; the elements themselves are compared here.
+        // The oracle reads the same expression; its elements are compared here.
         let mut expected: Vec<Literal> = vec![];
         for number in 0..shape.count() {
             let indices = shape

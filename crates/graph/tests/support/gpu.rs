@@ -1,4 +1,4 @@
-//! The interpreter under the description of a GPU: planners do for it what they do for a GPU, and it finds the faults.
+//! The interpreter with the description of a GPU: planners treat it as a GPU, and it finds faults.
 
 use broadloom_device::{Backend, Device, EventId, LoadedModule, Machine, MachineKind, MemoryUse, Result, Stream};
 use broadloom_interp::{Interp, Options};
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The interpreter with another description.
+/// Interpreter with another machine description.
 #[derive(Debug)]
 struct AsGpu {
     interp: Interp,
@@ -15,16 +15,16 @@ struct AsGpu {
     counts: Arc<Counts>,
 }
 
-/// How often the device was asked for something.
+/// Counts of device calls.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     /// Calls that wait for work: reads and synchronisation.
     pub(crate) waits: AtomicU64,
     /// Fills of memory.
     pub(crate) fills: AtomicU64,
-    /// Modules that were loaded.
+    /// Loaded modules.
     pub(crate) loads: AtomicU64,
-    /// Launches and copies that were given to streams other than the first are joined by events: how many waits for events there were.
+    /// Waits of one stream for an event of another.
     pub(crate) joins: AtomicU64,
 }
 
@@ -34,7 +34,7 @@ impl AsGpu {
     }
 }
 
-/// A device that says that it is a GPU, and what it was asked for.
+/// Returns a device that is described as a GPU, with its counts.
 pub(crate) fn counting_gpu() -> (Device, Arc<Counts>) {
     let interp = Interp::new(Options::default());
     let machine = Machine { kind: MachineKind::Cuda, multiprocessors: 4, ..interp.machine().clone() };
@@ -42,7 +42,7 @@ pub(crate) fn counting_gpu() -> (Device, Arc<Counts>) {
     (Device::new(AsGpu { interp, machine, counts: counts.clone() }), counts)
 }
 
-/// A device that says that it is a GPU.
+/// Returns a device that is described as a GPU.
 #[allow(dead_code, reason = "not every test program has one")]
 pub(crate) fn interp_as_gpu() -> Device {
     counting_gpu().0

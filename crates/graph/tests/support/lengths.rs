@@ -1,4 +1,4 @@
-//! Arrays whose length only the device knows, and what follows from them.
+//! Arrays whose length only the device knows, and operations on them.
 
 use super::functions::firing;
 use super::{Generator, Known, ways_to_combine};
@@ -6,7 +6,7 @@ use broadloom_graph::{Boundary, Elementwise, Node, Reads, Result, Shape, SortKey
 use broadloom_scalar::{BinaryOp, Element, Literal, Type};
 
 impl Generator<'_> {
-    /// Packs an array, and makes some of the result.
+    /// Packs an array, and applies operations to the result.
     pub(super) fn lengths(&mut self) -> Result<()> {
         let a = self.any();
         let count = a.node.shape().count();
@@ -27,7 +27,7 @@ impl Generator<'_> {
         Ok(())
     }
 
-    /// Something of an array whose length only the device knows.
+    /// Applies an operation to an array whose length only the device knows.
     fn behind_length(&mut self) -> Result<()> {
         let long: Vec<Known> = self.pool.iter().filter(|known| known.node.length().is_some()).cloned().collect();
         if long.is_empty() {
@@ -39,7 +39,7 @@ impl Generator<'_> {
         let ways = ways_to_combine(ty)?;
         let is_exact = a.exact && (!element.is_float() || a.bound <= 4.0);
         match self.random.below(21) {
-            // Another with the same length.
+            // Another array with the same length.
             0..=1 => {
                 let equal = |known: &&Known| {
                     known.ty() == ty
@@ -105,7 +105,7 @@ impl Generator<'_> {
                 self.push(a.node.reversed("random", &[axis])?, a.bound, a.exact);
             }
             10 if rank == 1 && a.node.bound().count() < 300 => {
-                // A matrix of as many rows.
+                // A matrix with the same number of rows.
                 let columns = 1 + self.random.below(5);
                 self.leaf_of(ty, Shape::from(columns))?;
                 let row = self.pool[self.pool.len() - 1].clone();
@@ -143,7 +143,7 @@ impl Generator<'_> {
                 self.push(a.node.every(step)?, a.bound, a.exact);
             }
             17 => {
-                // Places around no elements have no value.
+                // Padding of an empty array is unspecified unless it is a constant.
                 let sides: Vec<(usize, usize)> = (0..rank).map(|_| (self.random.below(3), self.random.below(3))).collect();
                 let boundary = Boundary::Constant(self.value(ty));
                 let node = a.node.enlarged("random", &sides, &boundary)?;

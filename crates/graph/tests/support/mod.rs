@@ -1,8 +1,9 @@
-//! Random graphs that have one right answer, or one within a stated distance.
+//! Random graphs with one correct result, or one within a stated tolerance.
 //!
-//! Floats are the difficulty: sums are taken in another order and products are fused with sums, so results that were rounded differ a little,
-//! and a comparison or a conversion would make that a lot. So each node knows a bound of its magnitude and whether all its values are exact; what was
-//! rounded goes into continuous operations only, and is compared with a tolerance that follows from the bound.
+//! Floats are the difficulty. Sums are taken in another order and products are fused with sums, so rounded
+//! results differ a little. A comparison or a conversion would amplify that. Each node therefore knows a
+//! bound of its magnitude, and whether all its values are exact. Rounded values are used in continuous
+//! operations only, and are compared with a tolerance derived from the bound.
 
 pub(crate) mod functions;
 pub(crate) mod gpu;
@@ -15,7 +16,8 @@ use broadloom_graph::{
 pub(crate) use broadloom_random::Random;
 use broadloom_scalar::{BinaryOp, Builder, CompareOp, Element, Lanes, Literal, MathFunction, Precision, Type, UnaryOp};
 
-/// How elements of a type can be combined; of all but floats also by an operator whose order matters: the last that is not zero.
+/// Returns the combinations for elements of a type. All types except floats also have an operator whose order
+/// matters: the last value that is not zero.
 fn ways_to_combine(ty: Type) -> Result<Vec<Combine>> {
     let mut ways: Vec<Combine> = Combine::EVERY.into_iter().filter(|combine| combine.takes(ty)).collect();
     if !ty.element().is_float() {
@@ -29,15 +31,15 @@ fn ways_to_combine(ty: Type) -> Result<Vec<Combine>> {
     Ok(ways)
 }
 
-/// A node with what is known of its values.
+/// Node with facts about its values.
 #[derive(Clone)]
 pub(crate) struct Known {
     pub(crate) node: Node,
-    /// No value is greater in magnitude; of floats.
+    /// Upper bound of the magnitude of float values.
     pub(crate) bound: f64,
-    /// Whether every implementation has the same bits.
+    /// True if every implementation returns the same bits.
     pub(crate) exact: bool,
-    /// The kind of a node that tests count; empty for others.
+    /// Kind of the node, for counts in tests; empty for others.
     pub(crate) kind: &'static str,
 }
 
@@ -46,7 +48,7 @@ impl Known {
         self.node.ty()
     }
 
-    /// How far a value may lie from the oracle's.
+    /// Returns the maximum distance of a value from the oracle's.
     pub(crate) fn tolerance(&self) -> f64 {
         if self.exact { 0.0 } else { self.bound * 64.0 * epsilon(self.ty().element()) }
     }
@@ -60,12 +62,12 @@ fn epsilon(element: Element) -> f64 {
     }
 }
 
-/// Integers up to this are exact.
+/// Returns the largest magnitude up to which integers are exact.
 fn exact_limit(element: Element) -> f64 {
     0.25 / epsilon(element)
 }
 
-/// Magnitudes beyond this are not made.
+/// Returns the limit of magnitudes of generated values.
 fn limit(element: Element) -> f64 {
     match element {
         Element::F16 => 2000.0,
@@ -78,7 +80,7 @@ pub(crate) struct Generator<'c> {
     context: &'c Context,
     pub(crate) pool: Vec<Known>,
     pub(crate) max_extent: usize,
-    /// The kind of nodes that are made now.
+    /// Kind of the nodes that are being made.
     kind: &'static str,
 }
 
@@ -161,12 +163,12 @@ impl<'c> Generator<'c> {
     }
 
     fn any(&mut self) -> Known {
-        // Later nodes more often, so that expressions become deep.
+        // Later nodes are chosen more often, so that expressions become deep.
         let (a, b) = (self.random.below(self.pool.len()), self.random.below(self.pool.len()));
         self.pool[a.max(b)].clone()
     }
 
-    /// A node of this type whose shape fits beside another; made if there is none.
+    /// Returns a node of this type whose shape can be broadcast with another; makes one if there is none.
     fn partner(&mut self, ty: Type, shape: &Shape) -> Result<Known> {
         let fitting: Vec<Known> = self
             .pool
@@ -183,14 +185,14 @@ impl<'c> Generator<'c> {
             let node = Node::fill(self.context, shape, &value)?;
             return Ok(Known { node, bound: 4.0, exact: true, kind: "" });
         }
-        // Some axes stretch.
+        // Some axes are broadcast.
         let extents: Vec<usize> = shape.extents().iter().map(|extent| if self.random.one_in(4) { 1 } else { *extent }).collect();
         let skip = self.random.below(extents.len() + 1).min(self.random.below(3));
         self.leaf_of(ty, Shape::new(&extents[skip..]))?;
         Ok(self.pool[self.pool.len() - 1].clone())
     }
 
-    /// One more node.
+    /// Makes one more node.
     pub(crate) fn step(&mut self) -> Result<()> {
         match self.random.below(22) {
             0..=6 => self.binary(),
@@ -226,7 +228,8 @@ impl<'c> Generator<'c> {
             if bound > limit(element) {
                 return Ok(());
             }
-            // Halves double their number of places behind the point with each product; the limit leaves room for a few.
+            // Each product doubles the number of binary places of halves; the limit leaves room for a few
+            // products.
             let exact =
                 a.exact && b.exact && (bound <= exact_limit(element).sqrt() || matches!(op, BinaryOp::Min | BinaryOp::Max));
             let node = Node::elementwise(Elementwise::Binary(op), &[&a.node, &b.node])?;
@@ -359,7 +362,7 @@ impl<'c> Generator<'c> {
             Boundary::Constant(fill) => Some(fill.clone()),
             _ => None,
         };
-        // Views of nothing are refused at the call: not of interest here.
+        // Views of empty arrays are refused at the call; they are not tested here.
         let Ok(view) = View::new("random", &input, &axes, shape, fill) else { return Ok(()) };
         let rules = view.axes.iter().any(|map| map.rule != Rule::Inside);
         let node = a.node.view(view)?;
@@ -367,7 +370,7 @@ impl<'c> Generator<'c> {
         Ok(())
     }
 
-    /// A sum of neighbours in an image that is large enough for strips of rows.
+    /// Makes a sum of neighbours in an image that is large enough for strips of rows.
     pub(crate) fn neighbours(&mut self) -> Result<()> {
         let is_image = |known: &&Known| {
             let arithmetic = known.ty().element() != Element::Bool;
@@ -410,7 +413,8 @@ impl<'c> Generator<'c> {
         Ok(())
     }
 
-    /// Two images compared at several distances, sums of neighbours of that, and which distance is best: what matching does.
+    /// Makes a block matching: two images compared at several distances, sums of neighbours of the
+    /// differences, and the best distance.
     pub(crate) fn matched(&mut self) -> Result<()> {
         let ty = *self.random.pick(&[Type::F32, Type::I32, Type::I64]);
         let (rows, columns) = (16 + self.random.below(20), 32 + self.random.below(40));
@@ -445,7 +449,7 @@ impl<'c> Generator<'c> {
             2 => sum.extreme(Extreme::Greatest, 0, Element::I64)?,
             _ => sum.extreme(Extreme::Least, 0, Element::I32)?,
         };
-        // Halves up to 4, 49 of them, five times.
+        // Up to 49 halves of up to 4, five times.
         self.push(node, if ty == Type::F32 { 2000.0 } else { 1e30 }, true);
         Ok(())
     }
@@ -502,7 +506,7 @@ impl<'c> Generator<'c> {
         }
         let outside = self.boundary(a.ty());
         let indices: Vec<&Node> = indices.iter().collect();
-        // Shapes of three partners may not fit together, and nothing can be taken from nothing.
+        // Shapes of three partners may not fit together, and a gather from an empty array is refused.
         let Ok(node) = a.node.gather(&indices, &outside) else { return Ok(()) };
         self.push(node, a.bound.max(4.0), a.exact);
         Ok(())
@@ -514,7 +518,7 @@ impl<'c> Generator<'c> {
         match self.random.below(3) {
             0 if shape.rank() > 0 => {
                 let axis = self.random.below(shape.rank());
-                // Others of the same shape but for the axis.
+                // Others of the same shape except for the axis.
                 let fits = |known: &&Known| {
                     let axes = [axis as u8];
                     known.ty() == a.ty()
@@ -562,7 +566,7 @@ impl<'c> Generator<'c> {
         let (bound, exact) = match (&combine, ty.element().is_float()) {
             (Combine::Sum, true) => (a.bound * count, a.exact && a.bound * count <= exact_limit(ty.element()).sqrt()),
             (Combine::Product, true) => return Ok(()),
-            // No elements give an infinity.
+            // Without elements the result is an infinity.
             (Combine::Min | Combine::Max, true) if a.node.shape().is_empty() => return Ok(()),
             (_, true) => (a.bound, a.exact),
             (_, false) => (1e30, true),
@@ -583,7 +587,7 @@ impl<'c> Generator<'c> {
         }
         if self.random.one_in(3) && ty.is_scalar() && ty != Type::BOOL && a.exact {
             let extreme = *self.random.pick(&[Extreme::Least, Extreme::Greatest]);
-            // An axis of none has no extreme, and is refused.
+            // An empty axis has no extreme and is refused.
             if let Ok(node) = a.node.extreme(extreme, self.random.below(rank), Element::I64) {
                 self.push(node, 1e30, true);
             }
@@ -607,7 +611,7 @@ impl<'c> Generator<'c> {
         Ok(())
     }
 
-    /// Sort, histogram, matrix product, pack, partition.
+    /// Makes a sort, histogram, matrix product, pack or partition.
     fn arrange(&mut self) -> Result<()> {
         let a = self.any();
         let (ty, count) = (a.ty(), a.node.shape().count());
@@ -656,7 +660,7 @@ impl<'c> Generator<'c> {
                 } else {
                     let packed = line.pack(&chosen.node)?;
                     if self.random.one_in(2) {
-                        // The host asks for the number of elements.
+                        // The host reads the number of elements.
                         let expected = naive::evaluate(&chosen.node)?.lanes.iter().filter(|lane| lane.bits() != 0).count();
                         assert_eq!(packed.shape().count(), expected);
                     }
@@ -667,7 +671,7 @@ impl<'c> Generator<'c> {
         Ok(())
     }
 
-    /// Elements sent to places, some of which are none.
+    /// Makes a scatter; some indices are outside.
     fn scatter(&mut self) -> Result<()> {
         let a = self.any();
         let (ty, rank) = (a.ty(), a.node.shape().rank());
@@ -711,7 +715,7 @@ impl<'c> Generator<'c> {
         Ok(())
     }
 
-    /// Reductions, scans and sorts within segments.
+    /// Makes reductions, scans and sorts within segments.
     fn segments(&mut self) -> Result<()> {
         let a = self.any();
         let (ty, count) = (a.ty(), a.node.shape().count());
@@ -731,7 +735,7 @@ impl<'c> Generator<'c> {
         let offsets = Node::upload(self.context, element.into(), shape, &array.to_bytes())?;
         if self.random.one_in(3) && ty.is_scalar() && ty != Type::BOOL && a.exact {
             let key = SortKey { descending: self.random.one_in(2), bits: None };
-            // None is longer than the line.
+            // No segment is longer than the line.
             let longest = self.random.one_in(2).then_some(count.into());
             let sorted = Node::segmented_sort(&offsets, longest, &[(&line, key)], &[])?;
             self.push(sorted[0].clone(), a.bound, true);
@@ -748,7 +752,7 @@ impl<'c> Generator<'c> {
                 (bound, a.exact && bound <= exact_limit(ty.element()).sqrt())
             }
             (Combine::Product, true) => return Ok(()),
-            // No elements give an infinity.
+            // Without elements the result is an infinity.
             (_, true) if !scans => return Ok(()),
             (_, true) => (a.bound, a.exact),
             (_, false) => (1e30, true),
@@ -767,7 +771,7 @@ impl<'c> Generator<'c> {
         Ok(())
     }
 
-    /// Operations of a descriptor of segments on a line of integers.
+    /// Makes operations of a descriptor of segments on a line of integers.
     fn ragged(&mut self, line: &Node, offsets: &Node, count: usize) -> Result<()> {
         let segments = Segments::from_offsets(offsets, Total::Host(count))?;
         let sums = segments.reduce(&[(line, Combine::Sum), (line, Combine::Max)])?;
@@ -790,7 +794,7 @@ impl<'c> Generator<'c> {
         Ok(())
     }
 
-    /// A function with two results, with a condition and a loop in it.
+    /// Makes a function with two results, a condition and a loop.
     fn function(&mut self) -> Result<()> {
         let a = self.any();
         if a.ty() != Type::I32 && a.ty() != Type::I64 && a.ty() != Type::U32 {
@@ -812,7 +816,7 @@ impl<'c> Generator<'c> {
     }
 }
 
-/// Where two arrays differ by more than a tolerance; the first place.
+/// Returns the first position at which two arrays differ by more than a tolerance.
 pub(crate) fn difference(found: &HostArray, expected: &HostArray, tolerance: f64) -> Option<String> {
     if found.shape != expected.shape || found.ty != expected.ty || found.lanes.len() != expected.lanes.len() {
         return Some(format!("{}{} instead of {}{}", found.ty, found.shape, expected.ty, expected.shape));

@@ -8,7 +8,7 @@ use cranelift_entity::PrimaryMap;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// All that a program can refer to.
+/// Everything that a program can refer to.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
     /// The types.
@@ -19,11 +19,11 @@ pub struct Environment {
     pub definitions: PrimaryMap<DefId, Definition>,
     /// The function values.
     pub lambdas: PrimaryMap<LambdaId, Lambda>,
-    /// The definition that a name means at present.
+    /// The current definition of each name.
     pub names: BTreeMap<Name, DefId>,
-    /// The datatype that a name means at present.
+    /// The current datatype of each name.
     pub type_names: HashMap<Name, DatatypeId>,
-    /// The definitions of the library, found also when a program has redefined their names.
+    /// The definitions of the library, also those whose names a program has redefined.
     pub built_in: HashMap<Name, DefId>,
 }
 
@@ -49,13 +49,13 @@ pub struct Definition {
     pub scheme: Scheme,
     /// Its kind.
     pub kind: DefinitionKind,
-    /// Who defined it.
+    /// Its author.
     pub origin: Origin,
     /// The optional parameters, in order; they are the last ones.
     pub optional: Vec<Optional>,
     /// The number of parameters before the optional ones.
     pub required: usize,
-    /// It cannot be called inside of an apply-to-each.
+    /// True if it cannot be called inside an apply-to-each.
     pub serial: bool,
     /// The text that `describe` shows.
     pub doc: Option<String>,
@@ -74,7 +74,7 @@ pub enum DefinitionKind {
     Function(Arc<Body>),
     /// A function that the implementation provides.
     Primitive(crate::eval::Primitive),
-    /// A function whose type is declared and whose definition is to come.
+    /// A declared function whose definition follows later.
     Declared,
     /// The constructor of a datatype.
     Constructor(DatatypeId),
@@ -82,10 +82,10 @@ pub enum DefinitionKind {
     Value,
 }
 
-/// Who defined a name, and whether a program may define it anew.
+/// Author of a definition, and permission to redefine it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// The library; the name is taken.
+    /// The library; the name cannot be redefined.
     BuiltIn,
     /// The library; the name may be redefined.
     Redefinable,
@@ -105,7 +105,7 @@ pub struct Optional {
 }
 
 impl Environment {
-    /// Returns what a name means.
+    /// Returns the definition that a name refers to.
     pub fn lookup(&self, name: &Name) -> Option<DefId> {
         self.names.get(name).copied()
     }
@@ -116,7 +116,7 @@ impl Environment {
         TypePrinter { types: &self.types, datatype: &name }.scheme(scheme)
     }
 
-    /// Returns the name that is most like another one, if any is like it at all.
+    /// Returns the most similar name, if any is similar enough.
     pub fn similar<'a>(&'a self, name: &str, more: impl Iterator<Item = &'a Name>) -> Option<String> {
         let distance = |other: &str| edit_distance(name.as_bytes(), other.as_bytes());
         if name.len() < 3 {
@@ -128,7 +128,7 @@ impl Environment {
     }
 }
 
-/// Counts the letters to change, add or take away between two words.
+/// Counts the letters to change, insert or delete between two words.
 fn edit_distance(a: &[u8], b: &[u8]) -> usize {
     if a.len().abs_diff(b.len()) > 4 || a.len() > 64 {
         return usize::MAX;

@@ -1,13 +1,13 @@
-//! The typed program: what inference makes of the syntax tree and what later stages work on.
+//! The typed program: the output of inference, and the input of later stages.
 //!
-//! Names are resolved, operators are calls, generators are written out and optional arguments are filled in. Types stand
-//! beside expressions in tables of their own, and so do spans.
+//! Names are resolved, operators are calls, generators are explicit and optional arguments are filled in.
+//! Types are in tables of their own beside the expressions, and so are spans.
 //!
 //! Invariants of a [`Body`]:
 //! - `types` and `spans` have an entry for every expression, `locals` for every variable of every pattern;
 //! - variables of its types are those of the scheme of its definition;
-//! - an expression refers to expressions with lesser ids only, so that a pass can go through the table in order;
-//! - a function value refers to variables outside of it through its captures only.
+//! - an expression refers to expressions with lesser ids only, so a pass can go through the table in order;
+//! - a function value refers to outer variables only through its captures.
 
 mod environment;
 mod monomorphise;
@@ -82,32 +82,32 @@ pub enum Expr {
     Text(Arc<[u8]>),
     /// A variable.
     Local(LocalId),
-    /// A definition with the types that its type variables stand for.
+    /// A definition with the types that replace its type variables.
     Definition(DefId, Vec<TypeId>),
     /// A pair.
     Pair(ExprId, ExprId),
     /// A call: function and argument.
     Call(ExprId, ExprId),
-    /// Condition and branches, of which one is evaluated.
+    /// Condition and branches; one branch is evaluated.
     If(ExprId, ExprId, ExprId),
-    /// Pattern, value and the expression in which the pattern is bound.
+    /// Pattern, value, and the expression in whose scope the pattern is.
     Let(PatternId, ExprId, ExprId),
     /// An apply-to-each.
     Each(Box<Each>),
-    /// A sequence of the given elements.
+    /// A sequence of these elements.
     Sequence(Vec<ExprId>),
     /// A function value.
     Lambda(LambdaId),
-    /// The value of an expression and the seconds that its evaluation takes.
+    /// The value of an expression and the time of its evaluation in seconds.
     Time(ExprId),
 }
 
-/// An apply-to-each. The body is evaluated for every element, also for those that the filter drops.
+/// An apply-to-each. The body is evaluated for every element, including those that the filter drops.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Each {
-    /// Elements are computed one after the other.
+    /// True if elements are computed one after the other.
     pub serial: bool,
-    /// Patterns and the sequences whose elements they are bound to; all sequences have one length.
+    /// Patterns, each with the sequence whose elements it is bound to; all sequences have one length.
     pub generators: Vec<(PatternId, ExprId)>,
     /// The condition under which an element is kept.
     pub filter: Option<ExprId>,
@@ -115,7 +115,7 @@ pub struct Each {
     pub body: ExprId,
 }
 
-/// A pattern. Constructors leave no trace: the value of a datatype is its content.
+/// A pattern. Constructors are not represented: the value of a datatype is its content.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pattern {
     /// The whole value.
@@ -127,7 +127,7 @@ pub enum Pattern {
 /// A function value.
 #[derive(Clone, Debug)]
 pub struct Lambda {
-    /// Variables of the surrounding body and those of the own body that hold their values.
+    /// Variables of the surrounding body, with the variables of the own body that hold their values.
     pub captures: Vec<(LocalId, LocalId)>,
     /// The code.
     pub body: Arc<Body>,

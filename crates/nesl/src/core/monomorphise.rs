@@ -1,10 +1,10 @@
-//! Type variables replaced by types: a polymorphic body to the body of one instance.
+//! Replacement of type variables by types: from a polymorphic body to the body of one instance.
 
 use crate::core::{Body, Expr};
 use crate::hash::QuickMap;
 use crate::types::{Type, TypeId, TypeStore};
 
-/// Replaces the variables of a scheme by the types of one instance.
+/// Replacement of the variables of a scheme by the types of one instance.
 pub struct Instantiate<'a> {
     types: &'a mut TypeStore,
     instance: &'a [TypeId],

@@ -1,8 +1,9 @@
 //! Checks the invariants of a body.
 //!
-//! Checked: every expression has a type and a place; expressions refer to lesser ids only; patterns, variables and
-//! captures exist; types agree wherever an expression takes a value apart, calls a function or joins branches; a
-//! definition has the type that its instance says. Not checked: that a variable is bound before it is used.
+//! Checked: every expression has a type and a place; expressions refer to lesser ids only; patterns,
+//! variables and captures exist; types agree wherever an expression takes a value apart, calls a function or
+//! joins branches; a reference to a definition has the type of its instance. Not checked: that a variable is
+//! bound before it is used.
 
 use crate::core::{Body, DefinitionKind, Environment, Expr, ExprId, Instantiate, Lambda, LocalId, Pattern, PatternId};
 use crate::types::{Base, Type, TypeId};
@@ -57,7 +58,7 @@ impl Verifier<'_> {
             }
             Expr::Definition(definition, instance) => {
                 let known = self.env.definitions.get(*definition).map(|known| known.scheme.clone());
-                // A function refers to itself before it is defined.
+                // A function refers to itself before its definition exists.
                 let Some(scheme) = known else { return Ok(()) };
                 if scheme.variables.len() != instance.len() {
                     return Err("an instance has another number of types than its definition has variables".to_owned());

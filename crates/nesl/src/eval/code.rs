@@ -1,4 +1,4 @@
-//! Instances of functions: bodies without type variables, made when they are first called.
+//! Instances of functions: bodies without type variables, made at their first call.
 
 use super::fault::{Fault, Run};
 use super::{Machine, Primitive};
@@ -26,29 +26,29 @@ pub(super) struct Codes {
 pub(super) struct Code {
     /// The action of a call.
     pub(super) kind: CodeKind,
-    /// The types that the variables of the definition stand for.
+    /// The types that replace the variables of the definition.
     pub(super) instance: Vec<TypeId>,
-    /// Argument and result.
+    /// Types of the argument and the result.
     pub(super) argument: TypeId,
     pub(super) result: TypeId,
-    /// The function, for messages.
+    /// The name of the function, for messages.
     pub(super) name: String,
-    /// It belongs to the library.
+    /// True if it belongs to the library.
     pub(super) library: bool,
 }
 
 pub(super) enum CodeKind {
     Body(BodyCode),
     Primitive(Primitive),
-    /// A constructor: the value is the content.
+    /// A constructor: its value is its content.
     Constructor,
-    /// A function that was declared and never defined.
+    /// A function that was declared but not defined.
     Declared,
     /// A global variable that holds a function.
     Global(DefId),
 }
 
-/// A body with the instances that it refers to, filled in as they are met.
+/// Body with the instances that it refers to, filled in on first use.
 pub(super) struct BodyCode {
     pub(super) body: Body,
     pub(super) targets: std::cell::RefCell<SecondaryMap<ExprId, PackedOption<CodeId>>>,
@@ -105,7 +105,7 @@ impl Machine<'_> {
         Ok(id)
     }
 
-    /// Returns the instance of a function value inside of an instance.
+    /// Returns the instance of a function value within an instance.
     pub(super) fn lambda_code(&mut self, lambda: LambdaId, inside: &Code) -> CodeId {
         let key = (lambda, inside.instance.clone());
         if let Some(&id) = self.state.codes.lambdas.get(&key) {
@@ -152,8 +152,8 @@ impl Codes {
         self.codes.get(id).map_or(vec![], |code| code.instance.clone())
     }
 
-    /// Replaces the instances of a definition that has changed. Their ids stay, so that callers and function values find
-    /// the new ones.
+    /// Replaces the instances of a definition that has changed. Their ids stay, so callers and function
+    /// values find the new ones.
     pub(super) fn renew(&mut self, env: &mut Environment, definition: DefId) {
         for ((known, instance), &id) in &self.definitions {
             if *known == definition {
@@ -163,7 +163,7 @@ impl Codes {
     }
 }
 
-/// An id that names nothing, for values that are never called.
+/// Returns an id without code, for values that are never called.
 pub(super) fn nowhere() -> CodeId {
     CodeId::new(0)
 }

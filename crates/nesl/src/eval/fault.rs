@@ -9,15 +9,15 @@ pub struct Fault {
     pub code: Code,
     /// The error in one sentence.
     pub message: String,
-    /// The place, once it is known.
+    /// The place, if it is known.
     pub span: Option<Span>,
-    /// Functions that were called, the innermost first; the first few only.
+    /// Called functions, the innermost first; only the first few.
     pub trace: Vec<(String, Span)>,
     /// Advice.
     pub help: Option<String>,
 }
 
-/// The outcome of a part of a run.
+/// Outcome of a part of a run.
 pub(crate) type Run<T> = Result<T, Box<Fault>>;
 
 impl Fault {
@@ -29,7 +29,7 @@ impl Fault {
         Err(Fault::new(crate::codes::RUN_TIME, message))
     }
 
-    /// Returns the error of sequences that have more elements together than ints count.
+    /// Returns the error of sequences whose total number of elements exceeds the range of ints.
     pub(crate) fn too_many(elements: usize) -> Box<Self> {
         let message = format!("sequences have {elements} elements together, more than ints of 32 bits count");
         let mut fault = Fault::new(crate::codes::MEMORY, message);
@@ -37,7 +37,7 @@ impl Fault {
         fault
     }
 
-    /// Returns the error of a run that was interrupted.
+    /// Returns the error of an interrupted run.
     pub(crate) fn interrupted() -> Box<Self> {
         Fault::new(crate::codes::INTERRUPTED, "the run was interrupted")
     }

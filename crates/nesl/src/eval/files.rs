@@ -15,15 +15,15 @@ pub(super) struct Files {
 enum Stream {
     /// The rest of a file, from a position on.
     In(Rc<[u8]>, usize),
-    /// A file that is written.
+    /// A file being written.
     Out(String),
     /// The input of a process that has not started, by the stream of its output.
     ProcessIn(i64),
-    /// The output of a process: its command and its input, until somebody reads.
+    /// The output of a process: its command and its input, until the first read.
     ProcessOut(String, Vec<u8>),
 }
 
-/// Largest number of streams that are open at once.
+/// Maximum number of open streams.
 const MAX_STREAMS: usize = 256;
 
 impl Files {
@@ -123,7 +123,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Returns the rest of what a stream holds. A process runs when its output is first read.
+    /// Returns the remaining bytes of a stream. A process runs when its output is first read.
     pub(crate) fn rest(&mut self, stream: i64) -> Result<(Rc<[u8]>, usize), String> {
         if let Some(Stream::ProcessOut(command, input)) = self.state.files.streams.get(&stream) {
             let output = self.host.run_command(command, input).map_err(|error| error.to_string())?;
@@ -141,7 +141,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Moves the position of a stream. Nothing is left of a line of the console that was read.
+    /// Moves the position of a stream. A console line that was read completely is dropped.
     pub(crate) fn advance(&mut self, stream: i64, to: usize) {
         match self.state.files.streams.get_mut(&stream) {
             Some(Stream::In(bytes, _)) if stream == 0 && to >= bytes.len() => {
@@ -152,7 +152,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Reads up to a delimiter, which is taken and returned as its code; -1 is the end, -2 the limit.
+    /// Reads up to a delimiter. The delimiter is consumed and returned as its code; -1 is the end, -2 the
+    /// limit.
     pub(crate) fn read_until(&mut self, stream: i64, delimiters: &[u8], limit: usize) -> Result<(Vec<u8>, i64), String> {
         let (bytes, at) = self.rest(stream)?;
         let rest = &bytes[at..];

@@ -46,7 +46,8 @@ impl Machine<'_> {
         })
     }
 
-    /// Writes a value as `@` does: strings as sequences of characters, parts of tuples to the right without parentheses.
+    /// Writes a value like `@`: strings as sequences of characters, right parts of tuples without
+    /// parentheses.
     fn string(&self, value: &Value, parentheses: bool, out: &mut Vec<u8>) {
         match value {
             Value::Int(value) => out.extend(value.to_string().bytes()),
@@ -108,7 +109,8 @@ pub(super) fn equal(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Hashes a value: equal values have equal hashes. A sequence is a sum, so that flattened code can compute it.
+/// Hashes a value: equal values have equal hashes. The hash of a sequence is a sum, so that
+/// flattened code can compute it.
 fn hash(value: &Value) -> i64 {
     const ODD: i64 = 0x2545_F491;
     match value {

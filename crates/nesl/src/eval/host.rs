@@ -1,19 +1,19 @@
-//! The world outside of a program: files, the console, processes.
+//! The environment of a program: files, the console, processes.
 
 use std::io;
 
-/// The access that programs have to the world. The evaluator itself opens, reads and prints nothing.
+/// Access of programs to their environment. The evaluator itself opens, reads and prints nothing.
 pub trait Host: Send {
     /// Reads a whole file.
     fn read_file(&mut self, path: &str) -> io::Result<Vec<u8>>;
 
-    /// Writes bytes to a file, behind what is there or instead of it.
+    /// Writes bytes to a file; appends them or replaces its contents.
     fn write_file(&mut self, path: &str, bytes: &[u8], append: bool) -> io::Result<()>;
 
-    /// Reads a line from the console with its newline; nothing at the end of the input.
+    /// Reads a line from the console with its newline; an empty result at the end of the input.
     fn read_console(&mut self) -> io::Result<Vec<u8>>;
 
-    /// Returns a variable of the environment, or an empty string.
+    /// Returns an environment variable, or an empty string.
     fn environment_variable(&mut self, name: &str) -> String;
 
     /// Runs a command with an input and returns its output.
@@ -81,12 +81,12 @@ impl Host for System {
         use io::Write as _;
         use std::process::{Command, Stdio};
         let mut child = Command::new("sh").arg("-c").arg(command).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        // The input goes in from a thread of its own, so that a command that answers at once does not block on its output.
+        // A separate thread writes the input, so a command that answers at once does not block on its output.
         let input = input.to_vec();
         let stdin = child.stdin.take();
         let writer = std::thread::spawn(move || stdin.map(|mut stdin| stdin.write_all(&input)));
         let output = child.wait_with_output()?;
-        // A command may end without reading its input; that is no error of the program.
+        // A command may end without reading its input; that is not an error of the program.
         let _ = writer.join();
         Ok(output.stdout)
     }

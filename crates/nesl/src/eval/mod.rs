@@ -1,7 +1,9 @@
-//! The evaluator: plain recursion over nested values. It defines what programs mean; compiled code is compared with it.
+//! The evaluator: plain recursion over nested values. It defines the meaning of programs and is the reference
+//! for compiled code.
 //!
-//! A body is evaluated as written, but for calls at the end of a function, which need no stack. Every run has limits on
-//! steps, on the bytes of live sequences and on the depth of calls; each ends in an error that names the function.
+//! A body is evaluated as written, except that tail calls need no stack. Every run has limits on steps, on
+//! the bytes of live sequences and on the depth of calls. Exceeding a limit is an error that names the
+//! function.
 
 mod code;
 mod fault;
@@ -45,18 +47,18 @@ use std::time::Instant;
 pub struct Options {
     /// Widths of numbers.
     pub widths: Widths,
-    /// Expressions that one top-level form may evaluate.
+    /// Maximum number of expressions that one top-level form may evaluate.
     pub max_steps: u64,
-    /// Bytes of live sequences.
+    /// Maximum number of bytes of live sequences.
     pub max_bytes: usize,
-    /// Calls inside of calls, those at the end of a function not counted.
+    /// Maximum depth of calls; tail calls do not count.
     pub max_depth: u32,
-    /// A flag that ends a run when another thread or a signal sets it. The rest of the text is dropped.
+    /// Flag that ends a run when another thread or a signal sets it. The rest of the text is dropped.
     pub interrupt: Option<&'static AtomicBool>,
 }
 
 impl Options {
-    /// Tells whether the run shall end.
+    /// Tells whether the run must end.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.interrupt.is_some_and(|flag| flag.load(Ordering::Relaxed))
     }
@@ -74,8 +76,8 @@ impl Default for Options {
     }
 }
 
-/// State that outlives a run: instances of functions, values of global variables, open streams, the timer, the state of
-/// random numbers.
+/// State that outlives a run: instances of functions, values of global variables, open streams, the timer,
+/// the state of the random generator.
 pub(crate) struct State {
     pub(crate) options: Options,
     codes: code::Codes,
@@ -84,9 +86,9 @@ pub(crate) struct State {
     random: Random,
     files: Files,
     timer: Instant,
-    /// The last source of the library: errors in it are shown at the call of the program.
+    /// The last source of the library. Errors in the library are shown at the call in the program.
     pub(crate) library: Option<SourceId>,
-    /// Bytes of stack that a run may use.
+    /// Maximum stack size of a run in bytes.
     pub(crate) stack: usize,
 }
 
@@ -105,7 +107,7 @@ impl State {
         }
     }
 
-    /// Returns the types that the variables of the code of a function value stand for.
+    /// Returns the types that replace the type variables in the code of a function value.
     pub(crate) fn instance_of(&self, value: &Value) -> Vec<TypeId> {
         match value {
             Value::Function(function) => self.codes.instance(function.code),
@@ -119,7 +121,7 @@ impl State {
     }
 }
 
-/// One run.
+/// A run.
 pub(crate) struct Machine<'a> {
     env: &'a mut Environment,
     state: &'a mut State,
@@ -127,9 +129,9 @@ pub(crate) struct Machine<'a> {
     out: &'a mut dyn FnMut(&[u8]),
     steps: u64,
     depth: u32,
-    /// The address of the stack at the start.
+    /// The stack address at the start.
     base: usize,
-    /// A call at the end of a function, to be done by the caller.
+    /// A tail call that the caller executes.
     pending: Option<run::Pending>,
 }
 
@@ -148,7 +150,7 @@ impl<'a> Machine<'a> {
         &self.state.options
     }
 
-    /// Returns the time at which the timer was started.
+    /// Returns the start time of the timer.
     pub(crate) fn timer(&mut self) -> &mut Instant {
         &mut self.state.timer
     }
@@ -157,7 +159,7 @@ impl<'a> Machine<'a> {
         &self.state.meter
     }
 
-    /// Returns the type whose values are laid out like this.
+    /// Returns the type with this layout.
     pub(crate) fn type_of(&mut self, layout: &Layout) -> TypeId {
         let ty = match layout {
             Layout::Int | Layout::Nothing => Type::Base(Base::Int),

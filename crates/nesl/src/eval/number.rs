@@ -13,7 +13,7 @@ impl Machine<'_> {
         if self.state.options.widths.narrow_float { f64::from(value as f32) } else { value }
     }
 
-    /// Converts a float to an int; beyond the range of ints it is the nearest int.
+    /// Converts a float to an int, saturating at the range of ints.
     pub(crate) fn to_int(&self, value: f64) -> i64 {
         if self.state.options.widths.wide_int { value as i64 } else { i64::from(value as i32) }
     }
@@ -27,13 +27,14 @@ impl Machine<'_> {
     }
 }
 
-/// The maximum of no floats, negated the minimum of none: large, and printable where an infinity was not.
+/// Returns the maximum of an empty set of floats; its negation is the minimum. It is finite, so it can be
+/// printed.
 pub(crate) fn largest_float() -> f64 {
     f64::from(1.0e36f32)
 }
 
-/// Prints a float as the top level does: 15 significant digits without zeros at the end (7 for 32-bit floats), with an
-/// exponent below 0.001 and from ten millions on.
+/// Prints a float like the top level: 15 significant digits without trailing zeros (7 for 32-bit floats).
+/// Numbers below 0.001 and from ten million on get an exponent.
 pub fn format_float(value: f64, narrow: bool) -> String {
     if value.is_nan() {
         return "nan".to_owned();
@@ -52,7 +53,8 @@ pub fn format_float(value: f64, narrow: bool) -> String {
     format!("{mantissa}{point}E{exponent}")
 }
 
-/// Returns the first `count` significant decimal digits of a positive float, rounded, and the position of its point.
+/// Returns the first `count` significant decimal digits of a positive float, rounded, and the position of its
+/// point.
 pub(crate) fn digits(value: f64, count: usize) -> (String, i64) {
     if !value.is_finite() || value <= 0.0 {
         return ("0".repeat(count), 1);

@@ -53,7 +53,7 @@ impl Machine<'_> {
             Type::Seq(element) => {
                 let count = if words.next() == Some("(") { words.next() } else { None };
                 let Some(count) = count.and_then(|word| word.parse::<usize>().ok()) else { return Ok(None) };
-                // Every element takes a byte at least, so a wrong count cannot ask for much.
+                // Every element takes at least one byte, so a wrong count cannot cause a large allocation.
                 if count > words.bytes.len() {
                     return Ok(None);
                 }
@@ -137,7 +137,7 @@ fn scalar(word: &str, base: Base) -> Option<Value> {
     }
 }
 
-/// The words of a text; parentheses are words of their own.
+/// Words of a text; parentheses are separate words.
 struct Words<'a> {
     bytes: &'a [u8],
     at: usize,

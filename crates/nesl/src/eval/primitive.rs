@@ -1,14 +1,14 @@
-//! The functions that the implementation provides. The library declares their types and describes them.
+//! Functions of the implementation. The library declares their types and describes them.
 
 macro_rules! primitives {
     ($($(#[$meta:meta])* $variant:ident: $($name:literal)|+,)*) => {
-        /// A function that the implementation provides.
+        /// Function of the implementation.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[allow(missing_docs)]
         pub enum Primitive { $($(#[$meta])* $variant,)* }
 
         impl Primitive {
-            /// Returns the primitive behind a name of the library.
+            /// Returns the primitive for a name of the library.
             pub fn by_name(name: &str) -> Option<Primitive> {
                 match name { $($($name)|+ => Some(Primitive::$variant),)* _ => None }
             }
@@ -112,13 +112,13 @@ primitives! {
 }
 
 impl Primitive {
-    /// Tells whether a call does more than give a value: the order of calls can be seen.
+    /// Tells whether a call has an effect besides its value, so that the order of calls is visible.
     pub(crate) fn has_effect(self) -> bool {
         self.is_serial()
             || matches!(self, Primitive::Rand | Primitive::PrintString | Primitive::StartTimer | Primitive::StopTimer)
     }
 
-    /// Tells whether calls must come one after the other, in the order of the program.
+    /// Tells whether calls must be executed one after the other, in the order of the program.
     pub fn is_serial(self) -> bool {
         matches!(
             self,

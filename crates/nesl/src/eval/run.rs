@@ -10,7 +10,7 @@ use broadloom_diag::Span;
 use std::rc::Rc;
 use std::time::Instant;
 
-/// A call at the end of a function.
+/// A tail call.
 pub(super) struct Pending {
     code: CodeId,
     captured: Option<Rc<Function>>,
@@ -18,7 +18,8 @@ pub(super) struct Pending {
     site: Span,
 }
 
-/// Stack that is kept for the expressions of one function, which nest up to the limit of the parser, and for primitives.
+/// Stack reserved for the expressions of one function, which nest up to the limit of the parser, and for
+/// primitives.
 const STACK_MARGIN: usize = 8 << 20;
 
 /// Variables of a call.
@@ -72,7 +73,7 @@ impl Machine<'_> {
                 self.eval(code, body, locals, chosen, tail)
             }
             Expr::Let(..) => {
-                // A chain of bindings is a loop, so that its length costs no stack.
+                // A chain of bindings is evaluated in a loop, so its length costs no stack.
                 let mut rest = expr;
                 while let Expr::Let(pattern, value, next) = &body.body.exprs[rest] {
                     let value = self.eval(code, body, locals, *value, false)?;
@@ -105,7 +106,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Gives a fault its place.
+    /// Adds a place to a fault.
     fn located<T>(&mut self, span: Span, part: impl FnOnce(&mut Self) -> Run<T>) -> Run<T> {
         part(self).map_err(|mut fault| {
             fault.span = fault.span.or(Some(span));
@@ -156,7 +157,7 @@ impl Machine<'_> {
         self.invoke(Pending { code: target, captured, argument, site })
     }
 
-    /// Calls a function, and those that it ends with.
+    /// Calls a function, and then its tail calls.
     fn invoke(&mut self, mut call: Pending) -> Run<Value> {
         let here = 0u8;
         let used = self.base.abs_diff(std::ptr::from_ref(&here).addr());
@@ -190,7 +191,7 @@ impl Machine<'_> {
         self.state.library.is_some_and(|last| span.source <= last)
     }
 
-    /// Moves the place of a fault out of the library and notes the function.
+    /// Moves the place of a fault out of the library and records the function.
     fn blame(&self, mut fault: Box<Fault>, code: &Code, site: Span) -> Box<Fault> {
         let inside = fault.span.is_none_or(|span| self.is_library(span));
         if inside {

@@ -159,7 +159,7 @@ impl Machine<'_> {
         self.random(Value::Int(bound)).map(|value| value.int())
     }
 
-    /// Returns a number in [0, bound): numbers follow from the seed alone.
+    /// Returns a number in [0, bound). Numbers depend only on the seed.
     fn random(&mut self, bound: Value) -> Run<Value> {
         let bits = self.state.random.bits();
         match bound {

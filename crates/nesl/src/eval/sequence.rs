@@ -86,7 +86,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Checks a number of elements before memory is asked for.
+    /// Checks a number of elements before memory is allocated.
     fn count(&mut self, count: i64, who: &str, sample: Option<&Value>) -> Run<usize> {
         let Ok(count) = usize::try_from(count) else {
             return Fault::at_run_time(format!("{who}: a sequence cannot have {count} elements"));
@@ -196,7 +196,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Returns what a scan starts with.
+    /// Returns the start value of a scan.
     fn start_of(&self, primitive: Primitive, base: Base) -> Value {
         use Primitive as P;
         match (primitive, base) {
@@ -241,7 +241,7 @@ impl Machine<'_> {
 
     pub(super) fn reduce(&mut self, primitive: Primitive, argument: Value, ty: TypeId) -> Run<Value> {
         let (mut sum, rest) = match (primitive, argument.elements().split_first()) {
-            // The extremum of some values is one of them, however large.
+            // The extremum of some values is one of them, even if it is beyond the neutral value.
             (Primitive::MaxVal | Primitive::MinVal, Some((first, rest))) => (first.clone(), rest),
             (_, _) => (self.start_of(primitive, self.element(ty)), argument.elements()),
         };
@@ -269,7 +269,7 @@ fn wrong_lengths<T>(length: usize) -> Run<T> {
     Fault::at_run_time(format!("`partition`: the lengths do not add up to the {length} elements of the sequence"))
 }
 
-/// Orders two scalars; floats by IEEE's total order but for zeros, which are equal.
+/// Compares two scalars. Floats have IEEE's total order, except that zeros are equal.
 fn total(a: &Value, b: &Value) -> Ordering {
     match (a, b) {
         (Value::Int(a), Value::Int(b)) => a.cmp(b),

@@ -1,10 +1,11 @@
-//! Values as the top level prints them. The type says what is a string and what is a datatype.
+//! Printing of values at the top level. The type distinguishes strings and datatypes.
 
 use super::{Value, format_float};
 use crate::core::{Environment, Instantiate};
 use crate::types::{Base, Type, TypeId};
 
-/// Prints a value of a type. At most `limit` elements of each sequence are shown; strings are shown whole.
+/// Prints a value of a type. At most `limit` elements of each sequence are printed; strings are printed
+/// completely.
 pub fn show_value(env: &mut Environment, value: &Value, ty: TypeId, limit: usize, narrow: bool) -> String {
     let mut shower = Shower { env, limit, narrow, out: String::new() };
     shower.show(value, ty, true);

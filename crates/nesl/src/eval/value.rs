@@ -1,7 +1,7 @@
 //! Values: nested, unflattened.
 //!
-//! Sequences share their elements, so copying a value costs the same whatever its size. Every sequence is charged to the
-//! [`Meter`] of its run while it is alive.
+//! Sequences share their elements, so the cost of copying a value does not depend on its size. Every sequence
+//! is charged to the [`Meter`] of its run while it is alive.
 
 use crate::core::LocalId;
 use std::cell::Cell;
@@ -12,7 +12,7 @@ use std::rc::Rc;
 pub enum Value {
     /// An integer, within the width of integers.
     Int(i64),
-    /// A float; with 32-bit floats it is one of those.
+    /// A float, rounded to 32 bits if floats have 32 bits.
     Float(f64),
     /// A truth value.
     Bool(bool),
@@ -29,7 +29,7 @@ pub enum Value {
 /// A function as a value.
 #[derive(Debug)]
 pub struct Function {
-    /// The instance that is called.
+    /// The instance to call.
     pub(crate) code: super::CodeId,
     /// The captured variables.
     pub(crate) captured: Vec<(LocalId, Value)>,
@@ -88,7 +88,7 @@ impl Meter {
         self.live.get().saturating_add(bytes) <= self.limit
     }
 
-    /// Charges bytes, or gives nothing when that is beyond the limit.
+    /// Charges bytes; `None` if that exceeds the limit.
     pub(crate) fn charge(self: &Rc<Self>, bytes: usize) -> Option<Charge> {
         let bytes = bytes.saturating_add(64);
         if !self.room(bytes) {
@@ -108,7 +108,7 @@ impl Meter {
         self.live.get().saturating_add(bytes) <= self.limit
     }
 
-    /// Makes a sequence, or gives nothing when that is beyond the limit.
+    /// Makes a sequence; `None` if that exceeds the limit.
     pub(crate) fn seq(self: &Rc<Self>, values: Vec<Value>) -> Option<Seq> {
         if !self.allows(values.len(), values.first()) {
             return None;
@@ -119,7 +119,8 @@ impl Meter {
     }
 }
 
-/// Estimates the bytes of an element. Elements of one sequence have one type, so all pairs in them look alike.
+/// Estimates the bytes of an element. Elements of one sequence have one type, so all pairs in them have the
+/// same structure.
 fn cost(sample: Option<&Value>) -> usize {
     fn pairs(value: &Value, depth: usize) -> usize {
         match value {
@@ -173,7 +174,7 @@ impl Value {
         }
     }
 
-    /// Returns the elements of a sequence. The type checker has made sure that this is one.
+    /// Returns the elements of a sequence. The type checker ensures that the value is one.
     pub(crate) fn elements(&self) -> &[Value] {
         match self {
             Value::Seq(values) => values,

@@ -1,8 +1,8 @@
-//! Makes functions: gives equal operations one result and simplifies as it goes.
+//! Construction of functions, with common subexpression elimination and simplification.
 //!
-//! Done here: common subexpressions, in a block and the blocks around it; `LENGTHS` of a descriptor that was made of
-//! lengths; sums with 0 and of constants; checks that always hold. Segment descriptors are results of operations
-//! like any others, so each is computed once.
+//! It handles common subexpressions, in a block and the blocks around it; `LENGTHS` of a descriptor that was
+//! made of lengths; sums with 0 and of constants; checks that always hold. Segment descriptors are results of
+//! operations like any others, so each is computed once.
 
 use super::{Block, Function, Op, SpaceId, Stmt, Var, VarId, Vars};
 use crate::hash::QuickMap;
@@ -11,25 +11,25 @@ use broadloom_diag::Span;
 use cranelift_entity::SecondaryMap;
 use smallvec::{SmallVec, smallvec};
 
-/// A function in the making.
+/// Function under construction.
 pub(crate) struct Builder {
     pub(crate) function: Function,
     /// Open blocks, the innermost last, with the results of operations in them.
     open: Vec<(Vec<Stmt>, Known)>,
-    /// Operations that are looked at again: constants, distributions, descriptors and their lengths.
+    /// Operations that later simplifications read: constants, distributions, descriptors and their lengths.
     definitions: SecondaryMap<VarId, Option<(Op, Vars)>>,
-    /// The key of the operation that is added.
+    /// The key of the operation being added.
     key: Key,
-    /// Numbers of calls of the implementation, by their text.
+    /// Number of each call of the implementation, by its text.
     calls: QuickMap<String, u32>,
-    /// The place that new statements get.
+    /// Place of new statements.
     pub(crate) span: Span,
 }
 
-/// The words of an operation: itself, the spaces of its results and its operands.
+/// Words of an operation: itself, the spaces of its results and its operands.
 type Key = SmallVec<[u32; 12]>;
 
-/// Results of operations, by their keys: the first and their number. They were made one behind the other.
+/// Results of operations, by their keys: the first result and their number. Results have consecutive ids.
 type Known = QuickMap<Key, (u32, u32)>;
 
 impl Builder {
@@ -50,7 +50,7 @@ impl Builder {
         space
     }
 
-    /// Makes two spaces one.
+    /// Joins two spaces.
     pub(crate) fn join_spaces(&mut self, a: SpaceId, b: SpaceId) {
         let (a, b) = (self.find(a), self.find(b));
         if a != b {
@@ -101,8 +101,8 @@ impl Builder {
         {
             return Vars::new();
         }
-        // Equal operations into two spaces give two vectors: one element may be a scalar or a sequence.
-        // A check of a length that was made before holds.
+        // Equal operations into two spaces give two vectors: one element may be a scalar or a sequence. A
+        // check of a length that was made before holds.
         let is_once = op.is_pure() || matches!(op, Op::Check(vcode::Check::Length | vcode::Check::Total));
         if is_once {
             self.write_key(&op, &args, results);
@@ -143,7 +143,7 @@ impl Builder {
                 key.extend([7, number]);
             }
         }
-        // The space of what `PACK` gives follows from its operands.
+        // The space of the result of `PACK` follows from its operands.
         let packs = matches!(op, Op::Vector(vcode::Op::Pack, _));
         key.push(results.len() as u32);
         key.extend(results.iter().skip(usize::from(packs)).map(|&(_, space)| self.find(space).as_u32()));
@@ -151,7 +151,7 @@ impl Builder {
         self.key = key;
     }
 
-    /// Adds an operation that defines vectors which were made for it.
+    /// Adds an operation whose result vectors exist already.
     pub(crate) fn define(&mut self, op: Op, args: Vars, results: Vars) {
         self.add(op, args, results);
     }
@@ -192,7 +192,7 @@ impl Builder {
         }
     }
 
-    /// Computes an operation on constants, where the result is one of the least width of ints.
+    /// Computes an operation on constants, if the result fits the minimum width of ints.
     fn folded(&self, op: vcode::Op, args: &[VarId]) -> Option<i64> {
         let int = |var: VarId| match &self.definitions[var] {
             Some((Op::Const(Constant::Int(values)), _)) if values.len() == 1 => Some(values[0]),
@@ -242,7 +242,7 @@ impl Builder {
         self.one(Op::Const(constant), Vars::new(), ty, space)
     }
 
-    /// Adds an element-wise operation.
+    /// Adds an elementwise operation.
     pub(crate) fn element(&mut self, op: vcode::Op, ty: Type, args: &[VarId]) -> VarId {
         if let (vcode::Op::Add, Type::Int, &[a, b]) = (op, ty, args) {
             if self.is_int(a, 0) {

@@ -1,7 +1,7 @@
-//! Removes operations whose results nothing needs.
+//! Removal of operations whose results are not used.
 //!
-//! Operations that may end the run with an error stay, and so do effects. Results of calls and conditionals that are
-//! not needed stay too; the program that is emitted drops them.
+//! Operations that may end the run with an error stay, and so do effects. Unused results of calls and
+//! conditionals stay too; the emitted program drops them.
 
 use super::{Block, Function, Program, VarId};
 use cranelift_entity::EntitySet;
@@ -24,7 +24,7 @@ fn block(block: &mut Block, needed: &mut EntitySet<VarId>) {
             continue;
         }
         if let super::Op::If(branches) = &mut stmt.op {
-            // Results that nothing needs are dropped in both branches.
+            // Unused results are dropped in both branches.
             let used: Vec<bool> = stmt.results.iter().map(|&var| needed.contains(var)).collect();
             let kept = || {
                 let mut flags = used.iter();

@@ -1,7 +1,7 @@
-//! Flattened programs to VCODE.
+//! Translation of flattened programs to VCODE.
 //!
-//! Operands are moved to the top of the stack when this is their last use and copied otherwise. Vectors that are not
-//! needed any more are popped where they die, so that a call at the end of a function leaves nothing behind.
+//! Operands are moved to the top of the stack at their last use and copied otherwise. Dead vectors are popped
+//! where they die, so a call at the end of a function leaves nothing behind.
 
 use super::{Block, Op, Program, Stmt, VarId, Vars};
 use crate::vcode::{self, Inst};
@@ -36,16 +36,16 @@ struct Emitter {
     stack: Vec<VarId>,
 }
 
-/// The vectors that are needed.
+/// The vectors that are live.
 type Live = SecondaryMap<VarId, bool>;
 
-/// Shows the operands of the statements of a block, those in conditionals too, and its results.
+/// Visits the operands of the statements of a block, including those in conditionals, and its results.
 fn each_use(block: &Block, see: &mut dyn FnMut(VarId)) {
     block.stmts.iter().for_each(|stmt| each_use_of(stmt, see));
     block.results.iter().for_each(|&var| see(var));
 }
 
-/// Shows the operands of a statement, and what its branches use.
+/// Visits the operands of a statement, and the uses in its branches.
 fn each_use_of(stmt: &Stmt, see: &mut dyn FnMut(VarId)) {
     stmt.args.iter().for_each(|&var| see(var));
     if let Op::If(branches) = &stmt.op {
@@ -60,8 +60,8 @@ impl Emitter {
         self.spans.push(span);
     }
 
-    /// Emits a block. Vectors of `after` are needed behind it; all others are gone at its end but for its results, which
-    /// lie on top.
+    /// Emits a block. Vectors of `after` are live after it. All others are popped at its end, except its
+    /// results, which are on top.
     fn block(&mut self, block: &Block, after: &Live) {
         // The vectors that each statement uses last, found by walking backwards.
         let mut live = after.clone();
@@ -130,13 +130,13 @@ impl Emitter {
         self.stack.extend(results);
     }
 
-    /// Brings operands to the top, in order.
+    /// Moves operands to the top, in order.
     fn operands(&mut self, args: &[VarId], after: &Live, span: Span) {
         if self.stack.ends_with(args) && args.iter().enumerate().all(|(i, arg)| !after[*arg] && !args[..i].contains(arg)) {
             return;
         }
         for (index, &arg) in args.iter().enumerate() {
-            // Operands that were brought already lie above all others.
+            // Operands that were moved already are above all others.
             let searched = self.stack.len() - index;
             let Some(position) = self.stack[..searched].iter().rposition(|&var| var == arg) else {
                 // Moved already: a second use of the operand copies the first.
@@ -169,7 +169,7 @@ impl Emitter {
         }
     }
 
-    /// Drops what is dead below results that the model of the stack does not hold.
+    /// Drops dead vectors below results that the model of the stack does not contain.
     fn drop_below(&mut self, live: &Live, above: usize) {
         for index in (0..self.stack.len()).rev() {
             if !live[self.stack[index]] {

@@ -1,9 +1,9 @@
-//! Replaces calls by the code that they call, and simplifies what results.
+//! Inlining of calls, with simplification of the result.
 //!
-//! Functions that do not call themselves, over any number of calls, are inlined when they are small or called from one
-//! place. Each function is rebuilt through [`Builder`], so operations of caller and callee that are equal become one, and
-//! descriptors that the callee computes are those that the caller has. Functions that nothing calls any more are removed.
-//! A statement of the library gets the place of the call, so that errors stay in the text of the program.
+//! Functions that are not recursive, directly or indirectly, are inlined if they are small or called from one
+//! place. Each function is rebuilt through [`Builder`], so equal operations of caller and callee become one,
+//! and the callee reuses descriptors of the caller. Functions without remaining calls are removed. A
+//! statement of the library gets the place of the call, so that errors refer to the text of the program.
 
 use super::{Block, Builder, FuncId, Function, Op, Program, SpaceId, Stmt, VarId, Vars};
 use broadloom_diag::Span;
@@ -11,10 +11,10 @@ use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{PrimaryMap, SecondaryMap};
 use smallvec::SmallVec;
 
-/// Functions with at most this many operations are inlined wherever they are called.
+/// Maximum number of operations of a function that is inlined at all its calls.
 const SMALL: usize = 60;
 
-/// A function that has grown to this many operations takes no more.
+/// Number of operations from which on a function inlines no more calls.
 const LARGE: usize = 4000;
 
 /// Inlines and simplifies all functions.
@@ -65,7 +65,7 @@ fn count_calls(program: &Program) -> SecondaryMap<FuncId, u32> {
     calls
 }
 
-/// Lists functions, called ones before their callers, each with whether it can reach itself.
+/// Lists functions, callees before their callers, each with whether it can reach itself.
 fn callees_first(program: &Program) -> Vec<(FuncId, bool)> {
     let edges = |id: FuncId| {
         let mut out = vec![];
@@ -163,7 +163,7 @@ struct Rebuild<'a> {
     size: usize,
 }
 
-/// Vectors and spaces of one function, as those of the function that is built.
+/// Maps from vectors and spaces of one function to those of the function being built.
 #[derive(Default)]
 struct Names {
     vars: SecondaryMap<VarId, PackedOption<VarId>>,
@@ -249,7 +249,7 @@ impl<'a> Rebuild<'a> {
         results
     }
 
-    /// Puts the code of a function here.
+    /// Inserts the code of a function.
     fn call(&mut self, callee: &'a Function, args: &[VarId]) -> Vars {
         let before = self.b.span;
         let place = if callee.source.is_none() { Some(before) } else { None };

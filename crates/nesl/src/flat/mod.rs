@@ -4,18 +4,19 @@
 //! core → flatten → flat → inline_calls → remove_dead_values → emit → vcode
 //! ```
 //!
-//! Operations are those of VCODE, on named vectors instead of a stack. A [`Block`] is a straight-line region; control
-//! flow is a call, or a conditional with two blocks. Every vector has a type and a [`SpaceId`], the index space that
-//! it is a vector over: vectors of one space have one length whatever the data is, so that element-wise operations on
-//! them can be done in one pass. A segment descriptor is a vector of lengths over its own space; the space of its
-//! elements is that of the vectors it is used with. Where a check finds that two descriptors have equal lengths (`each`),
-//! the spaces of their elements are one from there on.
+//! Operations are those of VCODE, on named vectors instead of a stack. A [`Block`] is a straight-line region;
+//! control flow is a call, or a conditional with two blocks. Every vector has a type and an index space, its
+//! [`SpaceId`]. Vectors of one space have one length whatever the data is, so elementwise operations on them
+//! can be done in one pass. A segment descriptor is a vector of lengths over its own space; the space of its
+//! elements is that of the vectors it is used with. If a check finds that two descriptors have equal lengths
+//! (`each`), the spaces of their elements are one from there on.
 //!
 //! Invariants, checked by [`verify`]:
-//! - a vector is defined once, before it is used, in the block that uses it or in one around that;
-//! - operands and results have the types that the operation says;
-//! - operands of an element-wise operation and its result have one space;
-//! - a conditional's blocks give as many vectors as it has results, with their types; a call gives its callee what it takes.
+//! - a vector is defined once, before its uses, in the block that uses it or in one around that;
+//! - operands and results have the types that the operation requires;
+//! - operands of an elementwise operation and its result have one space;
+//! - both blocks of a conditional return vectors of the number and types of its results; a call passes
+//!   vectors of the types of its callee's parameters.
 
 mod build;
 mod dead;
@@ -63,22 +64,22 @@ pub struct Var {
 /// An operation.
 #[derive(Clone, Debug)]
 pub enum Op {
-    /// An instruction of VCODE with the type behind its name. `PACK` gives the vector and the segment descriptor.
+    /// An instruction of VCODE with its type suffix. `PACK` returns the vector and the segment descriptor.
     Vector(vcode::Op, Type),
-    /// A vector that the program holds.
+    /// A constant vector of the program.
     Const(Constant),
-    /// Ends the run with an error unless its operands are right.
+    /// Ends the run with an error unless its operands are valid.
     Check(Check),
     /// A function of the implementation, for every element.
     Foreign(Box<Foreign>),
     /// A call.
     Call(FuncId),
-    /// Sizes of calls to the number of the way in which they run (0 flattened, 1 both, 2 sequentially) and the largest
-    /// size that is small.
+    /// Maps sizes of calls to the number of their execution mode (0 flattened, 1 both, 2 sequential) and the
+    /// largest small size.
     Small,
     /// A call that may run sequentially; the function takes the same operands.
     Sequential(Arc<Sequential>, FuncId),
-    /// A bool of one element, and what is computed when it is true and when it is false.
+    /// A conditional on a bool of one element, with the blocks for true and false.
     If(Box<(Block, Block)>),
 }
 
@@ -98,25 +99,25 @@ pub struct Stmt {
     pub span: Span,
 }
 
-/// A straight-line region but for the conditionals in it.
+/// A straight-line region, except for the conditionals in it.
 #[derive(Clone, Debug, Default)]
 pub struct Block {
     /// The operations.
     pub stmts: Vec<Stmt>,
-    /// The vectors that it gives.
+    /// The vectors that it returns.
     pub results: Vec<VarId>,
 }
 
 /// A function.
 #[derive(Clone, Debug, Default)]
 pub struct Function {
-    /// A name that no other function of the program has.
+    /// Unique name in the program.
     pub name: String,
-    /// The name in the NESL program; nothing for functions of the library.
+    /// Name in the NESL program; `None` for functions of the library.
     pub source: Option<String>,
     /// The vectors.
     pub vars: PrimaryMap<VarId, Var>,
-    /// The index spaces; one that a check has found equal to another names that.
+    /// Index spaces. A space that a check has found equal to another refers to that one.
     pub spaces: PrimaryMap<SpaceId, Option<SpaceId>>,
     /// The parameters.
     pub params: Vec<VarId>,
@@ -129,16 +130,16 @@ pub struct Function {
 pub struct Program {
     /// The functions.
     pub functions: PrimaryMap<FuncId, Function>,
-    /// The function that is called first. Whoever runs the program gives it its arguments.
+    /// Entry function. The caller of the program provides its arguments.
     pub main: Option<FuncId>,
 }
 
 impl Op {
-    /// Tells whether an operation can be left out when nothing needs its results, and done once for equal operands: it
-    /// has no effect and cannot end the run with an error.
+    /// Returns whether an operation can be left out if its results are not used, and done once for equal
+    /// operands: it has no effect and cannot end the run with an error.
     ///
-    /// Permutations are pure: flattening makes indices that it has checked or that are in range by construction.
-    /// `MAKE_SEGDES` is pure for the same reason: lengths are checked before.
+    /// Permutations are pure: flattening makes indices that it has checked or that are in range by
+    /// construction. `MAKE_SEGDES` is pure for the same reason: lengths are checked before.
     pub fn is_pure(&self) -> bool {
         match self {
             Op::Vector(op, ty) => match op {

@@ -1,4 +1,4 @@
-//! Checks the invariants of flattened programs. The list stands in the documentation of the module above.
+//! Checks of the invariants of flattened programs. The documentation of the module above lists them.
 
 use super::{Block, Function, Op, Program, Stmt, VarId};
 use crate::vcode::{Slot, Type};

@@ -11,7 +11,7 @@ use crate::vcode::{Check, Constant};
 use std::rc::Rc;
 
 impl Lowering<'_, '_> {
-    /// Compiles a definition that is not called at once.
+    /// Compiles a definition that is used as a value.
     pub(super) fn definition(&mut self, id: ExprId) -> Run<Val> {
         let Expr::Definition(definition, _) = self.body.exprs[id] else { return internal("this is no definition") };
         match self.c.env.definitions[definition].kind {
@@ -29,14 +29,14 @@ impl Lowering<'_, '_> {
         Ok(self.brought(&value))
     }
 
-    /// Makes a value of the outermost context that the program holds.
+    /// Makes a value of the outermost context from a constant.
     fn literal_value(&mut self, value: &Value, ty: TypeId) -> Run<Val> {
         let mut vectors = vec![];
         self.constants(std::slice::from_ref(value), ty, &mut vectors)?;
         Ok(self.held(ty, vectors))
     }
 
-    /// Makes a value of the outermost context of vectors that the program holds.
+    /// Makes a value of the outermost context from constant vectors of the program.
     pub(super) fn held(&mut self, ty: TypeId, vectors: Vec<Constant>) -> Val {
         let root = self.root();
         let mut vectors = vectors.into_iter();
@@ -79,7 +79,7 @@ impl Lowering<'_, '_> {
                     let (types, instance) = (&self.c.env.types, (self.c.instance_of)(value));
                     let needed = self.c.env.lambdas[lambda].body.types.values().map(|&ty| variables(types, ty)).max();
                     let known = instance.len() >= needed.unwrap_or(0) && instance.iter().all(|&ty| variables(types, ty) == 0);
-                    // The type tells what the variables of a polymorphic value stand for here.
+                    // The type determines the types that replace the variables of a polymorphic value here.
                     if known || self.c.lambda_type(lambda).is_none() {
                         self.c.closures.insert(ty, Callee::Lambda(lambda, instance));
                     } else {

@@ -12,7 +12,7 @@ use smallvec::smallvec;
 use std::rc::Rc;
 
 impl Lowering<'_, '_> {
-    /// Compiles an expression for the present context.
+    /// Compiles an expression for the current context.
     pub(super) fn expr(&mut self, id: ExprId) -> Run<Val> {
         let before = std::mem::replace(&mut self.b.span, self.body.spans[id]);
         let value = self.expr_inside(id);
@@ -41,7 +41,7 @@ impl Lowering<'_, '_> {
                 self.conditional(condition, *then, *otherwise, body.types[id])
             }
             Expr::Let(..) => {
-                // A chain of bindings is a loop, so that its length costs no stack.
+                // A chain of bindings is compiled in a loop, so its length costs no stack.
                 let mut rest = id;
                 while let Expr::Let(pattern, value, next) = &body.exprs[rest] {
                     let value = self.expr(*value)?;
@@ -70,7 +70,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Makes a sequence of a vector of the program, shared by all elements of the context.
+    /// Makes a sequence from a constant vector of the program. All elements of the context share it.
     pub(super) fn shared(&mut self, constant: Constant, length: usize) -> Val {
         let root = self.root();
         let segments = self.b.constant(Constant::Segdes([length as i64].into()), root.space);
@@ -80,7 +80,7 @@ impl Lowering<'_, '_> {
         self.brought(&value)
     }
 
-    /// Brings a value of the outermost context into the present one.
+    /// Brings a value of the outermost context into the current one.
     pub(super) fn brought(&mut self, value: &Val) -> Val {
         let (root, context) = (self.root(), self.context());
         if context.single { value.clone() } else { self.distribute(value, root, context.segment, context) }
@@ -137,7 +137,7 @@ impl Lowering<'_, '_> {
         (indices, Context { segment, space: self.b.space_of(indices), single: false })
     }
 
-    /// Compiles an expression in a block of its own.
+    /// Compiles an expression in a separate block.
     fn block(&mut self, expr: ExprId) -> Run<flat::Block> {
         let context = self.context();
         self.b.open();
@@ -207,7 +207,8 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Tells whether an expression can be computed for all elements: it cannot fail, has no effect and takes few steps.
+    /// Tells whether an expression can be computed for all elements: it cannot fail, has no effect and takes
+    /// few steps.
     fn is_cheap(&mut self, expr: ExprId, depth: u32) -> bool {
         let body = self.body.clone();
         let env = &*self.c.env;
@@ -234,7 +235,7 @@ impl Lowering<'_, '_> {
                 Expr::Text(_) | Expr::Each(_) | Expr::Sequence(_) | Expr::Lambda(_) | Expr::Time(_) => false,
             };
         });
-        // A function value that is called may do anything.
+        // A call of a function value may have any effect.
         cheap && steps <= 40 && !self.calls_values(expr)
     }
 
@@ -361,7 +362,7 @@ impl Lowering<'_, '_> {
                     Constant::Segdes(_) => Constant::Segdes([].into()),
                     Constant::Int(_) | Constant::Text(_) => Constant::Int([].into()),
                 };
-                // A vector of its own: spaces of empty vectors are not shared.
+                // A separate vector: spaces of empty vectors are not shared.
                 let var = this.b.var(ty, space);
                 this.b.define(flat::Op::Const(constant), flat::Vars::new(), smallvec![var]);
                 var
@@ -371,7 +372,7 @@ impl Lowering<'_, '_> {
         self.with_pools(&value, context)
     }
 
-    /// Returns a sequence of literals as vectors that the program holds.
+    /// Returns a sequence of literals as constant vectors of the program.
     fn literal(&mut self, elements: &[ExprId], ty: TypeId) -> Option<Val> {
         let Nesl::Seq(element) = self.c.env.types[ty] else { return None };
         let mut vectors = vec![Constant::Segdes([elements.len() as i64].into())];
@@ -379,7 +380,7 @@ impl Lowering<'_, '_> {
         Some(self.held(ty, vectors))
     }
 
-    /// Lists the vectors of literals of one type; gives nothing where there is another expression.
+    /// Lists the vectors of literals of one type; returns `None` if there is another expression.
     fn literals(&mut self, exprs: &[ExprId], ty: TypeId, out: &mut Vec<Constant>) -> Option<()> {
         let body = self.body.clone();
         let of = |id: &ExprId| &body.exprs[*id];
@@ -413,7 +414,7 @@ impl Lowering<'_, '_> {
                     out.push(Constant::Segdes(texts.iter().map(|text| text.len() as i64).collect()));
                     let all = texts.iter().flat_map(|text| text.iter().map(|&byte| i64::from(byte)));
                     out.push(Constant::Int(all.collect()));
-                    // No text at all may be a sequence of anything.
+                    // A list without texts may be a sequence of any type.
                     return if texts.is_empty() { None } else { Some(()) };
                 }
                 let parts = exprs.iter().map(|id| if let Expr::Sequence(parts) = of(id) { Some(parts.clone()) } else { None });
@@ -426,7 +427,7 @@ impl Lowering<'_, '_> {
         Some(())
     }
 
-    /// Returns the base type behind a type.
+    /// Returns the base type of a type, datatypes resolved.
     pub(super) fn base(&mut self, ty: TypeId) -> Option<Base> {
         let ty = self.c.resolve(ty);
         match self.c.env.types[ty] {
@@ -436,7 +437,7 @@ impl Lowering<'_, '_> {
     }
 }
 
-/// Tells whether all of a function can be computed for elements that do not need it.
+/// Tells whether a whole function can be computed for elements that do not need it.
 fn is_cheap_body(env: &crate::core::Environment, body: &crate::core::Body, depth: u32) -> bool {
     body.exprs.len() <= 40
         && body.exprs.values().all(|expr| match expr {

@@ -9,7 +9,7 @@ use crate::vcode::{Check, Constant, Foreign, Layout, Op, Type};
 use smallvec::smallvec;
 use std::rc::Rc;
 
-/// The factor of hashes, as in the evaluator.
+/// Factor of hashes, the same as in the evaluator.
 const ODD: i64 = 0x2545_F491;
 
 impl Lowering<'_, '_> {
@@ -33,7 +33,7 @@ impl Lowering<'_, '_> {
             (Val::Seq(x), Val::Seq(y)) => {
                 let (p, q) = (self.lengths(x), self.lengths(y));
                 let same = self.b.element(Op::Equal, Type::Int, &[p, q]);
-                // Elements are compared for the pairs of sequences whose lengths agree.
+                // Elements are compared for the pairs of sequences with equal lengths.
                 let (indices, part) = self.restricted(same, context);
                 let (a, b) = (self.restrict(a, context, same, part), self.restrict(b, context, same, part));
                 let (Val::Seq(x), Val::Seq(y)) = (a, b) else { return internal("a sequence was expected") };
@@ -50,7 +50,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Computes the hash of a value as the evaluator does.
+    /// Computes the hash of a value as in the evaluator.
     pub(super) fn hash(&mut self, value: &Val, context: Context) -> Run<VarId> {
         match value {
             Val::Base(var) => Ok(match self.b.ty_of(*var) {

@@ -1,4 +1,4 @@
-//! Instances of functions, and which of them recur.
+//! Instances of functions, and recursion.
 
 use super::{Callee, Compiler, internal};
 use crate::codes;
@@ -7,7 +7,7 @@ use crate::eval::{Fault, Run};
 use crate::types::{Type, TypeId, TypeStore};
 use std::rc::Rc;
 
-/// A function, whatever its types.
+/// Function, independent of its types.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Node {
     Definition(DefId),
@@ -38,7 +38,7 @@ impl Compiler<'_> {
         Ok(body)
     }
 
-    /// Returns the name of a function, and whether it is one of a program and not of the library.
+    /// Returns the name of a function, and whether it belongs to a program and not to the library.
     pub(super) fn name(&self, callee: &Callee) -> (String, bool) {
         match callee {
             Callee::Definition(definition, _) => {
@@ -66,7 +66,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Returns the type of what a pattern is bound to, datatypes as their contents.
+    /// Returns the type of the values that a pattern is bound to, datatypes as their contents.
     fn pattern_type(&mut self, body: &Body, pattern: PatternId) -> TypeId {
         match body.patterns[pattern] {
             Pattern::Local(local) => body.locals[local].ty,
@@ -78,7 +78,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Returns the code behind the type of a function.
+    /// Returns the code for the type of a function.
     pub(super) fn callee(&mut self, ty: TypeId) -> Run<Callee> {
         let Type::Function { identity, .. } = self.env.types[ty] else { return internal("what is called is no function") };
         match self.env.types[identity] {
@@ -91,7 +91,7 @@ impl Compiler<'_> {
             }
             _ if self.closures.contains_key(&ty) => Ok(self.closures[&ty].clone()),
             Type::Closure(lambda, _) => {
-                // The code that makes the value may not be compiled yet.
+                // The code that makes the value may not have been compiled yet.
                 let Some((generic, count)) = self.lambda_type(lambda) else {
                     return internal("a function value comes from nowhere");
                 };
@@ -106,10 +106,10 @@ impl Compiler<'_> {
         }
     }
 
-    /// Returns the type of a function value in the definition that it stands in, and the number of its variables.
+    /// Returns the type of a function value in its definition, and the number of its variables.
     pub(super) fn lambda_type(&mut self, lambda: LambdaId) -> Option<(TypeId, usize)> {
         if self.lambda_types.is_empty() {
-            // A variable may hold an instance. The body in which a function value is written has the general type.
+            // A variable may hold an instance. The general type is that of the body with the function value.
             let is_value = |kind: &DefinitionKind| matches!(kind, DefinitionKind::Value);
             let held = self.env.definitions.values().filter(|known| is_value(&known.kind));
             let held: Vec<TypeId> = held.map(|known| known.scheme.ty).collect();
@@ -141,7 +141,7 @@ impl Compiler<'_> {
         self.lambda_types.get(&lambda).copied()
     }
 
-    /// Notes the types of the function values that values of a type hold.
+    /// Records the types of function values inside values of a type.
     fn held_lambdas(&mut self, ty: TypeId, count: usize) {
         match self.env.types[ty].clone() {
             Type::Base(_) | Type::Variable(_) | Type::Definition(_) => {}
@@ -163,7 +163,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Finds the types that the variables of a type stand for.
+    /// Finds the types that replace the variables of a type.
     fn matched(&self, pattern: TypeId, ty: TypeId, out: &mut [Option<TypeId>]) {
         match (&self.env.types[pattern], &self.env.types[ty]) {
             (Type::Variable(index), _) => {
@@ -188,7 +188,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Tells whether an expression may call a function that recurs.
+    /// Tells whether an expression may call a recursive function.
     pub(super) fn may_recur(&mut self, body: &Body, expr: ExprId) -> bool {
         let mut nodes = vec![];
         visit(body, expr, &mut |id, expr| {
@@ -200,7 +200,8 @@ impl Compiler<'_> {
         nodes.into_iter().any(|node| self.recurs(node))
     }
 
-    /// Tells whether an expression may do something whose order matters: output, input, random numbers, timers.
+    /// Tells whether an expression may have an effect whose order matters: output, input, random numbers,
+    /// timers.
     pub(super) fn has_effect(&self, body: &Body, expr: ExprId) -> bool {
         let mut open = vec![];
         visit(body, expr, &mut |id, expr| {
@@ -225,7 +226,7 @@ impl Compiler<'_> {
         false
     }
 
-    /// Adds the functions that values of a type may be or hold.
+    /// Adds the functions that values of a type may be or contain.
     fn identities(&self, ty: TypeId, out: &mut Vec<Node>) {
         match &self.env.types[ty] {
             Type::Base(_) | Type::Variable(_) => {}
@@ -260,7 +261,7 @@ impl Compiler<'_> {
         body.exprs.values().filter_map(edge).collect()
     }
 
-    /// Tells whether a function reaches one that calls itself, over any number of calls.
+    /// Tells whether a function reaches a recursive one, directly or through other calls.
     pub(super) fn recurs(&mut self, root: Node) -> bool {
         if let Some(&known) = self.recursive.get(&root) {
             return known;
@@ -293,7 +294,7 @@ impl Compiler<'_> {
     }
 }
 
-/// Returns one more than the largest number of a variable of a type, 0 if it has none.
+/// Returns the largest number of a variable of a type plus one; 0 if it has none.
 pub(super) fn variables(types: &TypeStore, ty: TypeId) -> usize {
     let all = |parts: &[TypeId]| parts.iter().map(|&part| variables(types, part)).max().unwrap_or(0);
     match &types[ty] {
@@ -306,7 +307,7 @@ pub(super) fn variables(types: &TypeStore, ty: TypeId) -> usize {
     }
 }
 
-/// Visits an expression and all expressions in it, those of function values not included.
+/// Visits an expression and all expressions in it, except those of function values.
 pub(super) fn visit(body: &Body, root: ExprId, see: &mut dyn FnMut(ExprId, &Expr)) {
     let mut open = vec![root];
     while let Some(id) = open.pop() {

@@ -1,18 +1,21 @@
-//! Flattening: nested data parallelism to operations on flat vectors (Blelloch and Sabot; Palmer, Prins and Westfold).
+//! Flattening: nested data parallelism to operations on flat vectors (Blelloch and Sabot; Palmer, Prins and
+//! Westfold).
 //!
-//! From: the typed program. To: [`flat::Program`](crate::flat::Program), one per top-level expression.
+//! Input: the typed program. Output: one [`flat::Program`](crate::flat::Program) per top-level expression.
 //!
-//! All code is lifted: it is executed for the `n` elements of a context at once, and every scalar is a vector of `n`
-//! elements. The outermost context has one element. An apply-to-each opens the context of the elements of its sequences; an
-//! `if` inside of one opens a context for each branch, which holds the elements that go there. A function is compiled once
-//! for the context of one element, where an `if` is a real branch, and once for contexts of any size; that one serves every
-//! depth, since a deeper nesting is a larger context and nothing else.
+//! All code is lifted: it is executed for the `n` elements of a context at once, and every scalar is a vector
+//! of `n` elements. The outermost context has one element. An apply-to-each opens the context of the elements
+//! of its sequences. An `if` inside one opens a context for each branch, with the elements that take the
+//! branch. A function is compiled once for the context of one element, where an `if` is a real branch, and
+//! once for contexts of any size. The latter serves every depth, since deeper nesting is only a larger
+//! context.
 //!
-//! - A variable is brought into a context when it is used there. Scalars are copied to every element; sequences are
-//!   shared, see [`value`]. A function is compiled for the forms, dense or virtual, in which its sequences come.
-//! - Functions are known: the type of a function says which one it is, so a call goes to code and a function value is
-//!   its captured variables.
-//! - A branch that may recur is guarded by a real branch on its context being empty, which ends the recursion.
+//! - A variable is brought into a context at its use there. Scalars are copied to every element; sequences
+//!   are shared, see [`value`]. A function is compiled for the forms, dense or virtual, of its sequences.
+//! - Functions are known: the type of a function identifies it, so a call refers to code and a function value
+//!   is its captured variables.
+//! - A branch that may recur is guarded by a real branch on its context being empty, which ends the
+//!   recursion.
 //! - Branches that are scalar and cannot fail are both computed, and the result is selected.
 
 mod call;
@@ -40,10 +43,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use value::{Context, Form, Sequence, Val};
 
-/// The largest number of functions that one expression is compiled to.
+/// Maximum number of functions that one expression is compiled to.
 const MAX_FUNCTIONS: usize = 20_000;
 
-/// Code that can be called, with the types that its type variables stand for.
+/// Code that can be called, with the types that replace its type variables.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Callee {
     Definition(DefId, Vec<TypeId>),
@@ -52,23 +55,23 @@ pub(crate) enum Callee {
     Serial(usize),
 }
 
-/// The types and contexts that a function is compiled for.
+/// Types and contexts that a function is compiled for.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
     callee: Callee,
-    /// The context has one element.
+    /// True if the context has one element.
     single: bool,
-    /// For each sequence of the captured variables and the argument whether it is virtual.
+    /// True for each virtual sequence among those of the captured variables and the argument.
     forms: Vec<bool>,
-    /// Small calls are not looked for: the function is the flattened one.
+    /// True for the flattened function itself, without a search for small calls.
     plain: bool,
 }
 
-/// Compiles one expression.
+/// Compiler of one expression.
 pub(crate) struct Compiler<'e> {
     env: &'e mut Environment,
     globals: &'e SecondaryMap<DefId, Option<Value>>,
-    /// Returns the types that the variables of the code of a function value stand for.
+    /// Function that returns the types that replace the type variables in the code of a function value.
     instance_of: &'e dyn Fn(&Value) -> Vec<TypeId>,
     program: flat::Program,
     functions: HashMap<Key, FuncId>,
@@ -83,9 +86,9 @@ pub(crate) struct Compiler<'e> {
     serial: Vec<serial::Steps>,
     /// The widths of numbers, if sequential forms are made.
     widths: Option<Widths>,
-    /// The sequential forms of functions that recur.
+    /// The sequential forms of recursive functions.
     forms: HashMap<Callee, Option<Arc<Sequential>>>,
-    /// For functions that recur, whether they have a sequential form, and why not.
+    /// For each recursive function, whether it has a sequential form, or the reason why not.
     notes: Vec<String>,
 }
 
@@ -93,7 +96,7 @@ pub(crate) struct Compiler<'e> {
 pub(crate) struct Compiled {
     pub(crate) program: flat::Program,
     pub(crate) layout: Layout,
-    /// For functions that recur, whether they have a sequential form, and why not.
+    /// For each recursive function, whether it has a sequential form, or the reason why not.
     pub(crate) notes: Vec<String>,
 }
 
@@ -105,7 +108,7 @@ pub(crate) fn compile(
     sequential: Option<Widths>,
     body: &Body,
 ) -> Run<Compiled> {
-    // Nothing says which types the variables of an expression stand for that are left. All classes hold `int`.
+    // The remaining type variables of an expression are unconstrained. All classes contain `int`.
     let count = body.types.values().map(|&ty| variables(&env.types, ty)).max().unwrap_or(0);
     let ints = vec![env.types.base(Base::Int); count];
     let body = &Instantiate::new(&mut env.types, &ints).body(body);
@@ -164,7 +167,7 @@ impl<'e> Compiler<'e> {
         }
     }
 
-    /// Compiles the functions that are called, and optimises.
+    /// Compiles the called functions, and optimises.
     fn finish(mut self, layout: Layout) -> Run<Compiled> {
         let compiler = &mut self;
         while let Some((id, key)) = compiler.queue.pop() {
@@ -268,7 +271,7 @@ impl Compiler<'_> {
         ty
     }
 
-    /// Returns the layout of a type, functions as nothing.
+    /// Returns the layout of a type; functions are represented by nothing.
     fn layout(&mut self, ty: TypeId) -> Layout {
         let ty = self.resolve(ty);
         match self.env.types[ty] {
@@ -283,7 +286,7 @@ impl Compiler<'_> {
     }
 }
 
-/// How a context came from the one around it.
+/// Relation of a context to the one around it.
 #[derive(Clone, Copy)]
 enum Origin {
     /// It is the outermost one.
@@ -292,7 +295,7 @@ enum Origin {
     Distribute(VarId),
     /// Its elements are those with a true flag.
     Restrict(VarId),
-    /// It is the same one, in a block of its own.
+    /// It is the same context, in a separate block.
     Scope,
 }
 
@@ -302,7 +305,7 @@ struct Level {
     locals: QuickMap<LocalId, Val>,
 }
 
-/// Compiles one function.
+/// Lowering of one function.
 struct Lowering<'c, 'e> {
     c: &'c mut Compiler<'e>,
     b: Builder,
@@ -356,7 +359,7 @@ impl<'c, 'e> Lowering<'c, 'e> {
         }
     }
 
-    /// Returns a variable as a value of the present context.
+    /// Returns a variable as a value of the current context.
     fn local(&mut self, local: LocalId) -> Run<Val> {
         let last = self.levels.len() - 1;
         let Some(known) = self.levels.iter().rposition(|level| level.locals.contains_key(&local)) else {
@@ -388,7 +391,7 @@ impl<'c, 'e> Lowering<'c, 'e> {
         self.with_pools(&value, context)
     }
 
-    /// Makes a value of a type of new vectors. Its pools are not computed yet.
+    /// Makes a value of a type from new vectors. Its pools are not computed yet.
     fn unflatten(
         &mut self,
         ty: TypeId,

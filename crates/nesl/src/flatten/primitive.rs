@@ -279,7 +279,7 @@ impl Lowering<'_, '_> {
         Ok(Val::seq(Form::Dense(segments), elements, pool))
     }
 
-    /// Copies scalars of a context to the elements of its segments; a constant stays one.
+    /// Copies scalars of a context to the elements of its segments; a constant stays a constant.
     fn spread(&mut self, var: VarId, segments: VarId, pool: Context) -> VarId {
         match self.b.scalar_of(var) {
             Some(constant) => self.constant(constant, pool),
@@ -335,8 +335,8 @@ impl Lowering<'_, '_> {
         Ok(Val::seq(Form::Dense(segments), elements, pool))
     }
 
-    /// Takes each element of appended sequences from the one that it comes from, wherever that lies: no sequence is made dense
-    /// first, and no element is sent to a computed place.
+    /// Gathers each element of appended sequences from its source: no sequence is made dense first, and no
+    /// element is scattered.
     fn appended(&mut self, a: &Sequence, b: &Sequence, segments: VarId, pool: Context) -> Run<Val> {
         let context = self.context();
         let (first, lengths) = self.starts_and_lengths(a, context);
@@ -411,7 +411,7 @@ impl Lowering<'_, '_> {
         Ok(Val::seq(Form::Dense(segments), elements, pool))
     }
 
-    /// Bounds the extremum of no characters, which is that of no ints, to the codes of characters.
+    /// Clamps the extremum of an empty set of characters, which is that of ints, to the codes of characters.
     fn as_char(&mut self, var: VarId, primitive: Primitive, context: super::value::Context) -> VarId {
         let (op, bound) = match primitive {
             Primitive::MaxScan | Primitive::MaxVal => (Op::Less, 0),

@@ -1,8 +1,9 @@
 //! Apply-to-eachs whose elements are computed one after the other, `{* …}`.
 //!
-//! Without effects the order cannot be seen, and the elements are computed at once. Otherwise a function computes the
-//! elements of a range: of one index by itself, of more by its halves in order, so that calls nest to the logarithm of the
-//! length. It takes the sequences and the variables that the body uses.
+//! Without effects the order is not visible, and the elements are computed at once. Otherwise a function
+//! computes the elements of a range: one index directly, a longer range by its halves in order. The depth of
+//! calls is therefore the logarithm of the length. The function takes the sequences and the variables that
+//! the body uses.
 
 use super::primitive::sequence;
 use super::value::{Context, Form, Val};
@@ -21,7 +22,7 @@ pub(super) struct Steps {
     body: Rc<Body>,
     instance: Vec<TypeId>,
     each: ExprId,
-    /// Variables that the body takes from outside.
+    /// Variables of the body that are bound outside it.
     free: Vec<LocalId>,
 }
 
@@ -78,7 +79,7 @@ impl Lowering<'_, '_> {
         self.branch(none, ty, &mut |this| Ok(this.empty_sequence(element, context)), &mut |this| {
             let single = this.b.element(Op::Equal, Type::Int, &[count, one]);
             this.branch(single, ty, &mut |this| this.step(each, start, values, context), &mut |this| {
-                // The middle without the sum, which may overflow.
+                // The middle is computed without the sum, which may overflow.
                 let half = this.b.element(Op::RightShift, Type::Int, &[count, one]);
                 let middle = this.b.element(Op::Add, Type::Int, &[start, half]);
                 let first = this.steps(index, start, middle, values, ty)?;
@@ -165,13 +166,13 @@ impl Compiler<'_> {
     }
 }
 
-/// Lists the variables of a body that an apply-to-each uses and does not bind.
+/// Lists the variables of a body that an apply-to-each uses but does not bind.
 fn free_locals(env: &Environment, body: &Body, each: &Each) -> Vec<LocalId> {
     let (mut used, mut bound) = (vec![], HashSet::new());
     for (pattern, _) in &each.generators {
         bind(body, *pattern, &mut bound);
     }
-    // Variables have names of their own, so those that are bound inside are bound nowhere else.
+    // Variables have unique names, so those bound inside are bound nowhere else.
     for root in [Some(each.body), each.filter].into_iter().flatten() {
         super::instance::visit(body, root, &mut |_, expr| match expr {
             Expr::Local(local) => used.push(*local),

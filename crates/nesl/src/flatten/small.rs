@@ -7,9 +7,10 @@
 //!              none: f-flattened (calls)
 //! ```
 //!
-//! The size of a call is the number of elements of its sequences. Calls of `f` in the flattened function come here again, so
-//! a recursion stays flattened as long as its calls are large. Sequences go to the sequential form as starts and lengths of
-//! parts of a pool, so no element is moved to tell small calls from large ones.
+//! The size of a call is the number of elements of its sequences. Calls of `f` in the flattened function come
+//! here again, so a recursion stays flattened while its calls are large. Sequences are passed to the
+//! sequential form as starts and lengths of parts of a pool, so separating small calls from large ones moves
+//! no elements.
 
 use super::value::{Context, Form, Part, Val};
 use super::{Compiler, Key, Lowering, Origin, internal};
@@ -21,18 +22,18 @@ use smallvec::smallvec;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The functions of a call.
+/// Functions of a call.
 struct Ways {
     form: Arc<Sequential>,
-    /// The flattened function, with sequences as they came.
+    /// The flattened function for the original forms of the sequences.
     direct: FuncId,
-    /// The flattened function, with virtual sequences.
+    /// The flattened function for virtual sequences.
     flattened: FuncId,
     result: TypeId,
 }
 
 impl Compiler<'_> {
-    /// Compiles a function that looks for small calls.
+    /// Compiles a function that separates small calls from large ones.
     pub(super) fn lower_small(&mut self, id: FuncId, key: &Key, form: Arc<Sequential>) -> Run<()> {
         let body = self.body(&key.callee)?;
         let (name, source) = (self.program.functions[id].name.clone(), self.program.functions[id].source.clone());
@@ -63,7 +64,7 @@ impl Compiler<'_> {
 }
 
 impl Lowering<'_, '_> {
-    /// Compiles the three ways of calls.
+    /// Compiles the three execution modes of calls.
     fn ways(mut self, values: &Val, ways: &Ways) -> flat::Function {
         let (context, root) = (self.context(), self.root());
         let sizes = match self.sizes(values, context) {
@@ -111,7 +112,7 @@ impl Lowering<'_, '_> {
         self.b.close(results)
     }
 
-    /// Calls a function for the present context.
+    /// Calls a function for the current context.
     fn call_way(&mut self, values: &Val, op: flat::Op, result: TypeId) -> Val {
         let mut args = vec![self.context().segment];
         values.vectors(&mut args);
@@ -139,7 +140,7 @@ impl Lowering<'_, '_> {
         self.place(None, &results, context)
     }
 
-    /// Makes sequences parts of their pools.
+    /// Converts sequences to parts of their pools.
     fn as_parts(&mut self, value: &Val, context: Context) -> Val {
         match value {
             Val::Base(_) => value.clone(),
@@ -158,7 +159,8 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Returns the number of elements of all sequences of each value of a context; nothing where there are none.
+    /// Returns the number of elements of all sequences of each value of a context; `None` if there are no
+    /// sequences.
     fn sizes(&mut self, value: &Val, context: Context) -> Option<VarId> {
         match value {
             Val::Base(_) => None,

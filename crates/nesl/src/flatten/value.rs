@@ -1,21 +1,23 @@
-//! Values as vectors, and the operations on them that do not depend on what their elements are.
+//! Values as vectors, and the operations on them that do not depend on their element types.
 //!
-//! A value of a context of `n` elements stands for `n` values of its type. A sequence is a segment descriptor with `n`
-//! lengths and its elements as a value of another context, the pool. Or it is virtual: `n` starts and `n` lengths of parts of
-//! a pool, which may overlap. A free variable is brought into an apply-to-each as a virtual sequence, so its elements
-//! are shared and not replicated; they are copied only where an operation needs them one behind the other.
+//! A value of a context of `n` elements represents `n` values of its type. A dense sequence is a segment
+//! descriptor with `n` lengths, and its elements as a value of another context, the pool. A virtual sequence
+//! has `n` starts and `n` lengths of parts of a pool, which may overlap. A free variable enters an
+//! apply-to-each as a virtual sequence, so its elements are shared and not replicated. They are copied only
+//! if an operation needs them to be contiguous.
 
 use super::Lowering;
 use crate::flat::{SpaceId, VarId};
 use crate::vcode::{Constant, Op, Type};
 use std::rc::Rc;
 
-/// The elements that code is executed for: a segment descriptor with one segment, and their index space.
+/// Context of code, the elements it is executed for: a segment descriptor with one segment, and their index
+/// space.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Context {
     pub(super) segment: VarId,
     pub(super) space: SpaceId,
-    /// There is exactly one element.
+    /// True if there is exactly one element.
     pub(super) single: bool,
 }
 
@@ -25,7 +27,7 @@ pub(super) enum Val {
     Base(VarId),
     Pair(Rc<(Val, Val)>),
     Seq(Rc<Sequence>),
-    /// The captured variables of a function; the type says which function it is.
+    /// The captured variables of a function; the type identifies the function.
     Function(Rc<Vec<Val>>),
 }
 
@@ -38,7 +40,7 @@ pub(super) struct Sequence {
 
 #[derive(Clone, Copy)]
 pub(super) enum Form {
-    /// One behind the other: a segment descriptor.
+    /// Contiguous elements: a segment descriptor.
     Dense(VarId),
     /// Parts of the pool: starts and lengths.
     Virtual(VarId, VarId),
@@ -75,7 +77,7 @@ impl Val {
         }
     }
 
-    /// Lists for each sequence that is no part of another whether it is virtual.
+    /// Lists for each outermost sequence whether it is virtual.
     pub(super) fn forms(&self, out: &mut Vec<bool>) {
         match self {
             Val::Base(_) => {}
@@ -144,7 +146,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Returns where each segment starts.
+    /// Returns the start of each segment.
     pub(super) fn offsets(&mut self, lengths: VarId, context: Context) -> VarId {
         if context.single { self.int(0, context) } else { self.b.scan(Op::AddScan, lengths, context.segment) }
     }
@@ -172,7 +174,7 @@ impl Lowering<'_, '_> {
         Context { segment, space: self.pool_space(segments), single: false }
     }
 
-    /// Returns the space of the elements of segments, which is one wherever they are used.
+    /// Returns the space of the elements of segments. It is the same wherever they are used.
     pub(super) fn pool_space(&mut self, segments: VarId) -> SpaceId {
         if let Some(&space) = self.pools.get(&segments) {
             return space;
@@ -182,7 +184,8 @@ impl Lowering<'_, '_> {
         space
     }
 
-    /// Makes the elements of a sequence lie one behind the other, also inside of it. Returns its segment descriptor too.
+    /// Makes the elements of a sequence contiguous, including nested ones. Also returns its segment
+    /// descriptor.
     pub(super) fn dense(&mut self, seq: &Sequence, context: Context) -> (VarId, Val, Context) {
         match seq.form {
             Form::Dense(segments) => (segments, seq.elements.clone(), seq.pool),
@@ -197,7 +200,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Makes all sequences of a value lie one behind the other.
+    /// Makes all sequences of a value dense.
     pub(super) fn materialise(&mut self, value: &Val, context: Context) -> Val {
         match value {
             Val::Base(_) => value.clone(),
@@ -217,7 +220,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Prepares a value for a call: sequences may be virtual, those inside of them may not.
+    /// Prepares a value for a call: sequences may be virtual, nested ones may not.
     pub(super) fn argument(&mut self, value: &Val) -> Val {
         match value {
             Val::Base(_) => value.clone(),
@@ -234,7 +237,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Takes elements of a context by indices that are in range.
+    /// Gathers elements of a context at indices that are in range.
     pub(super) fn gather(&mut self, value: &Val, from: Context, indices: VarId, to: Context) -> Val {
         self.map(value, from, &mut |this, var| {
             let ty = this.b.ty_of(var);
@@ -252,7 +255,8 @@ impl Lowering<'_, '_> {
         self.map(value, context, &mut |this, var| this.b.pack(var, flags, context.segment, to.space).0)
     }
 
-    /// Moves elements of parts to their indices in a context. Elements without one come from `base`, or are neutral.
+    /// Moves elements of parts to their indices in a context. Other elements come from `base`, or are
+    /// neutral.
     pub(super) fn place(&mut self, base: Option<&Val>, parts: &[Part], to: Context) -> Val {
         let Some((sample, _, _)) = parts.first() else { return base.cloned().unwrap_or(Val::Function(Rc::default())) };
         match sample {
@@ -302,7 +306,7 @@ impl Lowering<'_, '_> {
     /// Joins the pools of sequences and moves their starts and lengths.
     fn place_sequences(&mut self, base: Option<&Val>, parts: &[Part], to: Context) -> Val {
         let mut pools: Vec<(Val, Context)> = vec![];
-        // The pool of each sequence, by its index.
+        // The index of the pool of each sequence.
         let mut of_pool = |seq: &Sequence| {
             let known = pools.iter().position(|(elements, pool)| *pool == seq.pool && elements.same_vectors(&seq.elements));
             known.unwrap_or_else(|| {
@@ -340,7 +344,7 @@ impl Lowering<'_, '_> {
         Val::seq(Form::Virtual(starts, lengths), elements, pool)
     }
 
-    /// Puts pools one behind the other. Returns the start of each in the whole, as a scalar, nothing for 0.
+    /// Concatenates pools. Returns the start of each in the whole, as a scalar; `None` for 0.
     fn join(&mut self, pools: &[(Val, Context)]) -> (Val, Context, Vec<Option<VarId>>) {
         if let [(elements, pool)] = pools {
             return (elements.clone(), *pool, vec![None]);

@@ -46,7 +46,7 @@ impl Infer<'_> {
         }
     }
 
-    /// Calls a function whose argument is known to fit.
+    /// Calls a function with an argument and unifies their types.
     pub(super) fn call(&mut self, function: core::ExprId, ty: Ty, argument: core::ExprId, span: Span) -> core::ExprId {
         let found = self.type_of(argument);
         let result = match self.tys.node(ty).clone() {
@@ -74,7 +74,7 @@ impl Infer<'_> {
         }
     }
 
-    /// Finds the argument at fault and reports it.
+    /// Finds the wrong argument and reports it.
     fn explain_argument(&mut self, function: ExprId, wanted: Ty, argument: ExprId) -> Ty {
         let name = match &self.ast.exprs[function] {
             Expr::Name(name) => format!("`{name}`"),
@@ -120,11 +120,11 @@ impl Infer<'_> {
         while let Expr::Pair(_, rest) = self.ast.exprs[expr] {
             (count, expr) = (count + 1, rest);
         }
-        // The last argument may be a tuple itself, as the result of a call.
+        // The last argument may itself be a tuple, such as the result of a call.
         count - 1 + self.seen.get(&expr).map_or(1, |&ty| self.parts(ty))
     }
 
-    /// Descends into a tuple of arguments to the first one that does not fit.
+    /// Descends into a tuple of arguments to the first one of a wrong type.
     fn culprit(&mut self, wanted: Ty, argument: ExprId) -> (ExprId, Ty, Clash) {
         if let (Expr::Pair(first, rest), Node::Pair(p, q)) = (self.ast.exprs[argument].clone(), self.tys.node(wanted).clone()) {
             let found = self.seen[&first];
@@ -246,7 +246,7 @@ impl Infer<'_> {
         self.call(function, ty, argument, span)
     }
 
-    /// Returns the definition that is called, if it has optional parameters.
+    /// Returns the called definition if it has optional parameters.
     fn with_optional(&mut self, function: ExprId) -> Option<DefId> {
         let Expr::Name(name) = &self.ast.clone().exprs[function] else { return None };
         let local = self.frames.iter().any(|frame| frame.scope.iter().any(|(known, _)| known == name));
@@ -321,7 +321,7 @@ impl Infer<'_> {
         self.call(callee, callee_ty, tuple, span)
     }
 
-    /// Infers the default of a parameter, which sees no variables but global ones.
+    /// Infers the default of a parameter. Only global variables are in scope.
     fn default_value(&mut self, parameter: &Optional) -> core::ExprId {
         let ast = std::mem::replace(&mut self.ast, parameter.ast.clone());
         let seen = std::mem::take(&mut self.seen);

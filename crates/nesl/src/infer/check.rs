@@ -30,7 +30,7 @@ pub struct CheckedFunction {
     pub optional: Vec<Optional>,
     /// The number of parameters before them.
     pub required: usize,
-    /// The function can be called in serial code only.
+    /// True if the function can be called in serial code only.
     pub serial: bool,
 }
 
@@ -57,7 +57,7 @@ fn too_large(infer: &mut Infer<'_>, span: Span) {
     }
 }
 
-/// Infers a top-level expression. `pattern` is what its value is bound to; names of the library are refused there.
+/// Infers a top-level expression. `pattern` is bound to its value; it must not contain names of the library.
 pub fn check_expr(
     env: &mut Environment,
     ast: &Arc<Ast>,
@@ -98,7 +98,7 @@ pub fn check_expr(
     }
 }
 
-/// Infers a function. `own` is the id that recursive calls refer to.
+/// Infers a function. `own` is the id for recursive calls.
 pub fn check_function(
     env: &mut Environment,
     ast: &Arc<Ast>,

@@ -1,4 +1,4 @@
-//! Types as written.
+//! Declared types.
 
 use super::{Infer, Ty};
 use crate::codes;
@@ -9,7 +9,7 @@ use crate::types::{Base, Class};
 use broadloom_diag::{Diagnostic, Span};
 
 impl Infer<'_> {
-    /// Makes a type of what is written, with its variables in the order of the context.
+    /// Makes a type from a declaration, with its variables in the order of the context.
     pub(super) fn declared(&mut self, spec: &TypeSpec) -> (Ty, Vec<Ty>) {
         let mut variables: Vec<(Name, Ty)> = vec![];
         for (variable, class, span) in &spec.context {
@@ -28,7 +28,7 @@ impl Infer<'_> {
         (ty, variables.into_iter().map(|(_, ty)| ty).collect())
     }
 
-    /// Makes a type of a type expression.
+    /// Makes a type from a type expression.
     pub(super) fn written(&mut self, ty: syntax::TypeExprId, variables: &[(Name, Ty)]) -> Ty {
         let ast = self.ast.clone();
         let span = ast.type_spans[ty];
@@ -116,7 +116,7 @@ impl Infer<'_> {
     }
 }
 
-/// Returns NESL's name of a type that other languages call differently.
+/// Returns the NESL name of a type that has another name in other languages.
 fn known_elsewhere(name: &str) -> Option<&'static str> {
     Some(match name {
         "integer" | "i32" | "i64" | "long" => "int",
@@ -128,7 +128,7 @@ fn known_elsewhere(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Tells whether a name is one that programs cannot use for anything of their own.
+/// Tells whether a name is reserved by the library.
 pub(super) fn taken(env: &Environment, name: &Name) -> bool {
     let origin = env.built_in.get(name).map(|&definition| env.definitions[definition].origin);
     origin == Some(crate::core::Origin::BuiltIn)

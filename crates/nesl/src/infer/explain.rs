@@ -1,4 +1,4 @@
-//! Messages of the type checker: the place, both types, why, and what to do.
+//! Messages of the type checker: the place, both types, the reason, and advice.
 
 use super::{Infer, Ty};
 use crate::codes;
@@ -8,7 +8,7 @@ use crate::types::{Base, Class};
 use broadloom_diag::{Diagnostic, Span};
 
 impl Infer<'_> {
-    /// Adds to an error what follows from the parts of two types that differ.
+    /// Adds advice to an error, derived from the parts of two types that differ.
     pub(super) fn advise(&mut self, mut error: Diagnostic, clash: Clash) -> Diagnostic {
         match clash {
             Clash::Types(a, b) => {
@@ -92,7 +92,7 @@ impl Infer<'_> {
         }
     }
 
-    /// Reports that an expression has another type than its place needs.
+    /// Reports an expression whose type differs from the required one.
     pub(super) fn mismatch(&mut self, span: Span, message: &str, found: Ty, wanted: Ty, clash: Clash) -> Ty {
         let (found, wanted) = (self.show(found), self.show(wanted));
         let error = Diagnostic::error(codes::MISMATCH, message).at(span, format!("this is `{found}`, expected `{wanted}`"));

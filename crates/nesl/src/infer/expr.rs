@@ -74,7 +74,7 @@ impl Infer<'_> {
         }
     }
 
-    /// Reports an error and puts an expression in place that agrees with everything.
+    /// Reports an error and returns a replacement expression that agrees with every type.
     pub(super) fn broken(&mut self, error: Diagnostic, span: Span) -> core::ExprId {
         let ty = self.report(error);
         self.push(core::Expr::Bool(false), ty, span)
@@ -266,7 +266,7 @@ impl Infer<'_> {
         self.push(core::Expr::Each(Box::new(core::Each { serial: each.serial, generators, filter, body })), ty, span)
     }
 
-    /// Writes the value that a pattern was bound to.
+    /// Writes an expression with the value that a pattern was bound to.
     fn rebuild(&mut self, pattern: syntax::PatternId) -> core::ExprId {
         let ast = self.ast.clone();
         let span = ast.pattern_spans[pattern];

@@ -1,8 +1,9 @@
 //! Type inference: syntax tree to typed program.
 //!
-//! Functions are polymorphic over their type variables, each in a class; variables bound inside of a function are not. A
-//! function is monomorphic in its own body. A declared type narrows what is inferred; it is not checked to be as general
-//! as written. All errors of a form are reported: what is wrong gets a type that agrees with everything.
+//! Functions are polymorphic over their type variables, each in a class; variables bound inside a function
+//! are not. A function is monomorphic in its own body. A declared type narrows the inferred one; it is not
+//! checked to be as general as written. All errors of a form are reported: a wrong expression gets a type
+//! that agrees with everything.
 
 mod call;
 mod check;
@@ -23,12 +24,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use unify::{Export, Node, Ty, Tys};
 
-/// Widths of numbers, which say what literals are allowed.
+/// Widths of numbers, which determine the allowed literals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Widths {
-    /// Integers have 64 bits instead of 32.
+    /// True if integers have 64 bits instead of 32.
     pub wide_int: bool,
-    /// Floats have 32 bits instead of 64.
+    /// True if floats have 32 bits instead of 64.
     pub narrow_float: bool,
 }
 
@@ -39,21 +40,21 @@ struct Infer<'a> {
     tys: Tys,
     widths: Widths,
     diagnostics: Diagnostics,
-    /// The bodies under construction: the innermost function value last.
+    /// The bodies under construction, the innermost function value last.
     frames: Vec<Frame>,
     /// The function under definition: its name, its id and its type.
     own: Option<(Name, DefId, Ty)>,
     /// Types of the expressions of the syntax tree, for messages.
     seen: HashMap<syntax::ExprId, Ty>,
-    /// Depth of apply-to-each forms around the place.
+    /// Number of apply-to-each forms around the current place.
     parallel: u32,
-    /// A serial function was used.
+    /// True if a serial function was used.
     serial: bool,
-    /// Function values whose bodies wait for their types.
+    /// Function values whose bodies wait for their final types.
     lambdas: Vec<(LambdaId, Frame, Captures)>,
 }
 
-/// Variables of a surrounding body and those that hold their values.
+/// Variables of a surrounding body, with the inner variables that hold their values.
 type Captures = Vec<(LocalId, LocalId)>;
 
 /// A body under construction.
@@ -62,11 +63,11 @@ struct Frame {
     body: Body,
     types: PrimaryMap<core::ExprId, Ty>,
     local_types: PrimaryMap<LocalId, Ty>,
-    /// Types that type variables of definitions stand for.
+    /// Types that replace type variables of definitions.
     instances: Vec<(core::ExprId, Vec<Ty>)>,
     /// Names in scope, the innermost last.
     scope: Vec<(Name, LocalId)>,
-    /// Variables of the surrounding frame and those that hold them here.
+    /// Variables of the surrounding frame, with the variables that hold them here.
     captures: Captures,
     /// References of the function under definition to itself.
     recursive: Vec<core::ExprId>,
@@ -118,7 +119,7 @@ impl<'a> Infer<'a> {
         local
     }
 
-    /// Finds a variable, and captures it where it belongs to a body further out.
+    /// Finds a variable; captures it if it belongs to an outer body.
     fn find_local(&mut self, name: &Name) -> Option<(LocalId, Ty)> {
         let found = (0..self.frames.len()).rev().find_map(|depth| {
             let scope = &self.frames[depth].scope;
@@ -141,7 +142,7 @@ impl<'a> Infer<'a> {
         Some((local, ty))
     }
 
-    /// Replaces the types under inference of all bodies by final ones.
+    /// Replaces the types under inference of all bodies by final types.
     fn finish(&mut self, root: Option<Ty>) -> Option<(Body, Option<crate::types::Scheme>)> {
         let mut frame = self.frames.pop().unwrap_or_default();
         let mut export = Export::new(&self.tys, &mut self.env.types);
@@ -197,7 +198,7 @@ impl<'a> Infer<'a> {
         }
     }
 
-    /// Refers to a definition of the library.
+    /// Returns a reference to a definition of the library.
     fn built_in(&mut self, name: &str, span: Span) -> (core::ExprId, Ty) {
         match self.env.built_in.get(&Name::new(name)).copied() {
             Some(definition) => self.definition(definition, span),

@@ -1,7 +1,7 @@
 //! Types under inference: a graph with variables, and unification.
 //!
 //! A failed unification changes nothing: its assignments are undone. Work is bounded: types deeper than
-//! [`MAX_TYPE_DEPTH`] are an error, and the steps of one definition are counted.
+//! [`MAX_TYPE_DEPTH`] are an error, and the steps of one definition are limited.
 
 use crate::hash::QuickMap;
 use crate::types::{Base, Class, DatatypeId, DefId, LambdaId, MAX_TYPE_DEPTH, Scheme, Type, TypeId, TypeStore};
@@ -13,7 +13,7 @@ pub(crate) struct Ty(u32);
 /// A type under inference.
 #[derive(Clone, Debug)]
 pub(crate) enum Node {
-    /// Not known yet, but in a class.
+    /// A variable whose type is not known yet, only its class.
     Var(Class),
     /// Bound to another variable.
     Link(Ty),
@@ -24,11 +24,11 @@ pub(crate) enum Node {
     Data(DatatypeId, Vec<Ty>),
     Definition(DefId),
     Closure(LambdaId, Vec<Ty>),
-    /// The type of something that is wrong and was reported; it agrees with every type.
+    /// The type of a reported error; it agrees with every type.
     Error,
 }
 
-/// Why two types do not agree: the innermost parts that differ.
+/// Reason why two types do not agree: the innermost parts that differ.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Clash {
     Types(Ty, Ty),
@@ -39,7 +39,7 @@ pub(crate) enum Clash {
     TooLarge,
 }
 
-/// Steps of unification for one definition, besides those for each of its expressions.
+/// Limit of unification steps for one definition, in addition to the steps for each of its expressions.
 const FUEL: u64 = 5_000_000;
 
 #[derive(Debug)]
@@ -93,7 +93,7 @@ impl Tys {
         self.trail.push((ty, old));
     }
 
-    /// Makes two types the same, or says why they differ and changes nothing.
+    /// Makes two types equal, or returns the difference and changes nothing.
     pub(crate) fn unify(&mut self, a: Ty, b: Ty) -> Result<(), Clash> {
         self.trail.clear();
         let result = self.unify_at(a, b, 0);
@@ -186,7 +186,7 @@ impl Tys {
         }
     }
 
-    /// Brings a type of the store in, its variables replaced.
+    /// Imports a type of the store and replaces its variables.
     pub(crate) fn import(&mut self, store: &TypeStore, ty: TypeId, variables: &[Ty]) -> Ty {
         let node = match &store[ty] {
             Type::Base(base) => Node::Base(*base),
@@ -207,20 +207,21 @@ impl Tys {
         self.add(node)
     }
 
-    /// Brings a scheme in with fresh variables, which are returned too.
+    /// Imports a scheme with fresh variables, which are returned too.
     pub(crate) fn instantiate(&mut self, store: &TypeStore, scheme: &Scheme) -> (Ty, Vec<Ty>) {
         let variables: Vec<Ty> = scheme.variables.iter().map(|&class| self.var(class)).collect();
         (self.import(store, scheme.ty, &variables), variables)
     }
 }
 
-/// Takes types of a [`Tys`] to a store. Variables become numbered ones, or integers once the numbering is closed.
+/// Export of types of a [`Tys`] to a store. Variables become numbered ones, or integers once the numbering is
+/// closed.
 pub(crate) struct Export<'a> {
     pub(crate) tys: &'a Tys,
     pub(crate) store: &'a mut TypeStore,
     pub(crate) variables: Vec<Ty>,
     pub(crate) classes: Vec<Class>,
-    /// Variables met from now on stand for nothing that anybody sees.
+    /// True once further variables no longer get numbers: no visible type contains them.
     pub(crate) closed: bool,
     done: QuickMap<Ty, TypeId>,
     too_deep: bool,
@@ -231,7 +232,7 @@ impl<'a> Export<'a> {
         Export { tys, store, variables: vec![], classes: vec![], closed: false, done: QuickMap::default(), too_deep: false }
     }
 
-    /// Returns the type, or nothing when it is beyond the limits on types.
+    /// Returns the type; `None` if it exceeds the limits on types.
     pub(crate) fn export(&mut self, ty: Ty) -> Option<TypeId> {
         let id = self.at(ty, 0);
         (!self.too_deep && self.store.is_within_limits(id)).then_some(id)

@@ -10,7 +10,7 @@ use broadloom_scalar::{self as scalar, Element};
 use std::rc::Rc;
 
 impl Accelerator {
-    /// Adds a condition. Returns false when the host has to look at the operands.
+    /// Adds a condition. Returns false if the host must check the operands.
     pub(crate) fn check(&mut self, check: Check, operands: &[Entry]) -> Run<bool> {
         let inst = Inst::Check(check);
         match (check, operands) {
@@ -121,7 +121,7 @@ impl Accelerator {
         Ok(on_device(segments.reduce(&[(&wide, Combine::Sum)]))?.swap_remove(0))
     }
 
-    /// Adds the condition that the sum of the lengths of each segment is an int.
+    /// Adds the condition that the sum of the lengths of each segment fits an int.
     fn counted(&mut self, inst: Inst, operands: &[Entry], lengths: &Vector, segdes: &Rc<DeviceSegdes>) -> Run<()> {
         let (lengths, segdes) = self.cut(&inst, operands, lengths, segdes)?;
         let wrong = if self.has_wide_ints() {
@@ -141,7 +141,8 @@ impl Accelerator {
         self.require_none(inst, operands, &wrong, &extent)
     }
 
-    /// Adds the condition that indices are permutations: as many as the lengths say, inside, and each place once.
+    /// Adds the condition that indices are permutations: their number is given by the lengths, all are
+    /// inside, and each occurs once.
     fn permutation(
         &mut self,
         inst: Inst,
@@ -165,7 +166,7 @@ impl Accelerator {
         let mut places = self.convert(&indices.node, Element::I64)?;
         if !segdes.is_single() {
             let starts = self.spread_starts(segdes, segdes)?;
-            // An index outside of its segment is found above, and must not be counted in another one.
+            // The check above finds an index outside its segment; it must not be counted in another segment.
             places = self.call("place", &[&places, &starts], |f, x| f.add(x[0], x[1]))?;
         }
         let places = self.whole(&Vector { extent: indices.extent.clone(), ..Vector::of(places) })?;

@@ -9,7 +9,8 @@ use crate::vcode::{Inst, Op, Slot, Type};
 use broadloom_graph::{Elementwise, Node, Shape};
 use broadloom_scalar::{BinaryOp, CompareOp, Element, MathFunction, Precision, UnaryOp};
 
-/// Element-wise operations after which a vector is stored, although it follows from an index and from scalars.
+/// Number of elementwise operations after which a vector is stored, although it is generated from indices and
+/// scalars.
 const MAX_DEPTH: u16 = 16;
 
 impl Accelerator {
@@ -52,7 +53,8 @@ impl Accelerator {
         Ok(Made::Vector(result.stacked(), Vector { generated, depth, facts, packed, ..Vector::new(node, extent) }))
     }
 
-    /// Does element-wise work on packed vectors before the pack as well: a reduction of the result needs no pack then.
+    /// Applies elementwise work also to the vectors before a pack: a reduction of the result then needs no
+    /// pack.
     fn before_pack(&mut self, op: Op, ty: Type, inputs: &[Vector]) -> Run<Option<Packed>> {
         let Some(flags) = inputs.iter().find_map(|input| input.packed.as_ref().map(|packed| packed.flags.clone())) else {
             return Ok(None);
@@ -69,7 +71,7 @@ impl Accelerator {
         Ok(Some(Packed { flags, before }))
     }
 
-    /// Returns the progression that the sum of a progression and of equal ints is.
+    /// Returns the progression that is the sum of a progression and equal ints.
     fn moved_affine(&mut self, inputs: &[Vector]) -> Run<Option<Affine>> {
         let [a, b] = inputs else { return Ok(None) };
         let (affine, by) = match (&a.facts.affine, &b.facts.affine) {
@@ -86,18 +88,19 @@ impl Accelerator {
         Ok(Some(Affine { start, known, step: affine.step }))
     }
 
-    /// Gives vectors the extent that they have in common, and returns it. In programs of texts it is a condition that they
-    /// have one.
+    /// Sets the common extent of vectors and returns it. In parsed programs the equality of their extents
+    /// becomes a condition.
     pub(super) fn aligned(&mut self, inst: &Inst, operands: &[Entry], inputs: &mut [Vector]) -> Run<Extent> {
         if !self.trusted {
             for other in 1..inputs.len() {
                 self.require_equal(inst, operands, &inputs[0].extent.clone(), &inputs[other].extent.clone())?;
             }
         }
-        // The host's numbers are exact. A condition may not hold, so a number that is checked later is no reason to read more.
+        // The host's numbers are exact. A condition may not hold, so a number that is checked later does not
+        // justify more reads.
         let rank = |extent: &Extent| match (self.trusted, extent) {
             (true, Extent::Host(_)) => (0, 0),
-            // Any order does: the other numbers are equal or conditions fail.
+            // Any order is valid: the other numbers are equal, or conditions fail.
             _ => (1, extent.bound().value()),
         };
         let longer =
@@ -112,7 +115,7 @@ impl Accelerator {
         Ok(extent)
     }
 
-    /// Adds, in programs of texts, the condition that two numbers are equal.
+    /// Adds the condition that two numbers are equal, in parsed programs only.
     pub(super) fn require_equal(&mut self, inst: &Inst, operands: &[Entry], a: &Extent, b: &Extent) -> Run<()> {
         match (a, b) {
             (Extent::Host(a), Extent::Host(b)) if a.equals(b) => return Ok(()),
@@ -136,7 +139,7 @@ impl Accelerator {
             return Ok(());
         }
         let mut flag = wrong.clone();
-        // One flag stands for all elements, of which there may be none.
+        // One flag represents all elements, and there may be none.
         if wrong.length().is_none()
             && let Extent::Device(length) = extent
         {
@@ -153,7 +156,7 @@ impl Accelerator {
             Op::Add => Elementwise::Binary(BinaryOp::Add),
             Op::Subtract => Elementwise::Binary(BinaryOp::Sub),
             Op::Multiply => Elementwise::Binary(BinaryOp::Mul),
-            // Integers divided by 0 give something; the condition on the divisor ends the run.
+            // The result of a division of ints by 0 is arbitrary; the condition on the divisor ends the run.
             Op::Divide => Elementwise::Binary(BinaryOp::Div),
             Op::Modulo => Elementwise::Binary(BinaryOp::Rem),
             Op::Less => Elementwise::Compare(CompareOp::Lt),
@@ -195,7 +198,7 @@ impl Accelerator {
         self.elementwise(simple, x)
     }
 
-    /// Makes a vector of one element of a node without axes.
+    /// Makes a vector of one element from a node without axes.
     pub(super) fn as_vector(&mut self, node: &Node) -> Run<Node> {
         on_device(node.reshape(Shape::from(1)))
     }

@@ -1,12 +1,12 @@
-//! Facts about the elements of int vectors that the host knows without asking the device.
+//! Facts about the elements of int vectors that the host knows without reading from the device.
 //!
-//! Lengths of segments are computed by the device, and memory for elements is taken by the host. Facts about sums of
-//! lengths save it the wait: the sum of the `LENGTHS` of a descriptor is the number of its elements; packing lengths or
-//! moving them to distinct places does not make their sum larger.
+//! The device computes lengths of segments, and the host allocates memory for elements. Facts about sums of
+//! lengths avoid a wait: the sum of the `LENGTHS` of a descriptor is the number of its elements; packing
+//! lengths or moving them to distinct indices does not make their sum larger.
 //!
-//! A bound is a sum of terms. A term is the sum of another vector, or of every n-th element of it. Terms for different
-//! residues of one vector are disjoint, so together they are at most its sum. A term becomes exact when the host learns
-//! the sum that it stands for.
+//! A bound is a sum of terms. A term is the sum of another vector, or of every n-th element of it. Terms for
+//! different residues of one vector are disjoint, so together they are at most its sum. A term becomes exact
+//! when the host learns its sum.
 
 use super::DeviceSegdes;
 use super::vector::{Extent, Vector};
@@ -15,7 +15,7 @@ use broadloom_graph::{Amount, Node, Segments, SortKey};
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-/// The sum of the elements of a vector, none of which is negative, once it is known. Clones share it.
+/// Sum of the elements of a vector, once it is known. No element is negative. Clones share it.
 pub(crate) type Sum = Rc<OnceCell<Extent>>;
 
 /// Facts about a vector.
@@ -23,21 +23,21 @@ pub(crate) type Sum = Rc<OnceCell<Extent>>;
 pub(crate) struct Facts {
     /// The value of all elements.
     pub(crate) value: Option<Amount>,
-    /// No element is 0.
+    /// True if no element is 0.
     pub(crate) nonzero: bool,
     /// The sum of the elements.
     pub(crate) sum: Sum,
-    /// An upper bound of the sum of the elements, none of which is negative.
+    /// Upper bound of the sum of the elements, none of which is negative.
     pub(crate) bound: Option<Bound>,
-    /// The bound is that of a vector of which this is a part, so the sum may be much less.
+    /// True if the bound is that of a larger vector, so the sum may be much less.
     pub(crate) loose: bool,
-    /// No two elements are equal.
+    /// True if no two elements are equal.
     pub(crate) distinct: bool,
-    /// The elements are an arithmetic progression.
+    /// Set if the elements are an arithmetic progression.
     pub(crate) affine: Option<Affine>,
-    /// The elements are the places at which flags are true.
+    /// Set if the elements are the indices of true flags.
     pub(crate) chosen: Option<Rc<Chosen>>,
-    /// The elements are the ranks of other elements within their segments.
+    /// Set if the elements are the ranks of other elements within their segments.
     pub(crate) ranked: Option<Rc<Ranked>>,
 }
 
@@ -46,17 +46,17 @@ pub(crate) struct Facts {
 pub(crate) struct Ranked {
     /// The elements.
     pub(crate) values: Node,
-    /// The keys that they are compared by.
+    /// The keys of the comparison.
     pub(crate) key: Node,
     pub(crate) order: SortKey,
-    /// The segments, with the length of the longest where it is known.
+    /// The segments, with the length of the longest if it is known.
     pub(crate) segments: Segments,
     /// The lengths of the segments; `None` for a single one.
     pub(crate) lengths: Option<Node>,
 }
 
 impl Ranked {
-    /// Tells whether ranks are those within the segments of a descriptor.
+    /// Tells whether the ranks refer to the segments of a descriptor.
     pub(crate) fn is_within(&self, segdes: &DeviceSegdes) -> bool {
         match &self.lengths {
             Some(lengths) => segdes.lengths.node.is_same(lengths),
@@ -70,17 +70,17 @@ impl Ranked {
 pub(crate) struct Affine {
     /// The first element, an int, as a vector of one element.
     pub(crate) start: Node,
-    /// The first element, where the host knows it.
+    /// The first element, if the host knows it.
     pub(crate) known: Option<i64>,
-    /// The difference of neighbours; it is positive.
+    /// The difference of neighbours, which is positive.
     pub(crate) step: i64,
 }
 
-/// Flags by which places were packed.
+/// Flags by which indices were packed.
 #[derive(Debug)]
 pub(crate) struct Chosen {
     pub(crate) flags: Vector,
-    /// The number of true flags before each place, once it was needed.
+    /// The number of true flags before each index, if it was needed.
     pub(crate) ranks: OnceCell<Node>,
 }
 
@@ -94,11 +94,11 @@ struct Term {
     sum: Sum,
     /// An upper bound of it.
     most: Amount,
-    /// The elements that are counted: each whose index has this residue modulo this step; all without one.
+    /// The counted elements: those whose index has this residue modulo this step; `None` for all.
     part: Option<(i64, i64)>,
 }
 
-/// Terms of a bound at most.
+/// Maximum number of terms of a bound.
 const MAX_TERMS: usize = 16;
 
 impl Term {
@@ -118,7 +118,7 @@ impl Bound {
         if all.0.len() <= MAX_TERMS { Some(all) } else { Some(Bound::term(&Sum::default(), all.total()?, None)) }
     }
 
-    /// Returns the sums that the bound is made of, as far as they were computed.
+    /// Returns the sums in the bound that have been computed.
     pub(crate) fn sums(&self) -> impl Iterator<Item = &Extent> {
         self.0.iter().filter_map(|term| term.sum.get())
     }
@@ -144,12 +144,12 @@ impl Bound {
     }
 }
 
-/// The vector that another one was packed from.
+/// Vector before a pack.
 #[derive(Clone, Debug)]
 pub(crate) struct Packed {
     /// The flags.
     pub(crate) flags: Node,
-    /// The elements before, one alone for equal ones.
+    /// The elements before the pack; a single one represents equal elements.
     pub(crate) before: Node,
 }
 
@@ -159,17 +159,17 @@ impl Facts {
         Facts { nonzero: !value.equals(&0.into()), value: Some(value), ..Facts::default() }
     }
 
-    /// Returns the value of all elements, where it does not follow from the sizes of columns.
+    /// Returns the value of all elements, unless it depends on the sizes of columns.
     pub(crate) fn constant(&self) -> Option<i64> {
         self.value.as_ref().filter(|value| value.is_known()).map(Amount::value)
     }
 
-    /// Returns facts that hold for a part of equal elements, and for any number of them.
+    /// Returns the facts that hold for any part of equal elements.
     pub(crate) fn of_equal(&self) -> Facts {
         Facts { value: self.value.clone(), nonzero: self.nonzero, ..Facts::default() }
     }
 
-    /// Tells whether the bound is made of sums that only the device knows.
+    /// Tells whether the bound contains sums that only the device knows.
     pub(crate) fn has_unknown(&self) -> bool {
         self.bound.iter().flat_map(Bound::sums).any(|sum| sum.unknown().is_some())
     }
@@ -183,14 +183,14 @@ impl Facts {
         Facts { sum: Rc::new(OnceCell::from(sum)), ..Facts::default() }
     }
 
-    /// Returns facts about the sum of elements: the sum, or an upper bound of it. None of the elements is negative then.
+    /// Returns facts about the sum of elements: the sum, or an upper bound of it. No element may be negative.
     pub(crate) fn of_sum_or_bound(sum: Option<Amount>, bound: Option<Amount>) -> Facts {
         let bound = bound.map(|most| Bound::term(&Sum::default(), most, None));
         let facts = sum.map_or_else(Facts::default, |sum| Facts::of_sum(Extent::Host(sum)));
         Facts { bound, ..facts }
     }
 
-    /// Returns facts about the result of an element-wise instruction.
+    /// Returns facts about the result of an elementwise instruction.
     pub(crate) fn of_element(op: Op, inputs: &[Vector]) -> Facts {
         let (Op::Add | Op::Subtract, [a, b]) = (op, inputs) else { return Facts::default() };
         let by_equal = |a: &Vector, b: &Vector| a.facts.distinct && b.is_uniform();
@@ -212,17 +212,17 @@ fn exact(amount: Amount) -> Option<Amount> {
     Some(amount).filter(|amount| amount.is_less(&i64::MAX.into()))
 }
 
-/// Tests if a number is an int of 32 bits.
+/// Tests if a number fits an int of 32 bits.
 pub(crate) fn is_narrow(amount: &Amount) -> bool {
     !Amount::from(i32::MAX).is_less(amount) && !amount.is_less(&i32::MIN.into())
 }
 
-/// Returns a number that is not negative.
+/// Returns a number unless it is negative.
 fn natural(value: &Amount) -> Option<&Amount> {
     Some(value).filter(|value| !value.is_less(&0.into()))
 }
 
-/// Adds two bounds that may not be known.
+/// Adds two bounds; `None` if one is not known.
 pub(crate) fn plus(a: Option<Bound>, b: Option<Bound>) -> Option<Bound> {
     a?.plus(&b?)
 }
@@ -239,7 +239,7 @@ impl Vector {
         Vector { facts, ..self }
     }
 
-    /// Returns the sum of the elements, where it is known and none of them is negative.
+    /// Returns the sum of the elements if it is known and no element is negative.
     pub(crate) fn sum(&self) -> Option<Extent> {
         match (self.facts.sum.get(), &self.facts.value, self.extent.learned()) {
             (Some(sum), ..) => Some(sum.learned()),
@@ -248,9 +248,9 @@ impl Vector {
         }
     }
 
-    /// Returns an upper bound of the sum of the elements, where one is known and none of them is negative.
+    /// Returns an upper bound of the sum of the elements if one is known and no element is negative.
     pub(crate) fn terms(&self) -> Option<Bound> {
-        // The terms of a sum that the host does not know say more than its bound.
+        // If the host does not know a sum, its terms say more than its bound.
         match (self.sum(), &self.facts.bound) {
             (Some(Extent::Device(_)), Some(bound)) => return Some(bound.clone()),
             (Some(sum), _) => {
@@ -270,7 +270,7 @@ impl Vector {
         self.terms()?.total()
     }
 
-    /// Returns a bound for the elements at places, no two of which are equal.
+    /// Returns a bound for the elements at indices that are distinct.
     pub(crate) fn terms_at(&self, places: &Facts) -> Option<Bound> {
         let most = self.sum_bound()?;
         match &places.affine {

@@ -22,7 +22,7 @@ fn combine_of(op: Op) -> Option<Combine> {
     })
 }
 
-/// The extremum of no floats, which is finite.
+/// Returns the extremum of an empty set of floats, which is finite.
 fn extremum(combine: &Combine, element: Element) -> Option<Literal> {
     match combine {
         Combine::Max => Literal::from_f64(element, -largest_float()),
@@ -57,7 +57,7 @@ impl Accelerator {
                 && self.is_counted(values)
                 && (values.sum().is_some() || values.sum_bound().is_some_and(|bound| self.affords(&bound)))
             {
-                // The sum is the number of elements of something.
+                // The sum is the number of elements of another vector.
                 let sum = match values.sum() {
                     Some(sum) => sum,
                     None => self.sum_of(values)?,
@@ -78,7 +78,7 @@ impl Accelerator {
         Ok(Some(self.reduced(combine, values, &nodes, segdes)?))
     }
 
-    /// Reduces. Elements of a pack are combined where they were before it, if they are not in memory.
+    /// Reduces values. Elements of a pack that are not in memory are combined in the unpacked vector.
     fn reduced(&mut self, combine: Combine, values: &Vector, nodes: &Node, segdes: &DeviceSegdes) -> Run<Vector> {
         if let (Some(packed), Some((flags, from))) = (&values.packed, &segdes.packed)
             && packed.flags.is_same(flags)
@@ -102,7 +102,7 @@ impl Accelerator {
         Ok(on_device(segments.reduce(&[(values, combine)]))?.swap_remove(0))
     }
 
-    /// Gives segments without elements the extremum of no floats.
+    /// Replaces the results of empty segments by the finite extremum of an empty set of floats.
     fn extremum(&mut self, combine: &Combine, node: Node, segdes: &DeviceSegdes) -> Run<Vector> {
         let node = match extremum(combine, node.ty().element()) {
             Some(of_none) => {
@@ -132,7 +132,7 @@ impl Accelerator {
         Ok(Vector::of(node))
     }
 
-    /// Ranks elements within their segments; equal ones in their order.
+    /// Ranks elements within their segments; equal elements in their order.
     pub(super) fn rank(
         &mut self,
         values: &Vector,
@@ -161,8 +161,8 @@ impl Accelerator {
         Ok(Vector::of(ranks).with_facts(Facts { ranked: Some(ranked), ..Facts::default() }))
     }
 
-    /// Returns the elements that ranks belong to in the order of the ranks: the keys are sorted, and nothing is moved to
-    /// computed places. `None` where the values are others.
+    /// Returns the elements in the order of their ranks: the keys are sorted, and nothing is scattered to
+    /// computed indices. `None` if the ranks belong to other values.
     pub(super) fn ordered(&mut self, values: &Vector, ranks: &Vector, segdes: &DeviceSegdes) -> Run<Option<Vector>> {
         let Some(ranked) = &ranks.facts.ranked else { return Ok(None) };
         if !ranked.is_within(segdes) || !values.node.is_same(&ranked.values) || values.node.length().is_some() {
@@ -170,14 +170,15 @@ impl Accelerator {
         }
         self.made += 4;
         let keys = [(&ranked.key, ranked.order)];
-        // The key of a float has lost the sign of a zero.
+        // The key of a float has lost the sign of zero.
         let others = if ranked.key.is_same(&ranked.values) { vec![] } else { vec![&ranked.values] };
         let sorted = on_device(ranked.segments.sort(&keys, &others))?.pop();
         Ok(sorted.map(|node| Vector::new(node, values.extent.clone())))
     }
 
-    /// Returns the length of the longest of several segments. The host waits for it: each of them is sorted where it lies
-    /// when all are short, which takes a fraction of the time. Otherwise elements go through several passes.
+    /// Returns the length of the longest of several segments. The host waits for it. If all segments are
+    /// short, each is sorted in place, which takes a fraction of the time. Otherwise elements go through
+    /// several passes.
     pub(super) fn longest(&mut self, segdes: &DeviceSegdes) -> Run<Option<Amount>> {
         if segdes.is_single() || segdes.count().is_host(0) {
             return Ok(None);

@@ -1,8 +1,9 @@
-//! Limits of a call that is traced: how memory and steps follow from the sizes of columns.
+//! Limits of a traced call: its memory and steps as sums that depend on the sizes of columns.
 //!
-//! A run has limits on its memory and on its steps. A template serves calls of other sizes, so the trace notes both as sums of
-//! amounts. At its end the sums are compared with the limits, which makes conditions of the template. The machine executes a
-//! call for which one does not hold, and stops where the limit is reached.
+//! A run has limits on its memory and on its steps. A template serves calls of other sizes, so the trace
+//! records both as sums of amounts. At its end the sums are compared with the limits, and the outcomes become
+//! conditions of the template. If one does not hold for a call, the machine executes the call and stops where
+//! the limit is reached.
 
 use crate::eval::Charge;
 use broadloom_graph::Amount;
@@ -26,7 +27,7 @@ impl Sum {
         self.0.iter().fold(0, |sum, (amount, factor)| sum.saturating_add(amount.value().saturating_mul(*factor)))
     }
 
-    /// Tests if the sum is at least another one, whatever the sizes are.
+    /// Tests if the sum is at least another one for all sizes.
     fn covers(&self, other: &Sum) -> bool {
         let factor = |amount: &Amount| self.0.iter().find(|(own, _)| own.is_identical(amount)).map_or(0, |(_, factor)| *factor);
         other.0.iter().all(|(amount, own)| factor(amount) >= *own)
@@ -37,32 +38,32 @@ impl Sum {
     }
 }
 
-/// Elements of a device that count as a step: it works on many at once.
+/// Number of elements on a device that count as one step: the device processes many at once.
 pub(crate) const ELEMENTS_OF_A_STEP: usize = 64;
 
-/// Memory and steps of a call that is traced.
+/// Memory and steps of a traced call.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
-    /// Bytes that were alive before the trace.
+    /// Live bytes before the trace.
     before: usize,
-    /// Bytes of vectors that are alive.
+    /// Bytes of live vectors.
     live: RefCell<Sum>,
-    /// Bytes that were alive at the same time. No entry covers another.
+    /// Sums of bytes that were live at the same time. No entry covers another.
     peaks: RefCell<Vec<Sum>>,
     /// Elements of all operations.
     elements: RefCell<Sum>,
-    /// Steps of these elements, for the sizes of the trace.
+    /// Steps for these elements, for the sizes of the trace.
     steps: Cell<u64>,
 }
 
 impl Ledger {
-    /// Begins the trace of a region. So many bytes are alive, and other calls begin with others.
+    /// Begins the trace of a region. `before` is the number of live bytes; it differs between calls.
     pub(crate) fn of_region(before: usize) -> Ledger {
         Ledger { before, ..Ledger::default() }
     }
 
-    /// Returns the steps of a region, `counted` for the sizes of the trace, and the bytes that it charges at the same time beyond
-    /// those that were alive before. No entry of these covers another.
+    /// Returns the steps of a region, and its peaks of charged bytes beyond those that were live before.
+    /// `counted` are the steps for the sizes of the trace. No peak covers another.
     pub(crate) fn of_sizes(&self, counted: u64) -> (Amount, Vec<Amount>) {
         let constant = counted.saturating_sub(self.steps.get());
         let mut steps = Amount::from(i64::try_from(constant).unwrap_or(i64::MAX));
@@ -73,13 +74,14 @@ impl Ledger {
         (steps, self.peaks.borrow().iter().map(Sum::total).collect())
     }
 
-    /// Charges bytes for each element of a vector. `live` is what the meter of the run says.
+    /// Charges bytes for each element of a vector. `live` is the number of bytes charged to the meter of the
+    /// run.
     pub(crate) fn charge(self: &Rc<Self>, count: &Amount, bytes: usize, live: usize) {
         let mut own = self.live.borrow_mut();
         if !count.is_known() {
             own.add(count, bytes as i64);
         }
-        // All else that is alive does not depend on sizes.
+        // All other live memory does not depend on sizes.
         let mut peak = own.clone();
         let other = (live as i64).saturating_sub(self.before as i64).saturating_sub(own.value());
         peak.add(&Amount::from(1), other);
@@ -99,7 +101,8 @@ impl Ledger {
         self.steps.set(self.steps.get() + count.value().max(0).unsigned_abs() / ELEMENTS_OF_A_STEP as u64);
     }
 
-    /// Compares memory and steps with the limits; the trace relies on the outcome. `steps` are those of the whole call.
+    /// Compares memory and steps with the limits; the outcomes become conditions of the trace. `steps` are
+    /// those of the whole call.
     pub(crate) fn conclude(&self, memory: usize, steps: u64, max_steps: u64) {
         let most = |number: u64| Amount::from(i64::try_from(number).unwrap_or(i64::MAX));
         for peak in self.peaks.borrow().iter() {
@@ -113,14 +116,15 @@ impl Ledger {
     }
 }
 
-/// A charge for a vector. It is given back when the vector is gone.
+/// Charge for a vector. It is released with the vector.
 pub(crate) struct Held {
     _charge: Charge,
     traced: Option<(Rc<Ledger>, Amount, usize)>,
 }
 
 impl Held {
-    /// Holds a charge. `traced` is the call that is traced, the number of elements and the bytes of each.
+    /// Holds a charge. `traced` is the ledger of the traced call, the number of elements and the bytes of
+    /// each.
     pub(crate) fn new(charge: Charge, traced: Option<(Rc<Ledger>, Amount, usize)>) -> Held {
         Held { _charge: charge, traced: traced.filter(|(_, count, _)| !count.is_known()) }
     }

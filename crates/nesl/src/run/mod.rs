@@ -5,26 +5,26 @@
 //!                         └─ large operands ─→ Accelerator → graph → kernels
 //! ```
 //!
-//! The VCODE machine owns control flow, limits and the places of errors, for compiled programs and for `.vcode` files
-//! alike. An [`Accelerator`] gives it a second kind of vector: a [`DeviceVector`] is a node of a graph. An operation
-//! goes to the device when one of its operands is there, or when one has at least [`Accelerator::threshold`] elements.
-//! Until then no device is opened.
+//! The VCODE machine owns control flow, limits and the places of errors, both for compiled programs and for
+//! `.vcode` files. An [`Accelerator`] gives it a second kind of vector: a [`DeviceVector`] is a node of a
+//! graph. An operation is executed on the device if one of its operands is there, or if one has at least
+//! [`Accelerator::threshold`] elements. Until then no device is opened.
 //!
-//! - Operations on device vectors make nodes and return. Element-wise work is fused by the planner into the
+//! - Operations on device vectors make nodes and return. The planner fuses elementwise work into the
 //!   reductions, scans, packs and permutations around it.
-//! - The host waits where control flow, output or a size needs a value of the device. All device vectors that are
-//!   alive then are computed in the same plan, so nothing is computed twice. Vectors that follow from an index alone are
-//!   left out: computing them is cheaper than reading them.
-//! - A condition that must hold becomes a flag, and the flags of a line become a trap: the kernel over its positions writes
-//!   a word where one is set. The host reads the word when it waits anyway. When it is written, the operations behind the
-//!   flags are repeated on the host, in order; the first that fails gives the error and its place.
+//! - The host waits if control flow, output or a size needs a value of the device. All live device vectors
+//!   are then computed in the same plan, so nothing is computed twice. Vectors that depend only on an index
+//!   are left out: computing them is cheaper than reading them.
+//! - A condition becomes a flag, and the flags of a line become a trap: the kernel over its positions writes
+//!   a word if one is set. The host reads the word when it waits anyway. If it is written, the operations of
+//!   the flags are repeated on the host, in order; the first that fails gives the error and its place.
 //! - The number of elements that a `PACK` keeps stays on the device as a [`Length`](broadloom_graph::Length).
 //! - A vector of equal elements (`DIST` of a scalar) is one element and a length.
-//! - A call that comes again, with columns of the same types, is launched from a template: see [`template`]. Inside of other calls
-//!   the instructions between two waits are: see [`region`].
+//! - A repeated call with columns of the same types is launched from a template: see [`template`]. Inside
+//!   other calls, the instructions between two waits are launched from one: see [`region`].
 //!
-//! The stack machine is executed, not flattened code: the emitter of VCODE drops each vector at its last use, so the
-//! stack holds exactly the vectors that are alive.
+//! The machine executes VCODE, not flattened code: the emitter of VCODE drops each vector at its last use, so
+//! the stack contains exactly the live vectors.
 
 mod check;
 mod element;
@@ -62,52 +62,52 @@ use std::collections::HashMap;
 use std::rc::{Rc, Weak};
 use std::time::{Duration, Instant};
 
-/// Elements from which on an operation goes to the device.
+/// Minimum number of elements of operations on the device.
 ///
-/// The host needs about a nanosecond for an element, so an operation on this many costs it some tens of microseconds: more than
-/// a launch and a wait. Compiled kernels are kept between runs.
+/// The host needs about a nanosecond for an element, so an operation on this many takes it some tens of
+/// microseconds: more than a launch and a wait. Compiled kernels are kept between runs.
 pub const THRESHOLD: usize = 1 << 16;
 
-/// Nodes that are made before those alive are computed, wherever the program is. Longer plans take longer to make than they
-/// save.
+/// Maximum number of new nodes before live ones are computed, anywhere in the program. Longer plans cost more
+/// planning time than they save.
 const MAX_NODES: usize = 480;
 
-/// Nodes that are made before those alive are computed at the end of a function.
+/// Number of new nodes from which on live ones are computed at the end of a function.
 const MUCH: usize = 64;
 
-/// Conditions that are not looked at.
+/// Maximum number of unread conditions.
 const MAX_PENDING: usize = 64;
 
-/// Numbers of elements that the host learns in one wait.
+/// Maximum number of element counts that the host learns in one wait.
 const MAX_LEARNED: usize = 40;
 
-/// Sums that the host learns in one wait.
+/// Maximum number of sums that the host learns in one wait.
 const MAX_SUMS: usize = 8;
 
-/// Ints and bools that the host learns in one wait.
+/// Maximum number of ints and bools that the host learns in one wait.
 const MAX_NUMBERS: usize = 16;
 
-/// Times that the start of a region comes before it is traced. To plan and to compile a region takes as long as to execute it
-/// many times.
+/// Number of times that the start of a region is reached before it is traced. Planning and compiling a region
+/// takes as long as executing it many times.
 const REGION_FROM: u32 = 4;
 
-/// Opens a device, or says why there is none.
+/// Opens a device, or returns the reason why there is none.
 pub type Opener = Box<dyn FnMut() -> Result<Device, String> + Send>;
 
-/// The device for large vectors, and how large they are.
+/// The device for large vectors, and the threshold of large vectors.
 pub struct Target {
     open: Opener,
     threshold: usize,
     explained: bool,
     sequential: Option<Limits>,
     templates: bool,
-    /// Times that the start of a region comes before it is traced.
+    /// Number of times that the start of a region is reached before it is traced.
     region_from: u32,
     precision: Precision,
 }
 
 impl Target {
-    /// Makes a target. `open` is called when the first large vector comes.
+    /// Makes a target. `open` is called for the first large vector.
     pub fn new(open: impl FnMut() -> Result<Device, String> + Send + 'static) -> Target {
         Target {
             open: Box::new(open),
@@ -120,36 +120,39 @@ impl Target {
         }
     }
 
-    /// Sets the number of elements from which on an operation goes to the device. With 0 every operation does.
+    /// Sets the minimum number of elements of operations on the device. With 0, every operation is executed
+    /// there.
     #[must_use]
     pub fn with_threshold(mut self, elements: usize) -> Target {
         self.threshold = elements;
         self
     }
 
-    /// Sets the precision of elementary functions, divisions and square roots of 32-bit floats on the device. Those of 64-bit
-    /// floats, and all on the host, are accurate.
+    /// Sets the precision of elementary functions, divisions and square roots of 32-bit floats on the device.
+    /// Those of 64-bit floats, and all on the host, are accurate.
     #[must_use]
     pub fn with_precision(mut self, precision: Precision) -> Target {
         self.precision = precision;
         self
     }
 
-    /// Lets no call run sequentially.
+    /// Disables sequential calls.
     #[must_use]
     pub fn without_sequential_calls(mut self) -> Target {
         self.sequential = None;
         self
     }
 
-    /// Lets the machine execute every call of a [`Program`](crate::Program), and every region between two waits.
+    /// Disables templates: the machine executes every call of a [`Program`](crate::Program), and every region
+    /// between two waits.
     #[must_use]
     pub fn without_templates(mut self) -> Target {
         self.templates = false;
         self
     }
 
-    /// Sets how often the start of a region between two waits comes until the region becomes a template.
+    /// Sets the number of times that the start of a region between two waits is reached before it becomes a
+    /// template.
     #[must_use]
     pub fn with_regions_from(mut self, times: u32) -> Target {
         self.region_from = times;
@@ -161,29 +164,29 @@ impl Target {
         self.templates
     }
 
-    /// Lets calls with at most this many elements run sequentially, whatever the device is.
+    /// Lets calls with at most this many elements run sequentially on any device.
     #[must_use]
     pub fn with_sequential_limit(mut self, elements: usize) -> Target {
         self.sequential.get_or_insert_default().fixed = Some(elements);
         self
     }
 
-    /// Lets a warp run a sequential call, also on a device on which a thread would.
+    /// Lets a warp run a sequential call, even on a device on which a thread would run it.
     #[must_use]
     pub fn with_calls_in_warps(mut self) -> Target {
         self.sequential.get_or_insert_default().in_warps = true;
         self
     }
 
-    /// Lets teams of warps run calls beyond the limit of [`Target::with_sequential_limit`], also on a device without so many
-    /// warps.
+    /// Lets teams of warps run calls beyond the limit of [`Target::with_sequential_limit`], even on a device
+    /// with too few warps.
     #[must_use]
     pub fn with_calls_in_teams(mut self) -> Target {
         self.sequential.get_or_insert_default().in_teams = true;
         self
     }
 
-    /// Keeps the plans that are made as text, in [`Statistics::summaries`] and [`Statistics::ptx`].
+    /// Keeps plans as text, in [`Statistics::summaries`] and [`Statistics::ptx`].
     #[must_use]
     pub fn explained(mut self) -> Target {
         self.explained = true;
@@ -191,36 +194,38 @@ impl Target {
     }
 }
 
-/// Runs operations on large vectors on a device. It is opened at the first of them.
+/// Executor of operations on large vectors on a device. The first such operation opens the device.
 pub struct Accelerator {
     target: Target,
     context: Option<Context>,
     widths: Widths,
-    /// A call is executed on symbols, to become a template.
+    /// True while a call is executed on symbols, to become a template.
     tracing: bool,
     /// The memory and the steps of a call that is traced for all sizes.
     pub(crate) ledger: Option<Rc<Ledger>>,
     /// Numbers of a traced call that are results, as columns of the device.
     counts: Vec<Node>,
-    /// Inputs of a traced call that stand for ints of the host.
+    /// Inputs of a traced call that represent ints of the host.
     sizes: Vec<Node>,
-    /// Vectors of the host that were copied to the device.
+    /// Number of host vectors copied to the device.
     copies: u64,
-    /// Instructions that were executed.
+    /// Number of executed instructions.
     pub(crate) instructions: u64,
-    /// Regions that were launched from templates.
+    /// Number of regions launched from templates.
     pub(crate) regions: u64,
-    /// Programs of the compiler make indices and lengths that fit; those of texts are checked.
+    /// True for programs of the compiler: their indices and lengths are valid. Those of parsed programs are
+    /// checked.
     pub(crate) trusted: bool,
-    /// Conditions that have not been looked at.
+    /// Conditions that have not been evaluated.
     pending: Vec<Pending>,
-    /// Bools of the elements that break a condition. Lines of one length are one node, so that one pass looks at them.
+    /// Bools of the elements that violate a condition. Lines of one length are one node, so one pass tests
+    /// them.
     failed: Vec<Node>,
-    /// The word that is written on the device when a condition does not hold, a `u32` without axes.
+    /// The word that the device writes if a condition does not hold, a `u32` without axes.
     word: Option<Node>,
-    /// The word may have been written since the host read it.
+    /// True if the word may have been written since the host read it.
     is_trapped: bool,
-    /// A condition was found not to hold.
+    /// True if a condition was found not to hold.
     pub(crate) has_failed: bool,
     /// Vectors and segment descriptors that may have to be computed.
     vectors: Vec<Weak<DeviceVector>>,
@@ -229,8 +234,8 @@ pub struct Accelerator {
     unknown: Vec<Weak<DeviceVector>>,
     /// Nodes that were made since the last evaluation.
     made: usize,
-    /// The largest numbers of elements of vectors whose lengths the host knows: one that is constant, and those that follow
-    /// from the sizes of columns.
+    /// The largest numbers of elements of vectors whose lengths the host knows: one that is constant, and
+    /// those that depend on the sizes of columns.
     largest: Vec<Amount>,
     functions: HashMap<(&'static str, Vec<scalar::Type>), Function>,
     waits: u64,
@@ -245,20 +250,20 @@ type Place = (Option<Span>, Vec<(String, Span)>);
 
 /// A condition whose flag is on the device.
 pub(crate) struct Pending {
-    /// The instruction that it belongs to, with its operands: repeated on the host it gives the error.
+    /// The instruction of the condition, with its operands. Repeated on the host it gives the error.
     pub(crate) inst: Inst,
     pub(crate) operands: Vec<Entry>,
     flag: Node,
-    /// The place and the functions around it, once the machine has said them.
+    /// The place and the functions around it, set by the machine.
     pub(crate) place: Option<Place>,
 }
 
-/// Work of an accelerator so far.
+/// Counters of the work of an accelerator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// The name of the device; nothing when none was opened.
+    /// The name of the device; `None` if none was opened.
     pub device: Option<String>,
-    /// Plans that were made; all other evaluations found one.
+    /// Plans that were made; all other evaluations reused one.
     pub plans: u64,
     /// Evaluations.
     pub evaluations: u64,
@@ -280,11 +285,11 @@ pub struct Statistics {
     pub waits: u64,
     /// Calls that ran sequentially, each in one thread or one warp.
     pub sequential_calls: u64,
-    /// Those of them that ran in teams of warps.
+    /// Those that ran in teams of warps.
     pub team_calls: u64,
     /// Time that the host spent planning, compiling and waiting.
     pub waited: Duration,
-    /// Plans as text, in the order in which they were made, where the [`Target`] asks for them.
+    /// Plans as text, in the order of their creation, if the [`Target`] requests them.
     pub summaries: Vec<String>,
     /// PTX of the kernels of these plans and of sequential calls.
     pub ptx: Vec<String>,
@@ -294,7 +299,7 @@ pub struct Statistics {
 pub(crate) enum Unknown {
     /// A number of elements.
     Length(Length),
-    /// The sum of a vector, and the node that has it.
+    /// The sum of a vector, and its node.
     Sum(facts::Sum, Node),
     /// The only element of a vector.
     Value(Rc<DeviceVector>),
@@ -321,7 +326,7 @@ pub(crate) enum Made {
     Segdes(DeviceSegdes),
 }
 
-/// Turns an error of the graph into one of the program.
+/// Converts an error of the graph into one of the program.
 pub(crate) fn device_error(error: Error) -> Box<Fault> {
     let code = match &error {
         Error::Device(broadloom_device::Error::OutOfMemory { .. }) => codes::MEMORY,
@@ -335,7 +340,7 @@ pub(crate) fn on_device<T>(result: broadloom_graph::Result<T>) -> Run<T> {
 }
 
 impl Accelerator {
-    /// Makes an accelerator, which opens no device yet.
+    /// Makes an accelerator. It opens no device yet.
     pub fn new(target: Target) -> Accelerator {
         Accelerator {
             target,
@@ -368,12 +373,12 @@ impl Accelerator {
         }
     }
 
-    /// Returns the number of elements from which on an operation goes to the device.
+    /// Returns the minimum number of elements of operations on the device.
     pub fn threshold(&self) -> usize {
         self.target.threshold
     }
 
-    /// Returns what was done so far.
+    /// Returns the counters of the work done so far.
     pub fn statistics(&self) -> Statistics {
         let Some(context) = &self.context else { return Statistics::default() };
         let done = context.statistics();
@@ -437,7 +442,7 @@ impl Accelerator {
         self.element_of(Type::Int)
     }
 
-    /// Executes an instruction of the table that has no effect outside.
+    /// Executes an instruction of the table that has no effect outside the program.
     pub(crate) fn op(&mut self, op: Op, ty: Type, operands: &[Entry]) -> Run<Vec<Made>> {
         if op.is_elementwise() {
             let result = self.element(op, ty, operands)?;
@@ -446,7 +451,7 @@ impl Accelerator {
         self.segmented(op, ty, operands)
     }
 
-    /// Applies a function of elements. `name` and the types of the inputs tell functions apart.
+    /// Applies a function of elements. Its name and the types of the inputs identify it.
     pub(crate) fn call(
         &mut self,
         name: &'static str,
@@ -487,7 +492,7 @@ impl Accelerator {
         on_device(Node::fill(&context, Shape::from(1), &[value]))
     }
 
-    /// Notes a vector of the stack.
+    /// Records a vector of the stack.
     pub(crate) fn register(&mut self, vector: &Rc<DeviceVector>) {
         if let Extent::Host(count) = &vector.vector.extent {
             self.note_largest(count);
@@ -499,12 +504,12 @@ impl Accelerator {
         }
     }
 
-    /// Notes a segment descriptor of the stack.
+    /// Records a segment descriptor of the stack.
     pub(crate) fn register_segdes(&mut self, segdes: &Rc<DeviceSegdes>) {
         self.segdes.push(Rc::downgrade(segdes));
     }
 
-    /// Adds a condition: `flag`, a line, is true where it does not hold.
+    /// Adds a condition. The line `flag` is true where the condition does not hold.
     pub(crate) fn require(&mut self, inst: Inst, operands: &[Entry], flag: Node) -> Run<()> {
         let is_alike = |other: &Node| match (other.length(), flag.length()) {
             (None, None) => other.bound() == flag.bound(),
@@ -522,7 +527,7 @@ impl Accelerator {
             // The machine repeats the call when a condition does not hold.
             return Ok(());
         }
-        // A vector that is needed for a message alone is not computed for its own sake.
+        // A vector that only a message needs is not computed for its own sake.
         let operands = operands.iter().map(Entry::detached).collect();
         self.pending.push(Pending { inst, operands, flag, place: None });
         Ok(())
@@ -548,11 +553,12 @@ impl Accelerator {
         self.widths.wide_int
     }
 
-    /// Waits for the value of a vector of one element, an int of 32 bits or a bool, and looks at the conditions.
+    /// Waits for the value of a vector of one element, an int of 32 bits or a bool, and evaluates the
+    /// conditions.
     pub(crate) fn wait_for_one(&mut self, vector: &Vector) -> Run<i64> {
         self.untraced()?;
         let value = on_device(vector.node.reshape(Shape::from([])))?;
-        // The number that is waited for is not learned a second time.
+        // The number of this wait is not learned a second time.
         self.unknown.retain(|known| known.upgrade().is_some_and(|known| !known.vector.node.is_same(&vector.node)));
         self.wait_for(Some(&value))
     }
@@ -564,17 +570,17 @@ impl Accelerator {
         std::mem::take(&mut self.pending)
     }
 
-    /// Tells whether conditions have not been looked at.
+    /// Tells whether there are unevaluated conditions.
     pub(crate) fn has_pending(&self) -> bool {
         !self.pending.is_empty()
     }
 
-    /// Tells whether so many nodes were made that those alive should be computed.
+    /// Tells whether enough new nodes exist to compute the live ones.
     pub(crate) fn is_full(&self) -> bool {
         self.made >= MAX_NODES
     }
 
-    /// Tells whether so many nodes were made that those alive should be computed at the end of a function.
+    /// Tells whether enough new nodes exist to compute the live ones at the end of a function.
     pub(crate) fn has_much(&self) -> bool {
         self.made >= MUCH
     }
@@ -589,7 +595,7 @@ impl Accelerator {
         on_device(node.hosted())
     }
 
-    /// Computes nodes and all vectors that are alive; does not wait.
+    /// Computes nodes and all live vectors; does not wait.
     fn evaluate(&mut self, wanted: &[Node]) -> Run<()> {
         let context = self.context()?;
         let mut nodes: Vec<Node> = wanted.to_vec();
@@ -604,7 +610,8 @@ impl Accelerator {
             segdes.forms(&mut nodes);
         }
         if self.tracing {
-            // Nothing is launched for a trace, which may be in vain: other nodes are part of kernels, or computed when they are used.
+            // A trace launches nothing, since it may be in vain. Other nodes are part of kernels, or computed
+            // on use.
             nodes.retain(Node::is_symbolic);
         }
         self.made = 0;
@@ -619,12 +626,12 @@ impl Accelerator {
         on_device(context.evaluate(&nodes))
     }
 
-    /// Waits for a value without axes and looks at the conditions. The value is an int below 2^62 or a bool.
+    /// Waits for a value without axes and evaluates the conditions. The value is an int below 2^62 or a bool.
     pub(crate) fn wait_for(&mut self, value: Option<&Node>) -> Run<i64> {
         self.wait_with(value, &[], None)
     }
 
-    /// Lists numbers of elements and sums of lengths that the host does not know, of all vectors that are alive.
+    /// Lists the numbers of elements and sums of lengths of all live vectors that the host does not know.
     fn unknown(&mut self, length: Option<&Length>) -> Run<Vec<Unknown>> {
         let mut lengths: Vec<Length> = length.into_iter().cloned().collect();
         let mut add = |extent: &Extent| {
@@ -648,7 +655,7 @@ impl Accelerator {
                 summed.push(vector.clone());
             }
             own.facts.sum.get().into_iter().for_each(&mut add);
-            // Vectors with these sums may be gone, but the bound is as close as they are known.
+            // Vectors with these sums may be gone, but a bound is only as tight as the known sums.
             own.facts.bound.iter().flat_map(Bound::sums).for_each(&mut add);
             if own.extent.unknown().is_some() || own.facts.has_unknown() || !has_sum {
                 kept.push(weak);
@@ -669,8 +676,8 @@ impl Accelerator {
         Ok(unknown)
     }
 
-    /// Waits for a value, computes other nodes in the same plan, and learns the numbers of elements of all vectors that are
-    /// alive, and this length: all in one transfer.
+    /// Waits for a value, computes other nodes in the same plan, and learns `length` and the numbers of
+    /// elements of all live vectors: all in one transfer.
     fn wait_with(&mut self, value: Option<&Node>, others: &[Node], length: Option<&Length>) -> Run<i64> {
         self.untraced()?;
         let start = Instant::now();
@@ -680,7 +687,7 @@ impl Accelerator {
         }
         let unknown = self.unknown(length)?;
         if value.is_none() && failed.is_none() && unknown.is_empty() {
-            // The word is all that the host wants to know.
+            // The host needs only the word.
             self.evaluate(&[&traps, others].concat())?;
             let is_set = self.read_word()?;
             self.waits += 1;
@@ -726,7 +733,8 @@ impl Accelerator {
         self.looked_at(status & 1 != 0, status >> 1)
     }
 
-    /// Returns one number for a value and for the conditions: twice the value, an `i64`, and one more where a condition does not hold.
+    /// Returns one number for a value and for the conditions: twice the value, an `i64`, plus one if a
+    /// condition does not hold.
     fn with_status(&mut self, value: Option<&Node>, failed: Option<&Node>) -> Run<Node> {
         match (value, failed) {
             (None, None) => self.one(Literal::from(0i64)),
@@ -738,7 +746,7 @@ impl Accelerator {
         }
     }
 
-    /// Returns a number that the host learns, an `i64`.
+    /// Returns the node of a number that the host learns, an `i64`.
     fn number_of(&mut self, unknown: &Unknown) -> Run<Node> {
         match unknown {
             Unknown::Length(length) => self.convert(length.count(), Element::I64),
@@ -747,7 +755,7 @@ impl Accelerator {
         }
     }
 
-    /// Ends a wait for a value with what it told about the conditions.
+    /// Ends a wait: reports a violated condition, or returns the value.
     fn looked_at(&mut self, is_set: bool, value: i64) -> Run<i64> {
         self.is_trapped = false;
         if is_set {
@@ -758,7 +766,8 @@ impl Accelerator {
         Ok(value)
     }
 
-    /// Takes the conditions that were added: makes traps of those on lines, and combines those on single elements, a bool without axes.
+    /// Takes the new conditions: makes traps of those on lines, and combines those on single elements into a
+    /// bool without axes.
     fn traps(&mut self) -> Run<(Vec<Node>, Option<Node>)> {
         let (mut traps, mut any): (Vec<Node>, Option<Node>) = (vec![], None);
         for failed in std::mem::take(&mut self.failed) {
@@ -787,7 +796,7 @@ impl Accelerator {
         Ok(self.word.insert(word).clone())
     }
 
-    /// Returns the word behind all traps, those of earlier plans included; nothing where there was none.
+    /// Returns the word after all traps, including those of earlier plans; `None` if there was none.
     fn trapped(&mut self, traps: &[Node]) -> Run<Option<Node>> {
         let mut all: Option<Node> = None;
         for trap in traps {
@@ -805,12 +814,12 @@ impl Accelerator {
         Ok(bytes.iter().any(|byte| *byte != 0))
     }
 
-    /// Looks at the conditions; waits if there are any.
+    /// Evaluates the conditions; waits if there are any.
     pub(crate) fn look(&mut self) -> Run<()> {
         if self.has_pending() { self.wait_for(None).map(|_| ()) } else { Ok(()) }
     }
 
-    /// Computes all vectors that are alive, so that plans stay small. Waits only where many conditions keep vectors alive.
+    /// Computes all live vectors, so that plans stay small. Waits only if many conditions keep vectors alive.
     pub(crate) fn flush(&mut self) -> Run<()> {
         if self.pending.len() > MAX_PENDING {
             return self.look();
@@ -824,14 +833,14 @@ impl Accelerator {
         self.evaluate(&nodes)
     }
 
-    /// Returns the bytes of a vector; waits for them. Conditions are looked at first.
+    /// Returns the bytes of a vector; waits for them. Conditions are evaluated first.
     pub(crate) fn read(&mut self, node: &Node) -> Run<Vec<u8>> {
         self.untraced()?;
         let start = Instant::now();
         let length = node.length().filter(|length| length.known().is_none()).cloned();
         let waited = self.has_pending() || length.is_some();
         if waited {
-            // All is computed in one plan.
+            // Everything is computed in one plan.
             self.wait_with(None, std::slice::from_ref(node), length.as_ref())?;
         }
         let hosted = match (node.length(), node.buffer()) {

@@ -76,8 +76,9 @@ impl Accelerator {
         }
     }
 
-    /// Returns values, one for each segment, with the number of segments as their extent. In programs of texts it is a
-    /// condition that they are as many. Also returns the descriptor, of which the host may have learned something.
+    /// Returns values, one for each segment, with the number of segments as their extent. In parsed programs
+    /// their number becomes a condition. Also returns the descriptor, with facts that the host may have
+    /// learned.
     pub(super) fn each(
         &mut self,
         inst: &Inst,
@@ -94,8 +95,9 @@ impl Accelerator {
         Ok((self.with_extent(vector, segdes.count())?, segdes))
     }
 
-    /// Returns elements that a descriptor cuts, with the number of its elements as their extent. In programs of texts it is a
-    /// condition that they are as many. Also returns the descriptor, of which the host may have learned something.
+    /// Returns elements that a descriptor cuts, with the number of its elements as their extent. In parsed
+    /// programs their number becomes a condition. Also returns the descriptor, with facts that the host may
+    /// have learned.
     pub(super) fn cut(
         &mut self,
         inst: &Inst,
@@ -131,7 +133,7 @@ impl Accelerator {
         };
         let (starts, steps) = (self.spread(starts, segdes)?, self.spread(steps, segdes)?);
         let node = match steps.facts.constant() {
-            // Neighbours are neighbours then.
+            // With a step of 1, neighbouring elements stay neighbours.
             Some(1) => self.elementwise(Elementwise::Binary(BinaryOp::Add), &[&starts.node, &positions])?,
             _ => {
                 let inputs = [&positions, &starts.node, &steps.node];
@@ -164,7 +166,7 @@ impl Accelerator {
         let (vector, segdes) = self.cut(&inst, operands, &vector, &segdes)?;
         let (extent, int) = (self.total(&segdes)?, self.int());
         let (nodes, flagged) = (self.whole(&vector)?, self.whole(&chosen)?);
-        // Lengths of the parts that are kept: one is the number that the pack counts.
+        // Lengths of the parts that are kept. The length of a single part is the number that the pack counts.
         let (none, single) = (extent.bound().equals(&0.into()), extent.bound().equals(&1.into()));
         if none {
             let zero = self.one(Literal::zero(int))?;
@@ -184,7 +186,7 @@ impl Accelerator {
             ..Facts::default()
         };
         let packed = match known {
-            // Packs by the same flags keep the elements at the same places.
+            // Packs by equal flags keep the elements at the same indices.
             Some(Kept { length, places: Some(places) }) => {
                 let kept = Extent::Device(length).learned();
                 if vector.is_uniform() {
@@ -202,7 +204,7 @@ impl Accelerator {
             known => {
                 self.made += 2;
                 let (padded, length) = if single {
-                    // A second element that is not chosen: see [`Extent`].
+                    // The second element is never selected: see [`Extent`].
                     let positions = self.positions(&Extent::host(2), int)?;
                     let first = self.call("first", &[&positions, &flagged], |f, x| f.and(f.eq(x[0], 0), x[1]))?;
                     on_device(on_device(nodes.broadcast_to(&Shape::from(2)))?.pack_measured(&first))?
@@ -242,7 +244,8 @@ impl Accelerator {
         Ok(vec![Made::Vector(ty, packed), Made::Segdes(parts)])
     }
 
-    /// Returns places in a whole vector: indices within the segments of `to`, of elements that `by` cuts into segments.
+    /// Returns indices in a whole vector. `indices` are within the segments of `to` and belong to elements
+    /// that `by` cuts into segments.
     fn places(&mut self, indices: &Node, by: &DeviceSegdes, to: &DeviceSegdes) -> Run<Node> {
         if to.is_single() {
             return Ok(indices.clone());
@@ -251,7 +254,7 @@ impl Accelerator {
         self.call("place", &[indices, &starts], |f, x| f.add(f.convert(x[0], scalar::Type::I64), x[1]))
     }
 
-    /// Adds, in programs of texts, the condition that indices are within segments.
+    /// Adds the condition that indices are within segments, in parsed programs only.
     fn require_inside(&mut self, op: Op, ty: Type, operands: &[Entry], moves: &Moves<'_>) -> Run<()> {
         if self.trusted {
             return Ok(());
@@ -350,7 +353,7 @@ impl Accelerator {
         }
     }
 
-    /// Adds, in programs of texts, the condition that there is an element at the index of each segment.
+    /// Adds the condition that each segment has an element at its index, in parsed programs only.
     fn require_each(&mut self, op: Op, ty: Type, operands: &[Entry], indices: &Vector, segdes: &DeviceSegdes) -> Run<()> {
         if self.trusted {
             return Ok(());
@@ -360,7 +363,7 @@ impl Accelerator {
         self.require_none(Inst::Op(op, ty), operands, &wrong, &indices.extent)
     }
 
-    /// Returns the place of an index within each segment.
+    /// Returns the index in the whole vector for an index within each segment.
     fn first_places(&mut self, indices: &Vector, segdes: &DeviceSegdes) -> Run<Node> {
         let indices = self.whole(indices)?;
         if segdes.is_single() {
@@ -375,7 +378,7 @@ impl Accelerator {
             Some(default) if !default.is_uniform() => default.extent.clone(),
             _ => self.total(moves.to)?,
         };
-        // Each place takes one of the elements that are sent to it.
+        // Each index of the result receives one of the scattered elements.
         let terms = match default {
             Some(default) => plus(values.terms(), default.terms()),
             None => values.terms(),
@@ -412,8 +415,8 @@ impl Accelerator {
         Ok(Vector::shortened(moved, &extent)?.with_facts(facts))
     }
 
-    /// Sends elements to places whose order is known: each place of the result finds the element that comes to it, so nothing
-    /// is written to computed places and the work is element-wise. `None` where the order is not known.
+    /// Scatters elements to indices whose order is known. Each index of the result finds its element, so
+    /// nothing is written to computed indices and the work is elementwise. `None` if the order is not known.
     fn merged(&mut self, values: &Vector, indices: &Vector, default: &Vector, extent: &Extent) -> Run<Option<Vector>> {
         let int = self.int();
         let element = values.node.ty().element();
@@ -471,13 +474,13 @@ impl Accelerator {
             places = self.call("chosen", &[&flags.node, &places], |f, x| f.select(x[0], x[1], -1))?;
         }
         let taken = self.taken(values, &places, element, &moves.indices.extent, moves.flags.is_some())?;
-        // Elements at distinct places are some of the elements, each once.
+        // Elements at distinct indices are some of the elements, each once.
         let is_part = moves.indices.facts.distinct && moves.to.is_single();
         let bound = if is_part { values.terms_at(&moves.indices.facts) } else { None };
         Ok(taken.with_facts(Facts::of_bound(bound)))
     }
 
-    /// Takes elements at places. Where `flagged`, places outside give 0.
+    /// Gathers elements at indices. With `flagged`, indices outside give 0.
     fn taken(&mut self, values: &Vector, places: &Node, element: Element, extent: &Extent, flagged: bool) -> Run<Vector> {
         let extent = if places.length().is_none() && places.bound().size().equals(&1.into()) {
             extent.clone()
@@ -487,7 +490,8 @@ impl Accelerator {
         self.made += 1;
         let from = self.whole(values)?;
         let zero = [Literal::zero(element)];
-        // Nothing can be taken of an empty vector. Where a condition fails for that reason the elements do not matter.
+        // An empty vector has no elements to gather. If a condition fails for that reason, the elements do
+        // not matter.
         let outside =
             if flagged || from.bound().is_empty() { Boundary::Constant(zero.as_slice().into()) } else { Boundary::Clamp };
         let node = on_device(from.gather(&[places], &outside))?;
@@ -495,12 +499,12 @@ impl Accelerator {
     }
 }
 
-/// Where elements go, or come from.
+/// Sources or destinations of moved elements.
 struct Moves<'a> {
     indices: &'a Vector,
     flags: Option<&'a Vector>,
-    /// Cuts the indices into segments.
+    /// Descriptor that cuts the indices into segments.
     by: &'a DeviceSegdes,
-    /// Cuts the vector that they point into.
+    /// Descriptor that cuts the indexed vector.
     to: &'a DeviceSegdes,
 }

@@ -1,7 +1,8 @@
-//! Templates of regions, as far as the device is concerned: inputs, results, and the numbers that the host reads at the end.
+//! Templates of regions, the device part: inputs, results, and the numbers that the host reads at the end.
 //!
-//! The machine decides where a region begins and ends; see `vcode/machine/region.rs`. A vector is an input with the facts that
-//! the host knows about it. Facts that only save work are left out, so that vectors with and without them share a template.
+//! The machine decides where a region begins and ends; see `vcode/machine/region.rs`. A vector is an input
+//! with the facts that the host knows about it. Facts that only save work are left out, so vectors with and
+//! without them share a template.
 
 use super::facts::Facts;
 use super::ledger::{Held, Ledger};
@@ -16,34 +17,35 @@ use broadloom_scalar::Literal;
 use std::rc::{Rc, Weak};
 use std::time::Instant;
 
-/// A vector at the start of a region, as far as a template depends on it.
+/// Vector at the start of a region, as far as a template depends on it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct VectorPart {
     ty: Type,
-    /// The elements are in memory, or they are one value.
+    /// True if the elements are in memory, or are one value.
     is_stored: bool,
-    /// One element stands for all, and their number is another input.
+    /// True if one element represents all; their number is then another input.
     is_repeated: bool,
     nonzero: bool,
     distinct: bool,
     loose: bool,
-    /// The sum of the elements is another input, or an upper bound of it.
+    /// True if the sum of the elements, or an upper bound of it, is another input.
     has_sum: bool,
     has_bound: bool,
-    /// The value of all elements is another input.
+    /// True if the value of all elements is another input.
     has_value: bool,
 }
 
-/// A segment descriptor at the start of a region.
+/// Segment descriptor at the start of a region.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum SegdesPart {
-    /// The offsets, from which the lengths follow, and the number of elements.
+    /// The offsets, from which the lengths are derived, and the number of elements.
     Offsets { is_stored: bool, has_numbers: HasNumbers, nonzero: bool },
-    /// The lengths; and other forms, which are in memory since an earlier operation has needed them, with the number of elements.
+    /// The lengths. Other forms, with the number of elements, if an earlier operation has stored them in
+    /// memory.
     Lengths { part: VectorPart, forms: Option<HasNumbers> },
 }
 
-/// Forms besides the offsets that are in memory: numbers of segments, and flags where segments begin.
+/// Forms in memory besides the offsets: segment numbers, and head flags.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct HasNumbers {
     ids: bool,
@@ -58,7 +60,7 @@ pub(crate) struct Inputs {
     generated: Vec<usize>,
 }
 
-/// Returns the number that an input stands for.
+/// Returns the number that an input represents.
 fn number_of(symbol: &Node) -> Amount {
     symbol.bound().amount(0).minus(&1.into())
 }
@@ -121,7 +123,7 @@ impl Symbols<'_> {
     }
 }
 
-/// Makes an entry of a vector that is not charged to the run.
+/// Makes an entry from a vector that is not charged to the run.
 pub(crate) fn uncharged(ty: Type, vector: Vector) -> DeviceVector {
     let (kept, learned, value, host) = Default::default();
     DeviceVector { ty, vector, kept, learned, value, each: None, host, _charge: None }
@@ -132,14 +134,15 @@ impl Inputs {
         Ok(Inputs { context: accelerator.context()?, nodes: vec![], generated: vec![] })
     }
 
-    /// Adds a number of the host: a line of one more element, which is in no memory. Returns false for one that is too large.
+    /// Adds a number of the host: a line with one more element, which is not in memory. Returns false if the
+    /// number is too large.
     pub(crate) fn number(&mut self, number: i64) -> Run<bool> {
         let Some(size) = i32::try_from(number).ok().and_then(|number| usize::try_from(number).ok()) else { return Ok(false) };
         self.nodes.push(on_device(Node::fill(&self.context, Shape::from(size + 1), &[Literal::from(0u32)]))?);
         Ok(true)
     }
 
-    /// Adds an array. Returns whether it is in memory, or one value.
+    /// Adds an array. Returns whether it is in memory, or is one value.
     fn array(&mut self, node: &Node) -> bool {
         let is_stored = node.buffer().is_some() || node.is_one_value();
         if !is_stored {
@@ -149,7 +152,7 @@ impl Inputs {
         is_stored
     }
 
-    /// Adds a vector. Returns nothing for one that no template can have.
+    /// Adds a vector. Returns `None` if no template can contain it.
     pub(crate) fn vector(&mut self, ty: Type, vector: &Vector) -> Run<Option<VectorPart>> {
         let Extent::Host(count) = &vector.extent else { return Ok(None) };
         let is_repeated = vector.is_uniform() && count.value() != 1;
@@ -177,7 +180,7 @@ impl Inputs {
         Ok(Some(VectorPart { ty, is_stored, is_repeated, nonzero, distinct, loose, has_sum, has_bound, has_value }))
     }
 
-    /// Adds a segment descriptor. Returns nothing for one that no template can have.
+    /// Adds a segment descriptor. Returns `None` if no template can contain it.
     pub(crate) fn segdes(&mut self, segdes: &DeviceSegdes) -> Run<Option<SegdesPart>> {
         let (forms, lengths) = (segdes.known_forms()?, segdes.lengths());
         match forms {
@@ -195,7 +198,7 @@ impl Inputs {
         }
     }
 
-    /// Adds forms of a descriptor and the number of elements. Returns nothing where that is too large.
+    /// Adds forms of a descriptor and the number of elements. Returns `None` if that number is too large.
     fn forms(&mut self, forms: &StoredForms, total: &Amount) -> Run<Option<HasNumbers>> {
         let StoredForms { offsets, ids, heads } = forms;
         for form in std::iter::once(offsets).chain(ids).chain(heads) {
@@ -204,17 +207,17 @@ impl Inputs {
         Ok(self.number(total.value())?.then_some(HasNumbers { ids: ids.is_some(), heads: heads.is_some() }))
     }
 
-    /// Lists inputs that are in no memory yet and that a template reads.
+    /// Lists inputs that a template reads and that are not in memory yet.
     fn missing(&self, template: &Template) -> Vec<Node> {
         self.generated.iter().filter(|input| template.needs(**input)).map(|input| self.nodes[*input].clone()).collect()
     }
 
-    /// Returns the number of kernels that a call of a template launches, besides its own, to compute its inputs.
+    /// Returns the number of kernels that compute the inputs of a template, in addition to its own kernels.
     pub(crate) fn launches(&self, template: &Template) -> Run<u64> {
         on_device(self.context.launches(&self.missing(template)))
     }
 
-    /// Computes inputs that are in no memory yet and that a template reads.
+    /// Computes inputs that a template reads and that are not in memory yet.
     pub(crate) fn store(&self, template: &Template) -> Run<()> {
         let missing = self.missing(template);
         if missing.is_empty() { Ok(()) } else { on_device(self.context.evaluate(&missing)) }
@@ -225,7 +228,7 @@ impl Inputs {
     }
 }
 
-/// The work of a run while a region is traced.
+/// State of a run that is put aside during the trace of a region.
 pub(crate) struct Aside {
     vectors: Vec<Weak<DeviceVector>>,
     segdes: Vec<Weak<DeviceSegdes>>,
@@ -236,32 +239,32 @@ pub(crate) struct Aside {
     pending: Vec<Pending>,
 }
 
-/// A number that a call of a template gives.
+/// Number that a call of a template returns.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Count {
-    /// An amount that follows from the inputs.
+    /// An amount that depends on the inputs.
     Amount(usize),
     /// A number that the host reads.
     Read(usize),
 }
 
-/// The elements of a vector at the end of a region.
+/// Elements of a vector at the end of a region.
 #[derive(Debug)]
 enum Source {
     /// A result of the template.
     Result(usize),
-    /// Elements that do not depend on inputs. They are computed with what uses them.
+    /// Elements that do not depend on inputs. They are computed with the nodes that use them.
     Known(Node),
 }
 
-/// A vector at the end of a region.
+/// Vector at the end of a region.
 #[derive(Debug)]
 pub(crate) struct VectorAnswer {
     ty: Type,
     source: Source,
     is_uniform: bool,
     count: Count,
-    /// The amount of elements that are charged to the run, and the bytes of each.
+    /// The index of the amount of elements charged to the run, and the bytes of each.
     held: (usize, usize),
     nonzero: bool,
     distinct: bool,
@@ -271,7 +274,7 @@ pub(crate) struct VectorAnswer {
     value: Option<usize>,
 }
 
-/// The offsets of a segment descriptor at the end of a region, and other forms.
+/// Offsets of a segment descriptor at the end of a region, and other forms.
 #[derive(Debug)]
 pub(crate) struct OffsetsAnswer {
     offsets: usize,
@@ -294,7 +297,7 @@ impl OffsetsAnswer {
     }
 }
 
-/// The end of a region while it is traced.
+/// End of a region during its trace.
 pub(crate) struct Ending {
     /// Numbers that the host reads. The first of them shares a word with the status.
     unknown: Vec<Unknown>,
@@ -303,7 +306,7 @@ pub(crate) struct Ending {
 }
 
 impl Ending {
-    /// Adds an amount that the host needs.
+    /// Adds an amount that the host needs and returns its index.
     pub(crate) fn amount(&mut self, amount: &Amount) -> usize {
         match self.amounts.iter().position(|own| own.is_identical(amount)) {
             Some(known) => known,
@@ -314,7 +317,7 @@ impl Ending {
         }
     }
 
-    /// Returns a number of elements; nothing where the host does not read it.
+    /// Returns a number of elements; `None` if the host does not read it.
     pub(crate) fn count(&mut self, extent: &Extent) -> Option<Count> {
         match extent.learned() {
             Extent::Host(amount) => Some(Count::Amount(self.amount(&amount))),
@@ -325,12 +328,12 @@ impl Ending {
         }
     }
 
-    /// Returns which of the numbers that the host reads is the only element of a vector.
+    /// Returns the index of the only element of a vector among the numbers that the host reads.
     pub(crate) fn value(&self, vector: &Rc<DeviceVector>) -> Option<usize> {
         self.unknown.iter().position(|unknown| matches!(unknown, Unknown::Value(own) if Rc::ptr_eq(own, vector)))
     }
 
-    /// Adds the offsets of a descriptor, where the region computes them. Returns nothing for others.
+    /// Adds the offsets of a descriptor if the region computes them. Returns `None` otherwise.
     pub(crate) fn offsets(&mut self, segdes: &DeviceSegdes) -> Option<OffsetsAnswer> {
         let forms = segdes.kept_forms(&self.nodes)?;
         let (segments, total) = (self.count(segdes.count())?, self.count(segdes.known_total()?)?);
@@ -370,15 +373,15 @@ impl Ending {
     }
 }
 
-/// The results of a template that the host reads: conditions and numbers.
+/// Results of a template that the host reads: conditions and numbers.
 #[derive(Debug)]
 pub(crate) struct Reading {
-    /// The word that traps write, where the host reads it itself.
+    /// The word that traps write, if the host reads it directly.
     pub(crate) word: Option<Node>,
-    /// The result that has numbers: the first that the host learns, twice, and one more where a condition does not hold; then the
-    /// others.
+    /// The result with the numbers. Its first number is twice the first number that the host learns, plus one
+    /// if a condition does not hold. The other numbers follow.
     numbers: Option<usize>,
-    /// The host learns the first of these numbers.
+    /// True if the host learns the first of these numbers.
     has_first: bool,
 }
 
@@ -397,7 +400,7 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    /// Returns an amount that follows from the inputs.
+    /// Returns an amount that depends on the inputs.
     pub(crate) fn amount(&self, index: usize) -> i64 {
         self.fitted.amounts().get(index).copied().unwrap_or(0)
     }
@@ -464,18 +467,18 @@ impl VectorAnswer {
 }
 
 impl Accelerator {
-    /// Tells whether a region may begin: the host knows that all conditions hold.
+    /// Tells whether a region may begin: all conditions are known to hold.
     pub(crate) fn may_begin_region(&self) -> bool {
         let is_clear = self.pending.is_empty() && self.failed.is_empty() && !self.is_trapped && !self.has_failed;
         self.target.templates && self.trusted && !self.tracing && self.context.is_some() && is_clear
     }
 
-    /// Returns how often the start of a region comes before it is traced.
+    /// Returns the number of times that the start of a region is reached before it is traced.
     pub(crate) fn region_from(&self) -> u32 {
         self.target.region_from
     }
 
-    /// Returns the number of kernels that were launched so far for plans.
+    /// Returns the number of kernels launched so far for plans.
     pub(crate) fn launches(&self) -> u64 {
         self.context.as_ref().map_or(0, |context| context.statistics().kernels)
     }
@@ -485,7 +488,7 @@ impl Accelerator {
         self.waits
     }
 
-    /// Begins to trace a region. So many bytes are alive.
+    /// Begins the trace of a region. `live` is the number of live bytes.
     pub(crate) fn begin_region(&mut self, live: usize) -> Aside {
         self.tracing = true;
         self.ledger = Some(Rc::new(Ledger::of_region(live)));
@@ -500,7 +503,7 @@ impl Accelerator {
         }
     }
 
-    /// Ends the trace of a region. Its nodes mean nothing outside of it.
+    /// Ends the trace of a region. Its nodes are invalid outside the trace.
     pub(crate) fn end_region(&mut self, aside: Aside) {
         let Aside { vectors, segdes, unknown, made, largest, word, pending } = aside;
         (self.vectors, self.segdes, self.unknown, self.made) = (vectors, segdes, unknown, made);
@@ -510,7 +513,8 @@ impl Accelerator {
         self.ledger = None;
     }
 
-    /// Begins to list the results of a region that is traced. The next instruction may wait for the last entry of the stack.
+    /// Begins the list of results of a traced region. The next instruction may wait for the last entry of the
+    /// stack.
     pub(crate) fn ending(&mut self, last: Option<&Entry>) -> Run<Ending> {
         let mut unknown = self.unknown(None)?;
         let is_asked = |unknown: &Unknown| last.is_some_and(|last| unknown.is_value_of(last));
@@ -521,7 +525,7 @@ impl Accelerator {
         Ok(Ending { unknown, nodes: vec![], amounts: vec![] })
     }
 
-    /// Adds the conditions of a region that is traced to its results, and the numbers that the host reads.
+    /// Adds the conditions of a traced region, and the numbers that the host reads, to its results.
     pub(crate) fn reading(&mut self, ending: &mut Ending) -> Run<Reading> {
         let is_read = !ending.unknown.is_empty();
         let Tested { traps, status, word } = self.tested(is_read)?;
@@ -529,7 +533,8 @@ impl Accelerator {
         if !is_read && status.is_none() {
             return Ok(Reading { word, numbers: None, has_first: false });
         }
-        // The status is in one number with the first that is read, as in a wait of the machine: alone it would be a kernel.
+        // The status shares one number with the first number that is read, as in a wait of the machine. A
+        // separate status would cost a kernel.
         let (first, others) = match ending.unknown.split_first() {
             Some((first, others)) if first.is_narrow() => {
                 let first = self.number_of(first)?;
@@ -547,7 +552,7 @@ impl Accelerator {
         Ok(Reading { word, numbers: Some(ending.nodes.len() - 1), has_first: first.is_some() })
     }
 
-    /// Reads the numbers of a call of a template. Returns nothing where a condition does not hold.
+    /// Reads the numbers of a call of a template. Returns `None` if a condition does not hold.
     pub(crate) fn read_numbers(&mut self, reading: &Reading, nodes: Vec<Node>, fitted: FittedTemplate) -> Run<Option<Results>> {
         let start = Instant::now();
         let bytes = |node: &Node| on_device(node.evaluate())?.read().map_err(|error| device_error(error.into()));
@@ -572,7 +577,8 @@ impl Accelerator {
         Ok(Some(Results { fitted, nodes, numbers }))
     }
 
-    /// Makes a vector of the stack of a result. It is in memory, so it is listed only where the host may learn more of it.
+    /// Makes a vector of the stack from a result. It is in memory, so it is listed only if the host may learn
+    /// more about it.
     pub(crate) fn resulting(&mut self, ty: Type, vector: Vector, held: Held) -> Rc<DeviceVector> {
         if let Extent::Host(count) = &vector.extent {
             self.note_largest(count);

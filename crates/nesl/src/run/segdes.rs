@@ -1,4 +1,4 @@
-//! Segment descriptors of a device. Each form (offsets, numbers of segments) is made once, when it is needed.
+//! Segment descriptors of a device. Each form (offsets, segment numbers) is made once, on first use.
 
 use super::facts::Facts;
 use super::ledger::Held;
@@ -19,11 +19,11 @@ pub(crate) struct DeviceSegdes {
     total: OnceCell<Extent>,
     /// The forms, each made once.
     segments: OnceCell<Segments>,
-    /// The length of the longest segment, where it was needed.
+    /// The length of the longest segment, if it was needed.
     pub(super) longest: OnceCell<Amount>,
-    /// The flags and the descriptor that it was packed from.
+    /// The flags and the descriptor before the pack, if a pack made it.
     pub(crate) packed: Option<(Node, Rc<DeviceSegdes>)>,
-    /// The descriptor, once the host has learned numbers of it.
+    /// The descriptor with numbers that the host has learned.
     learned: OnceCell<Rc<DeviceSegdes>>,
     pub(crate) charge: OnceCell<Held>,
 }
@@ -35,7 +35,7 @@ impl std::fmt::Debug for DeviceSegdes {
 }
 
 impl DeviceSegdes {
-    /// Makes a descriptor of lengths.
+    /// Makes a descriptor from lengths.
     pub(crate) fn of_lengths(lengths: Vector) -> DeviceSegdes {
         let (total, segments, longest, learned, charge) = Default::default();
         let sum = lengths.sum();
@@ -46,13 +46,13 @@ impl DeviceSegdes {
         segdes
     }
 
-    /// Makes a descriptor of lengths with their sum.
+    /// Makes a descriptor from lengths with their sum.
     pub(crate) fn with_total(lengths: Vector, total: Extent) -> DeviceSegdes {
         let _ = lengths.facts.sum.set(total);
         DeviceSegdes::of_lengths(lengths)
     }
 
-    /// Makes a descriptor of segments of the graph.
+    /// Makes a descriptor from segments of the graph.
     pub(crate) fn of_segments(accelerator: &mut Accelerator, segments: Segments, total: Amount) -> Run<DeviceSegdes> {
         let (lengths, int) = (on_device(segments.lengths())?, accelerator.int());
         let lengths = Vector::of(accelerator.convert(&lengths, int)?).generated(true);
@@ -61,7 +61,7 @@ impl DeviceSegdes {
         Ok(segdes)
     }
 
-    /// Returns the descriptor without its place among those that are alive.
+    /// Returns a copy of the descriptor that is not in the list of live ones.
     pub(crate) fn detached(&self) -> DeviceSegdes {
         DeviceSegdes {
             lengths: self.lengths.clone(),
@@ -74,7 +74,7 @@ impl DeviceSegdes {
         }
     }
 
-    /// Returns the lengths with what is known of their sum.
+    /// Returns the lengths, with facts about their sum.
     pub(crate) fn lengths(&self) -> Vector {
         if let Some(total) = self.total.get() {
             let _ = self.lengths.facts.sum.set(total.clone());
@@ -82,7 +82,7 @@ impl DeviceSegdes {
         self.lengths.clone()
     }
 
-    /// Returns the number of elements of all segments, where it was needed.
+    /// Returns the number of elements of all segments, if it was needed.
     pub(crate) fn known_total(&self) -> Option<&Extent> {
         self.total.get()
     }
@@ -92,13 +92,13 @@ impl DeviceSegdes {
         &self.lengths.extent
     }
 
-    /// Tells whether there is one segment.
+    /// Tells whether there is exactly one segment.
     pub(crate) fn is_single(&self) -> bool {
         self.count().is_host(1)
     }
 
-    /// Returns the forms of segments whose numbers the host knows, where they are in memory or the lengths follow from the offsets,
-    /// and the number of elements.
+    /// Returns the forms of segments, with the number of elements, if the host knows the numbers. The forms
+    /// must be in memory, or the lengths must be derived from the offsets.
     pub(crate) fn known_forms(&self) -> Run<Option<(StoredForms, Amount)>> {
         let total = self.known_total().and_then(Extent::number);
         let (Some(segments), Some(total), Extent::Host(_)) = (self.segments.get(), total, &self.lengths.extent) else {
@@ -117,19 +117,20 @@ impl DeviceSegdes {
         self.segments.get()?.kept_forms(nodes)
     }
 
-    /// Gives the descriptor its segments.
+    /// Sets the segments of the descriptor.
     pub(crate) fn set_segments(&self, segments: Segments) {
         let _ = self.segments.set(segments);
     }
 
-    /// Notes the number of elements of a vector that the descriptor cuts.
+    /// Records the number of elements of a vector that the descriptor cuts.
     pub(crate) fn note(&self, vector: &Vector) {
         let extent = self.lengths.facts.sum.get().unwrap_or(&vector.extent);
         let _ = self.total.set(extent.clone());
         let _ = self.lengths.facts.sum.set(extent.clone());
     }
 
-    /// Adds the lengths. Other forms are computed with what uses them, and remembered.
+    /// Adds the lengths to nodes to be computed. Other forms are computed and remembered with the nodes that
+    /// use them.
     pub(crate) fn forms(&self, nodes: &mut Vec<Node>) {
         if !self.lengths.generated {
             nodes.push(self.lengths.stored().clone());
@@ -137,11 +138,11 @@ impl DeviceSegdes {
     }
 }
 
-/// Elements of a vector whose number only the device knows, at most as many times as there may be: with more the host
-/// asks for the number.
+/// Maximum ratio of the bound to the number of elements of the largest vectors. Beyond it, the host reads the
+/// number.
 const WASTE: usize = 4;
 
-/// Elements for which memory is always taken.
+/// Number of elements for which memory is always allocated.
 const SMALL: usize = 1 << 14;
 
 impl Accelerator {
@@ -182,7 +183,7 @@ impl Accelerator {
         }
     }
 
-    /// Returns the descriptor as the host knows it now.
+    /// Returns the descriptor with the current knowledge of the host.
     pub(crate) fn current_segdes(&mut self, segdes: &Rc<DeviceSegdes>) -> Run<Rc<DeviceSegdes>> {
         let mut segdes = segdes.clone();
         while let Some(learned) = segdes.learned.get() {
@@ -209,7 +210,8 @@ impl Accelerator {
         Ok(learned)
     }
 
-    /// Returns the number of elements of all segments. Without a bound that is worth its memory the host waits for it.
+    /// Returns the number of elements of all segments. Without a bound that justifies its memory, the host
+    /// waits for the number.
     pub(crate) fn total(&mut self, segdes: &DeviceSegdes) -> Run<Extent> {
         if let Some(total) = segdes.total.get() {
             return Ok(total.clone());
@@ -221,7 +223,8 @@ impl Accelerator {
         Ok(segdes.total.get_or_init(|| total).clone())
     }
 
-    /// Returns the sum of lengths, which is noted. Without a bound that is worth its memory the host waits for it.
+    /// Returns the sum of lengths and records it. Without a bound that justifies its memory, the host waits
+    /// for the sum.
     pub(crate) fn sum_of(&mut self, lengths: &Vector) -> Run<Extent> {
         let sum = self.sum_node(lengths)?;
         let total = match lengths.sum_bound() {
@@ -241,16 +244,17 @@ impl Accelerator {
         Ok(lengths.facts.sum.get_or_init(|| total).clone())
     }
 
-    /// Tells whether memory for so many elements is taken where there may be fewer.
+    /// Tells whether memory for this bound is allocated although there may be fewer elements.
     pub(crate) fn affords(&self, bound: &Amount) -> bool {
         let is_within = |most: &Amount| !most.is_less(bound);
         let of_largest = |largest: &Amount| is_within(&largest.times(&WASTE.into()));
         is_within(&i32::MAX.into()) && (is_within(&(WASTE * SMALL).into()) || self.largest.iter().any(of_largest))
     }
 
-    /// Notes the number of elements of a vector, if it is among the largest.
+    /// Records the number of elements of a vector, if it is among the largest.
     pub(crate) fn note_largest(&mut self, count: &Amount) {
-        // Numbers that follow from sizes of columns are compared where one of them is needed, the largest first.
+        // Numbers that depend on sizes of columns are compared only when one of them is needed, the largest
+        // first.
         match self.largest.iter().position(|own| own.is_known() && count.is_known() || own.is_identical(count)) {
             Some(place) if self.largest[place].value() < count.value() => self.largest[place] = count.clone(),
             Some(_) => return,
@@ -264,7 +268,7 @@ impl Accelerator {
         if self.widths.wide_int { i64::MAX as usize } else { i32::MAX as usize }
     }
 
-    /// Tells whether the sum of lengths is known to be an int.
+    /// Tells whether the sum of lengths is known to fit an int.
     pub(crate) fn is_counted(&self, lengths: &Vector) -> bool {
         lengths.sum_bound().is_some_and(|bound| !Amount::from(self.largest_int()).is_less(&bound))
     }
@@ -293,7 +297,7 @@ impl Accelerator {
         Ok(segdes.segments.get_or_init(|| segments).clone())
     }
 
-    /// Brings a value of each segment to each of its elements.
+    /// Broadcasts a value of each segment to its elements.
     pub(crate) fn spread(&mut self, values: &Vector, segdes: &DeviceSegdes) -> Run<Vector> {
         if values.is_uniform() {
             let extent = self.total(segdes)?;
@@ -306,7 +310,7 @@ impl Accelerator {
         Ok(Vector::new(on_device(segments.distribute(&whole))?, total))
     }
 
-    /// Brings the place where each segment begins to each element of the segments of another descriptor. `i64`.
+    /// Broadcasts the start of each segment to the elements of the segments of another descriptor, as `i64`.
     pub(crate) fn spread_starts(&mut self, starts: &DeviceSegdes, segdes: &DeviceSegdes) -> Run<Node> {
         let starts = Vector::of(on_device(self.segments(starts)?.starts())?);
         Ok(self.spread(&starts, segdes)?.node)

@@ -1,14 +1,16 @@
-//! Sequential calls: which calls are small, and the kernel that runs each of them in one thread, or in one warp of a GPU.
-//! Threads of a CPU, and warps, take parts of each other's calls.
+//! Sequential calls: the selection of small calls, and the kernel that runs each of them in one thread, or in
+//! one warp of a GPU. Threads of a CPU, and warps, take parts of each other's calls.
 //!
-//! A sequential call saves all launches and waits of the flattened levels below it. The cost model says up to which size
-//! that pays on a machine ([`Costs::sequential_limit`]). Larger calls run in teams of warps where the function has a form for
-//! them and the machine can start all warps at the same time ([`Costs::sequential_teams`]).
+//! A sequential call saves all launches and waits of the flattened levels below it. The cost model gives the
+//! maximum size for which that pays on a machine ([`Costs::sequential_limit`]). Larger calls run in teams of
+//! warps if the function has a form for them and the machine can start all warps at the same time
+//! ([`Costs::sequential_teams`]).
 //!
-//! Workers take calls from a counter, so a long call delays nobody. Each has an arena for all of its calls. Results go to
-//! one piece of memory, in the order in which calls end; a gather brings them into the order of calls. Where memory for
-//! results is short, the kernel says how much it needs and runs again. When a call fails, or there is no memory for arenas
-//! and results, none of the form's calls run sequentially for the rest of the run.
+//! Workers take calls from a counter, so a long call does not delay others. Each has an arena for all of its
+//! calls. Results go to one piece of memory, in the order in which calls end; a gather restores the order of
+//! calls. If memory for results is short, the kernel reports the required size and runs again. If a call
+//! fails, or there is no memory for arenas and results, no calls of the form run sequentially for the rest of
+//! the run.
 
 use super::vector::{Extent, Vector};
 use super::{Accelerator, DeviceSegdes, Made, device_error, on_device};
@@ -27,69 +29,71 @@ use std::time::Instant;
 /// Limits on the sizes of calls.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Limits {
-    /// The size up to which calls are small, instead of the device's own.
+    /// Maximum size of small calls; replaces the device's own.
     pub(super) fixed: Option<usize>,
-    /// A warp runs a call, whatever the device is.
+    /// True if a warp runs each call on any device.
     pub(super) in_warps: bool,
-    /// Teams run calls that are not small, whatever the device is.
+    /// True if teams run calls that are not small on any device.
     pub(super) in_teams: bool,
 }
 
-/// Rounds of loops and calls for each element of a call, and besides.
+/// Limits of loop rounds and calls: per element of a call, and in addition.
 const FUEL_OF_ELEMENT: u64 = 512;
 const FUEL: u64 = 1 << 18;
 
-/// Runs of a kernel for lack of memory for results: each finds the need of one more level of nesting.
+/// Maximum number of runs of a kernel because memory for results is short: each run finds the size for one
+/// more level of nesting.
 const MAX_RUNS: usize = 6;
 
-/// Tasks for which there is memory, for each part of all elements that is worth one, and at least, and at most.
+/// Task capacity: number of tasks per worthwhile part of all elements, with its minimum and maximum.
 const TASKS_OF_GRAIN: u64 = 4;
 const MIN_TASKS: u64 = 1 << 8;
 const MAX_TASKS: u64 = 1 << 16;
 
-/// The worker of a large call, in words.
+/// Name of the worker of a large call.
 const TEAM: &str = "team of warps";
 
-/// Levels without a question for small calls, at most.
+/// Maximum number of levels without a request for small calls.
 const MAX_LEVELS: u32 = 4;
 
-/// Loaded kernels that are kept, at most. The one that was used the longest time ago goes.
+/// Maximum number of loaded kernels that are kept. The least recently used one is removed.
 const MAX_KERNELS: usize = 64;
 
 /// Work done sequentially.
 #[derive(Default)]
 pub(super) struct Sequentially {
-    /// Loaded kernels by their text, and the number of the launch that used each of them last.
+    /// Loaded kernels by their text, each with the number of the last launch that used it.
     kernels: HashMap<String, (Kernel, u64)>,
     /// Forms with a call that failed in this run.
     failed: HashSet<String>,
-    /// The last questions for small calls, for each instruction that asks.
+    /// The last request for small calls of each requesting instruction.
     asked: HashMap<(FuncId, usize), Asked>,
-    /// Elements of the largest call of those that `small` has found last, and of all.
+    /// Elements of the largest call that `small` has found last, and of all.
     largest: usize,
     total: usize,
-    /// The largest size that was small then.
+    /// The largest small size at that time.
     limit: usize,
-    /// The way in which teams run these calls, if they do.
+    /// The configuration of teams for these calls, if teams run them.
     teams: Option<Teams>,
     pub(super) launches: u64,
     pub(super) calls: u64,
     pub(super) team_calls: u64,
 }
 
-/// A question for small calls, each of which takes a wait.
+/// Request for small calls, each of which takes a wait.
 #[derive(Clone, Copy, Debug, Default)]
 struct Asked {
-    /// Elements of the largest call then.
+    /// Elements of the largest call at that time.
     most: usize,
-    /// Levels until the next question, and those that are left until then.
+    /// Levels until the next request, and the number of them that are left.
     levels: u32,
     left: u32,
 }
 
 impl Asked {
-    /// Notes the largest call, and how long it takes until it can be small. Its size falls as it fell since the last question.
-    /// Half of the levels that this gives are waited for, since it may fall faster.
+    /// Records the largest call, and estimates the number of levels until it can be small. The estimate
+    /// assumes that its size continues to fall as since the last request. Half of the resulting levels are
+    /// skipped, since the size may fall faster.
     fn note(&mut self, most: usize, limit: usize) {
         let halvings = |from: usize, to: usize| (from.max(1) as f64 / to.max(1) as f64).log2();
         let needed = halvings(most, limit);
@@ -109,7 +113,7 @@ impl Sequentially {
     }
 }
 
-/// Results of a kernel: addresses and sizes, and how they become vectors.
+/// Results of a kernel: addresses and sizes.
 #[derive(Default)]
 struct Places {
     arguments: Vec<Argument>,
@@ -118,7 +122,7 @@ struct Places {
     sequences: usize,
 }
 
-/// Buffers in the order in which they were taken.
+/// Buffers in the order of their allocation.
 struct Taken {
     buffers: std::vec::IntoIter<Buffer<u8>>,
     /// Elements of the sequences, in order.
@@ -126,7 +130,7 @@ struct Taken {
     calls: usize,
 }
 
-/// Launches a kernel with arguments, and a queue at a place in them.
+/// Function that launches a kernel with arguments; the queue is at an index among them.
 type LaunchCalls<'a> = &'a mut dyn FnMut(&mut [Argument], usize) -> Run<bool>;
 
 fn internal<T>(reason: &str) -> Run<T> {
@@ -134,7 +138,7 @@ fn internal<T>(reason: &str) -> Run<T> {
 }
 
 impl Accelerator {
-    /// Lets calls run sequentially, or not.
+    /// Enables or disables sequential calls.
     pub(crate) fn set_sequential(&mut self, on: bool) {
         self.target.sequential = on.then(Limits::default);
     }
@@ -144,18 +148,19 @@ impl Accelerator {
         self.target.sequential.is_some()
     }
 
-    /// Keeps lines of the compiler for who asked for plans.
+    /// Keeps notes of the compiler if plans are explained.
     pub(crate) fn note(&mut self, notes: Vec<String>) {
         if self.target.explained {
             self.summaries.extend(notes.into_iter().map(|note| note + "\n"));
         }
     }
 
-    /// Tells how calls of these sizes run: 2 if all are small, 1 if some are, 0 if none is or few are; and the largest size
-    /// that is small. `place` is the instruction that asks, `form` the sequential form of the function that is called.
+    /// Returns the execution mode of calls of these sizes, and the largest small size. The mode is 2 if all
+    /// are small, 1 if some are, 0 if none or only few are. `place` is the requesting instruction, `form` the
+    /// sequential form of the called function.
     ///
-    /// To ask takes a wait. Where small calls alone are not worth a kernel, the question comes back when the largest call can
-    /// be small.
+    /// Each request takes a wait. If small calls alone do not justify a kernel, the next request comes when
+    /// the largest call can be small.
     pub(crate) fn small(&mut self, sizes: &Entry, place: (FuncId, usize), form: Option<&Sequential>) -> Run<(i64, i64)> {
         let Some(limits) = self.target.sequential else { return Ok((0, 0)) };
         let has_teams =
@@ -223,8 +228,8 @@ impl Accelerator {
         Ok([numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)])
     }
 
-    /// Returns the largest size of a small call, where all calls together have this many elements. Threads may take parts of
-    /// calls that have tasks.
+    /// Returns the largest size of a small call. `total` is the number of elements of all calls. Threads may
+    /// take parts of calls that have tasks.
     fn limit(&mut self, limits: Limits, total: usize, has_tasks: bool) -> Run<usize> {
         if let Some(fixed) = limits.fixed {
             return Ok(fixed);
@@ -234,10 +239,10 @@ impl Accelerator {
         Ok(usize::try_from(limit).unwrap_or(usize::MAX))
     }
 
-    /// Returns how teams run so many calls, with so many elements together and so many of the largest; nothing where they do
-    /// not.
+    /// Returns the configuration of teams for this number of calls, with `total` elements together and `most`
+    /// in the largest; `None` if teams do not run them.
     fn teams(&mut self, limits: Limits, calls: usize, (total, most): (usize, usize)) -> Run<Option<Teams>> {
-        // With a fixed limit teams run the calls beyond it.
+        // With a fixed limit, teams run the calls beyond it.
         if limits.in_teams && limits.fixed.is_some_and(|fixed| most <= fixed) || limits.fixed.is_some() && !limits.in_teams {
             return Ok(None);
         }
@@ -246,7 +251,7 @@ impl Accelerator {
         Ok(costs.sequential_teams(calls as u64, total as u64, most as u64, limits.in_teams))
     }
 
-    /// Runs calls sequentially. Returns nothing where the flattened function has to be called.
+    /// Runs calls sequentially. Returns `None` if the flattened function must be called.
     pub(crate) fn sequential(&mut self, form: &Arc<Sequential>, operands: &[Entry]) -> Run<Option<Vec<Made>>> {
         if self.sequential.failed.contains(&form.name) || form.widths != self.widths || self.target.sequential.is_none() {
             return Ok(None);
@@ -277,7 +282,7 @@ impl Accelerator {
                 self.sequential.calls += calls as u64;
                 self.sequential.team_calls += if teams.is_some() { calls as u64 } else { 0 };
             }
-            // Calls of teams that fail may still be small enough for warps further down.
+            // If calls of teams fail, later calls may still be small enough for warps.
             (None, Some(_)) => drop(self.sequential.failed.insert(of_teams(form))),
             (None, None) => drop(self.sequential.failed.insert(form.name.clone())),
         }
@@ -364,7 +369,8 @@ impl Accelerator {
         Ok(kernel)
     }
 
-    /// Launches the kernel, with more memory for results where it was short, and makes vectors of the results.
+    /// Launches the kernel, again with more memory for results if it was short, and makes vectors from the
+    /// results.
     fn run_calls(&mut self, form: &Sequential, calls: usize, inputs: &[Buffer<u8>]) -> Run<Option<Vec<Made>>> {
         let context = self.context()?;
         let device = context.device().clone();
@@ -375,10 +381,10 @@ impl Accelerator {
         if workers.lanes == 1 && limits.in_warps {
             workers.lanes = device.machine().warp_size;
             (workers.blocks, workers.threads) = (workers.blocks.div_ceil(2), 2 * workers.threads * workers.lanes);
-            // One worker takes parts alone.
+            // One worker would take parts only.
             (workers.grain, workers.callers) = (2, workers.callers.div_ceil(2));
         } else if workers.lanes == 1 && workers.grain > 0 && limits.fixed.is_some() {
-            // Below a fixed limit the shortest parts are tasks, too.
+            // Below a fixed limit, the shortest parts are tasks, too.
             (workers.grain, workers.callers) = (2, workers.callers.div_ceil(2));
         }
         let (text, worker) = match &form.text_for_cores {
@@ -445,8 +451,9 @@ impl Accelerator {
         })
     }
 
-    /// Launches a kernel, with more memory for results where it was short, and makes vectors of the results. `launch` gets the
-    /// arguments, and the place of the queue in them; it returns false where there is no memory for that.
+    /// Launches a kernel, again with more memory for results if it was short, and makes vectors from the
+    /// results. `launch` receives the arguments, and the index of the queue among them; it returns false if
+    /// memory is short.
     fn launch_calls(
         &mut self,
         form: &Sequential,
@@ -495,7 +502,7 @@ impl Accelerator {
                 for (most, total) in most.iter_mut().zip(&totals) {
                     *most = (*most).max(*total);
                 }
-                // Sequences behind one that did not fit were not counted.
+                // Sequences after one that did not fit were not counted.
                 let scale = most.iter().copied().max().unwrap_or(0);
                 if scale > i32::MAX as usize {
                     return Ok(None);
@@ -510,8 +517,8 @@ impl Accelerator {
         Ok(None)
     }
 
-    /// Takes memory for results. `most` holds the numbers of elements that there is memory for. `outer` is the number of
-    /// elements of the sequence around. Returns false when there is not enough memory.
+    /// Allocates memory for results. `most` has the number of elements of each allocation. `outer` is the
+    /// number of elements of the enclosing sequence. Returns false if there is not enough memory.
     fn room_for(
         &mut self,
         device: &Device,
@@ -562,8 +569,8 @@ impl Accelerator {
         }
     }
 
-    /// Makes vectors of results. `order` says where the elements of the sequence around lie: their number, and the index of
-    /// each.
+    /// Makes vectors from results. `order` has the number of elements of the enclosing sequence and the index
+    /// of each.
     fn made(&mut self, shape: &Shape, taken: &mut Taken, order: Option<(usize, &Node)>, out: &mut Vec<Made>) -> Run<()> {
         match shape {
             Shape::Int | Shape::Float | Shape::Bool => {
@@ -616,12 +623,12 @@ impl Accelerator {
     }
 }
 
-/// The name under which calls of a form fail in teams.
+/// Returns the name under which failures of a form in teams are recorded.
 fn of_teams(form: &Sequential) -> String {
     format!("{} in teams", form.name)
 }
 
-/// Makes the memory for barriers of teams, behind a queue that takes no tasks.
+/// Makes the memory for barriers of teams, after a queue that takes no tasks.
 fn team_queue(device: &Device, blocks: u32, teams: &Teams) -> Result<Buffer<u8>, Error> {
     let warps = blocks * teams.threads.div_ceil(device.machine().warp_size);
     let queue = device.zeros::<u8>(team::SYNC as usize + team::RECORD as usize * (warps as usize + 1))?;
@@ -631,7 +638,7 @@ fn team_queue(device: &Device, blocks: u32, teams: &Teams) -> Result<Buffer<u8>,
     Ok(queue)
 }
 
-/// Makes an empty queue of tasks for calls with so many elements together.
+/// Makes an empty queue of tasks for calls with this total number of elements.
 fn task_queue(device: &Device, elements: u64, workers: &Workers) -> Result<Buffer<u8>, Error> {
     let capacity = (elements / u64::from(workers.grain.max(1)) * TASKS_OF_GRAIN).clamp(MIN_TASKS, MAX_TASKS) as u32;
     let queue = device.zeros::<u8>(task::FIRST as usize + task::RECORD as usize * capacity as usize)?;

@@ -1,21 +1,23 @@
 //! Templates of calls: a function without branches on data is traced once and then launched.
 //!
-//! The second call with columns of the same types is traced: the machine executes its instructions on symbols, and
-//! [`Context::template`] plans the nodes that they make. A later call binds the buffers of its columns and launches, in the
-//! thread of the caller. No instruction is executed.
+//! The second call with columns of the same types is traced: the machine executes its instructions on
+//! symbols, and [`Context::template`] plans the resulting nodes. A later call binds the buffers of its
+//! columns and launches, in the thread of the caller. No instruction is executed.
 //!
-//! - Sizes of columns are terms of the template. Numbers of elements, ints that are computed from them, and the memory of the
-//!   run follow from them ([`Amount`](broadloom_graph::Amount)). A decision by such a number, of the machine or of the
-//!   planner, is a condition of the template.
-//! - A call whose sizes break a condition is executed by the machine. It is traced too, if there are few templates for its
-//!   types, or when the same sizes come again.
-//! - A function that waits for the device where numbers are kept open is traced for one size: the host computes with numbers.
+//! - Sizes of columns are terms of the template. Numbers of elements, ints computed from them, and the memory
+//!   of the run depend on them ([`Amount`](broadloom_graph::Amount)). A decision of the machine or the
+//!   planner that depends on such a number is a condition of the template.
+//! - A call whose sizes violate a condition is executed by the machine. It is also traced if there are few
+//!   templates for its types, or if the same sizes occur again.
+//! - A function that waits for the device while numbers are kept symbolic is traced for one size: the host
+//!   computes with numbers.
 //! - A call that waits for the device before its end has no template, nor has one with an effect.
-//! - Conditions on elements are tested in the kernels, as in every run. The host reads one word when the results are asked for.
-//!   When a condition does not hold, the call is repeated by the machine, which finds the error and its place.
+//! - Conditions on elements are tested in the kernels, as in every run. The host reads one word when the
+//!   results are requested. If a condition does not hold, the machine repeats the call and finds the error
+//!   and its place.
 //! - Lengths of results that only the device knows are read together with the conditions.
-//! - An int of the host that is not negative counts as a size. All other columns of the host are constants of the template, so
-//!   it serves calls with equal ones.
+//! - A non-negative int of the host counts as a size. All other columns of the host are constants of the
+//!   template, so it serves calls with equal ones.
 
 use super::{Accelerator, on_device};
 use crate::eval::{Fault, Run};
@@ -25,22 +27,23 @@ use broadloom_scalar::{Element, Literal, Type};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Elements of a column of the host that is a constant of a template, at most.
+/// Maximum number of elements of a host column that is a constant of a template.
 const MAX_CONSTANT: usize = 64;
 
-/// Templates of a function, at most. The one that was made first goes.
+/// Maximum number of templates of a function. The oldest one is removed.
 const MAX_TEMPLATES: usize = 8;
 
-/// Calls that are remembered, to see which come again.
+/// Maximum number of remembered calls, used to detect repeated ones.
 const MAX_SEEN: usize = 8;
 
-/// Calls that could not be traced after which none is traced any more.
+/// Maximum number of calls that could not be traced. Then none is traced any more.
 const MAX_REFUSED: usize = 4;
 
-/// Templates of calls with columns of the same types, until only sizes that come again are traced.
+/// Maximum number of templates of calls with columns of the same types. Beyond it, only repeated sizes are
+/// traced.
 const MAX_GENERAL: usize = 3;
 
-/// Returns the only int of a column of the host, where it counts as a size.
+/// Returns the only int of a column of the host, if it counts as a size.
 fn size_of(column: &Column) -> Option<usize> {
     match column {
         Column::Ints(values) if values.len() == 1 => i32::try_from(values[0]).ok().and_then(|value| usize::try_from(value).ok()),
@@ -48,14 +51,14 @@ fn size_of(column: &Column) -> Option<usize> {
     }
 }
 
-/// A part of an argument, as far as templates depend on it.
+/// Part of an argument, as far as templates depend on it.
 #[derive(Clone, Debug, PartialEq)]
 enum Part {
     Constant(Column),
     Line(Type),
 }
 
-/// The columns of a call: the parts that templates depend on, and the sizes of lines.
+/// Columns of a call: the parts that templates depend on, and the sizes of lines.
 #[derive(Clone, Debug, PartialEq)]
 struct Key {
     parts: Vec<Part>,
@@ -70,7 +73,7 @@ fn are_alike(own: &[Part], other: &[Part], is_general: bool) -> bool {
 }
 
 impl Key {
-    /// Returns the key of a call; nothing for one that has no template.
+    /// Returns the key of a call; `None` if it has no template.
     fn of(columns: &[Column]) -> Option<Key> {
         let mut sizes = vec![];
         let part = |column: &Column| match column {
@@ -85,7 +88,7 @@ impl Key {
             Column::Ints(_) | Column::Floats(_) | Column::Bools(_) => Some(Part::Constant(column.clone())),
         };
         let parts = columns.iter().map(part).collect::<Option<Vec<Part>>>()?;
-        // A call without lines of the device is not worth a template.
+        // A call without lines of the device does not justify a template.
         if sizes.is_empty() { None } else { Some(Key { parts, sizes }) }
     }
 }
@@ -97,7 +100,7 @@ enum Answer {
     Constant(Column),
     /// A result of the template.
     Output(usize),
-    /// An int that follows from the sizes of columns: one of the numbers for the host.
+    /// An int that depends on the sizes of columns: one of the numbers for the host.
     Number(usize),
 }
 
@@ -106,26 +109,27 @@ enum Answer {
 pub(crate) struct CallTemplate {
     template: Template,
     context: Context,
-    /// The call was traced for all sizes.
+    /// True if the call was traced for all sizes.
     is_general: bool,
     outcome: Arc<Outcome>,
 }
 
-/// A call of a template that is launched, and whose conditions are not checked yet.
+/// Launched call of a template whose conditions are not checked yet.
 #[derive(Debug)]
 pub(crate) struct Launched {
     outcome: Arc<Outcome>,
     results: Vec<Node>,
 }
 
-/// How results of a template become those of a call.
+/// Conversion of the results of a template to those of a call.
 #[derive(Debug)]
 struct Outcome {
     answers: Vec<Answer>,
-    /// The word that traps write, where the host reads it itself.
+    /// The word that traps write, if the host reads it directly.
     word: Option<Node>,
-    /// The last result of the template has numbers for the host: 1 where a condition does not hold, then the lengths of
-    /// these results, then ints that follow from sizes.
+    /// The lines whose lengths the host reads, if the last result of the template has numbers for the host.
+    /// The first number is 1 if a condition does not hold. The lengths of these results follow, then ints
+    /// that depend on sizes.
     numbers: Option<Vec<usize>>,
 }
 
@@ -133,15 +137,15 @@ struct Outcome {
 pub(super) struct Tested {
     /// Results of the template that write the word.
     pub(super) traps: Vec<Node>,
-    /// A bool without axes: a condition does not hold.
+    /// A bool without axes: true if a condition does not hold.
     pub(super) status: Option<Node>,
-    /// The word, where the host reads it itself.
+    /// The word, if the host reads it directly.
     pub(super) word: Option<Node>,
 }
 
 impl CallTemplate {
-    /// Returns the inputs of a template: the lines of the device, and for a size a line of one more element, which is in no
-    /// memory.
+    /// Returns the inputs of a template: the lines of the device, and for each size a line with one more
+    /// element, which is not in memory.
     fn inputs(context: &Context, columns: &[Column], is_general: bool) -> broadloom_graph::Result<Vec<Node>> {
         let input = |column: &Column| match (column, size_of(column)) {
             (Column::Device(node), _) => Some(Ok(node.clone())),
@@ -171,7 +175,7 @@ impl Launched {
         self.outcome.word.is_some() || self.outcome.numbers.is_some()
     }
 
-    /// Checks the conditions and returns the results. Returns nothing when a condition does not hold.
+    /// Checks the conditions and returns the results; `None` if a condition does not hold.
     fn finish(&self) -> broadloom_graph::Result<Option<Vec<Column>>> {
         let Outcome { answers, word, numbers } = &*self.outcome;
         let mut read: Vec<i64> = vec![];
@@ -206,9 +210,9 @@ impl Launched {
 #[derive(Debug)]
 pub(crate) struct Templates {
     known: Vec<(Vec<Part>, CallTemplate)>,
-    /// Calls are traced for all sizes.
+    /// True if calls are traced for all sizes.
     is_general: bool,
-    /// Calls that were executed by the machine.
+    /// Calls executed by the machine.
     seen: Vec<Key>,
     /// Calls that could not be traced.
     refused: Vec<Key>,
@@ -219,13 +223,13 @@ pub(crate) struct Templates {
 }
 
 impl Templates {
-    /// Makes none yet.
+    /// Makes an empty set of templates.
     pub(crate) fn new() -> Templates {
         Templates { known: vec![], is_general: true, seen: vec![], refused: vec![], calls: 0, waits: 0 }
     }
 
-    /// Launches a call with a template. `trace` makes one, for all sizes or for those of the call alone. Returns nothing for a
-    /// call that the machine executes.
+    /// Launches a call with a template. `trace` makes one, for all sizes or for those of the call alone.
+    /// Returns `None` if the machine must execute the call.
     pub(crate) fn launch(&mut self, columns: &[Column], trace: impl FnOnce(bool) -> Option<CallTemplate>) -> Option<Launched> {
         if self.refused.len() >= MAX_REFUSED && self.known.is_empty() {
             return None;
@@ -258,7 +262,7 @@ impl Templates {
         launched.ok()
     }
 
-    /// Tests if a call that no template serves is traced.
+    /// Tests if a call without a template is traced.
     fn is_traced(&self, key: &Key) -> bool {
         let is_alike = |parts: &[Part]| are_alike(parts, &key.parts, self.is_general);
         let templates = self.known.iter().filter(|(parts, _)| is_alike(parts)).count();
@@ -270,8 +274,8 @@ impl Templates {
                     && (templates > 0 || self.seen.iter().any(|own| is_alike(&own.parts))))
     }
 
-    /// Returns the results of a launched call. Returns nothing where a condition does not hold: the machine executes the
-    /// call and says what is wrong.
+    /// Returns the results of a launched call. Returns `None` if a condition does not hold: the machine then
+    /// executes the call and reports the error.
     pub(crate) fn finish(&mut self, launched: &Launched) -> Option<Vec<Column>> {
         let results = launched.finish().ok().flatten();
         match &results {
@@ -279,7 +283,7 @@ impl Templates {
                 self.calls += 1;
                 self.waits += u64::from(launched.waits());
             }
-            // The word stays written, so the template is used up.
+            // The word stays set, so the template cannot be used again.
             None => self.known.retain(|(_, template)| !Arc::ptr_eq(&template.outcome, &launched.outcome)),
         }
         results
@@ -297,18 +301,18 @@ impl Templates {
 }
 
 impl Accelerator {
-    /// Fails while a call is traced: what follows cannot be repeated by a template.
+    /// Fails during the trace of a call: a template cannot repeat the following work.
     pub(crate) fn untraced(&self) -> Run<()> {
         if self.tracing { Fault::at_run_time("a template cannot wait for the device") } else { Ok(()) }
     }
 
-    /// Returns the int that an input of a template stands for.
+    /// Returns the int that an input of a template represents.
     pub(crate) fn size_of(&self, column: &Node) -> Option<Amount> {
         let is_size = self.sizes.iter().any(|size| size.is_same(column));
         is_size.then(|| column.bound().amount(0).minus(&1.into()))
     }
 
-    /// Returns an int that follows from the sizes of columns as a column of a traced call.
+    /// Returns an int that depends on the sizes of columns as a column of a traced call.
     pub(crate) fn count_as_column(&mut self, amount: &Amount) -> Run<Column> {
         let context = self.context()?;
         let count = self.as_vector(&Node::counting(&context, amount))?;
@@ -316,8 +320,8 @@ impl Accelerator {
         Ok(Column::Device(count))
     }
 
-    /// Traces a call, for all sizes or for those of the columns alone. `run` executes it on symbols and returns the columns of its
-    /// results. Returns nothing for a call that has no template.
+    /// Traces a call, for all sizes or for those of the columns alone. `run` executes it on symbols and
+    /// returns the columns of its results. Returns `None` for a call that has no template.
     pub(crate) fn traced(
         &mut self,
         columns: &[Column],
@@ -351,7 +355,7 @@ impl Accelerator {
                 Err(_) => Err(broadloom_graph::Error::Symbolic { operation: "call".to_owned() }),
             }
         });
-        // The word belongs to the template, and nodes of the trace mean nothing outside of it.
+        // The word belongs to the template, and nodes of the trace are invalid outside it.
         (self.word, self.is_trapped) = (None, false);
         self.failed.clear();
         self.ledger = None;
@@ -399,9 +403,10 @@ impl Accelerator {
         Ok((nodes, Outcome { answers, word, numbers }))
     }
 
-    /// Ends the conditions of a trace. `is_read`: the host reads other numbers at the end, and the status with them.
+    /// Ends the conditions of a trace. With `is_read`, the host reads other numbers at the end, and the
+    /// status with them.
     pub(super) fn tested(&mut self, is_read: bool) -> Run<Tested> {
-        // Stages before the last may have written the word already, and a word in memory is no symbol.
+        // Earlier stages may have written the word already, and a word in memory is not a symbol.
         let was_trapped = self.is_trapped;
         let (traps, failed) = self.traps()?;
         let word = self.word.clone().filter(|_| self.is_trapped);
@@ -416,7 +421,7 @@ impl Accelerator {
         Ok(Tested { traps: vec![], status, word: None })
     }
 
-    /// Returns the status of a trace as a number for the host: 1 where a condition does not hold.
+    /// Returns the status of a trace as a number for the host: 1 if a condition does not hold.
     pub(super) fn as_number(&mut self, status: Option<&Node>) -> Run<Node> {
         match status {
             Some(status) => {

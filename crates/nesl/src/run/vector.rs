@@ -12,14 +12,15 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 use std::time::Instant;
 
-/// The number of elements of a vector.
+/// Number of elements of a vector.
 ///
-/// The bound of a number that only the device knows is 2 at least: a node of one element stands for equal elements.
+/// The bound of a number that only the device knows is at least 2: a node of one element represents equal
+/// elements.
 #[derive(Clone, Debug)]
 pub(crate) enum Extent {
-    /// A number of the host. While a call is traced it may follow from the sizes of columns.
+    /// Number known to the host. During the trace of a call it may depend on the sizes of columns.
     Host(Amount),
-    /// Only the device knows it.
+    /// Number that only the device knows.
     Device(Length),
 }
 
@@ -46,7 +47,7 @@ impl Extent {
         matches!(self, Extent::Host(known) if known.equals(&count.into()))
     }
 
-    /// Returns the number as one of the host, where that has learned it.
+    /// Returns the number as one of the host if the host has learned it.
     pub(crate) fn learned(&self) -> Extent {
         match self {
             Extent::Device(length) => length.known_amount().map_or_else(|| self.clone(), Extent::Host),
@@ -54,7 +55,7 @@ impl Extent {
         }
     }
 
-    /// Returns the number, where the host knows it.
+    /// Returns the number if the host knows it.
     pub(crate) fn number(&self) -> Option<Amount> {
         match self {
             Extent::Host(count) => Some(count.clone()),
@@ -62,7 +63,7 @@ impl Extent {
         }
     }
 
-    /// Returns the length, where the host has not learned it.
+    /// Returns the length if the host has not learned it.
     pub(crate) fn unknown(&self) -> Option<&Length> {
         match self {
             Extent::Device(length) if length.known_amount().is_none() => Some(length),
@@ -71,25 +72,26 @@ impl Extent {
     }
 }
 
-/// A vector as a node.
+/// Vector as a node.
 #[derive(Clone, Debug)]
 pub(crate) struct Vector {
-    /// The elements, in one axis. A node of one element stands for equal elements, whatever the extent is.
+    /// The elements, in one axis. A node of one element represents equal elements, whatever the extent.
     pub(crate) node: Node,
     pub(crate) extent: Extent,
-    /// Elements and anything behind them, up to the bound of the extent.
+    /// The elements, followed by arbitrary ones up to the bound of the extent.
     pub(crate) padded: Option<Node>,
-    /// The elements follow from their index, from scalars of the host and from lengths, so they are never stored.
+    /// True if the elements are computed from their index, scalars of the host and lengths. They are then
+    /// never stored.
     pub(crate) generated: bool,
-    /// Element-wise operations between stored vectors and the elements.
+    /// Number of elementwise operations between stored vectors and the elements.
     pub(crate) depth: u16,
     pub(crate) facts: Facts,
-    /// The vector that it was packed from, and the flags.
+    /// The vector before the pack, and the flags, if a pack made it.
     pub(crate) packed: Option<Packed>,
 }
 
 impl Vector {
-    /// Makes a vector of the elements of a node.
+    /// Makes a vector from the elements of a node.
     pub(crate) fn of(node: Node) -> Vector {
         let extent = match node.length() {
             Some(length) => Extent::Device(length.clone()),
@@ -98,12 +100,13 @@ impl Vector {
         Vector::new(node, extent)
     }
 
-    /// Makes a vector of elements, or of one that stands for equal ones.
+    /// Makes a vector from elements, or from one that represents equal ones.
     pub(crate) fn new(node: Node, extent: Extent) -> Vector {
         Vector { node, extent, padded: None, generated: false, depth: 0, facts: Facts::default(), packed: None }
     }
 
-    /// Makes a vector of the first elements of a node that has as many as the extent is at most.
+    /// Makes a vector from the first elements of a node. The node has as many elements as the bound of the
+    /// extent.
     pub(crate) fn shortened(node: Node, extent: &Extent) -> Run<Vector> {
         match extent {
             Extent::Host(count) => Ok(Vector::of(on_device(node.first_elements(None, count.clone()))?)),
@@ -119,7 +122,7 @@ impl Vector {
         Vector { generated, ..self }
     }
 
-    /// Returns the vector with a number of elements of the host, where that has learned it.
+    /// Returns the vector with its number of elements known to the host, if the host has learned it.
     pub(crate) fn learned(&self) -> Run<Vector> {
         let Extent::Device(length) = &self.extent else { return Ok(self.clone()) };
         let Some(count) = length.known_amount() else { return Ok(self.clone()) };
@@ -128,7 +131,7 @@ impl Vector {
             return Ok(Vector { extent, packed: None, ..self.clone() });
         }
         let from = self.stored();
-        // Elements in memory are read there, not where they were before a pack.
+        // Elements in memory are read there, not in the unpacked vector.
         let packed = self.packed.clone().filter(|_| from.buffer().is_none());
         let node = on_device(from.first_elements(None, count))?;
         Ok(Vector { node, extent, padded: None, packed, ..self.clone() })
@@ -139,39 +142,39 @@ impl Vector {
         self.padded.as_ref().unwrap_or(&self.node)
     }
 
-    /// Tells whether one element stands for all.
+    /// Tells whether one element represents all.
     pub(crate) fn is_uniform(&self) -> bool {
         self.node.length().is_none() && self.node.bound().size().equals(&1.into())
     }
 }
 
-/// Elements of a vector of the host whose sum is computed when it is copied.
+/// Maximum number of elements of a host vector whose sum is computed when it is copied.
 const MAX_SUMMED: usize = 1 << 16;
 
 /// A vector of a device on the stack of the machine.
 pub(crate) struct DeviceVector {
     pub(crate) ty: Type,
     pub(crate) vector: Vector,
-    /// The elements that a pack by these flags keeps, once there was one.
+    /// The elements that a pack by these flags keeps, if there was one.
     pub(crate) kept: OnceCell<Kept>,
-    /// The vector, once the host has learned the number of its elements.
+    /// The vector with its number of elements known to the host.
     pub(crate) learned: OnceCell<Vector>,
-    /// The only element, an int or a bool, once the host has learned it.
+    /// The only element, an int or a bool, if the host has learned it.
     pub(crate) value: OnceCell<i64>,
-    /// The value of all elements, where the host knows it.
+    /// The value of all elements, if the host knows it.
     pub(crate) each: Option<Entry>,
-    /// The elements on the host, once they were read.
+    /// The elements on the host, if they were read.
     pub(crate) host: OnceCell<Entry>,
     pub(crate) _charge: Option<Held>,
 }
 
-/// The elements that a pack keeps.
+/// Elements that a pack keeps.
 #[derive(Clone)]
 pub(crate) struct Kept {
     /// Their number.
     pub(crate) length: Length,
-    /// Their places, and anything behind, where places were packed. Other vectors are gathered from these places, so that all
-    /// packs by the same flags are one pass.
+    /// Their indices, followed by arbitrary elements, if indices were packed. Other vectors are gathered at
+    /// these indices, so all packs by the same flags are one pass.
     pub(crate) places: Option<Node>,
 }
 
@@ -181,7 +184,7 @@ impl std::fmt::Debug for DeviceVector {
     }
 }
 
-/// A copy of a vector of the host on a device.
+/// Copy of a host vector on a device.
 #[derive(Debug)]
 pub(crate) enum Copied {
     Vector(Node),
@@ -189,12 +192,12 @@ pub(crate) enum Copied {
 }
 
 impl DeviceVector {
-    /// Tells whether it is one int or bool that the host has not learned.
+    /// Tells whether it is a single int or bool that the host has not learned.
     pub(crate) fn is_number(&self) -> bool {
         self.value.get().is_none() && self.ty != Type::Float && self.vector.extent.is_host(1) && self.vector.is_uniform()
     }
 
-    /// Returns the vector as the host knows it now.
+    /// Returns the vector with the current knowledge of the host.
     pub(crate) fn current(&self) -> Run<Vector> {
         if let Some(learned) = self.learned.get() {
             return Ok(learned.clone());
@@ -218,7 +221,8 @@ impl Accelerator {
         }
     }
 
-    /// Returns a vector on the device; one of the host is copied, a scalar becomes an argument of kernels.
+    /// Returns a vector on the device. A vector of the host is copied; a scalar becomes an argument of
+    /// kernels.
     pub(crate) fn vector(&mut self, entry: &Entry) -> Run<Vector> {
         let ty = match (entry, entry.ty()) {
             (Entry::Device(vector), _) => {
@@ -269,7 +273,7 @@ impl Accelerator {
             }
         };
         self.note_largest(&Amount::from(entry.len()));
-        // Lengths of the host have a sum that needs no wait.
+        // The host computes the sum of its lengths, which needs no wait.
         let facts = match entry {
             Entry::Int(values) if values.len() <= MAX_SUMMED && values.iter().all(|value| *value >= 0) => {
                 let sum = values.iter().try_fold(0i64, |sum, value| sum.checked_add(*value));
@@ -280,7 +284,8 @@ impl Accelerator {
         Ok(Vector::of(node).with_facts(facts))
     }
 
-    /// Returns a vector with an extent that is equal to its own. In programs of texts that is a condition that was added.
+    /// Returns a vector with an extent equal to its own. In parsed programs the equality is a condition that
+    /// was added.
     pub(crate) fn with_extent(&mut self, vector: &Vector, extent: &Extent) -> Run<Vector> {
         if vector.is_uniform() {
             return Ok(Vector { extent: extent.clone(), ..vector.clone() });
@@ -315,14 +320,14 @@ impl Accelerator {
         Ok(Vector { node, extent: extent.clone(), padded: None, packed: None, ..vector.clone() })
     }
 
-    /// Returns the elements at positions 0, 1, … of a node that may have fewer.
+    /// Returns the elements at positions 0, 1, … of a node that may have fewer elements.
     fn taken_at_positions(&mut self, from: &Node, extent: &Extent) -> Run<Node> {
         let places = self.positions(extent, Element::I64)?;
         let zero = [Literal::zero(from.ty().element())];
         on_device(from.gather(&[&places], &Boundary::Constant(zero.as_slice().into())))
     }
 
-    /// Uploads the places where segments begin and end.
+    /// Uploads the offsets of segments.
     pub(crate) fn upload_offsets(&mut self, lengths: &[usize]) -> Run<Node> {
         let mut end = 0i64;
         let mut bytes = end.to_le_bytes().to_vec();
@@ -351,7 +356,7 @@ impl Accelerator {
         }
     }
 
-    /// Returns a node without a length of the device that begins with the elements of a vector.
+    /// Returns a node that begins with the elements of a vector and has no length of the device.
     pub(crate) fn padded(&mut self, vector: &Vector) -> Run<Node> {
         if vector.is_uniform() {
             return on_device(vector.node.broadcast_to(&line(vector.extent.bound())));
@@ -394,7 +399,7 @@ impl Accelerator {
         }
     }
 
-    /// Makes the number of elements known to the host; waits where only the device knows it.
+    /// Makes the number of elements known to the host; waits if only the device knows it.
     pub(crate) fn known(&mut self, extent: &Extent) -> Run<usize> {
         match extent {
             Extent::Host(count) => Ok(count.get() as usize),
@@ -444,7 +449,7 @@ impl Accelerator {
         Ok(elements)
     }
 
-    /// Reads a vector. The entry holds the elements and is not charged to the run.
+    /// Reads a vector. The result is not charged to the run.
     pub(crate) fn elements(&mut self, vector: &Vector) -> Run<Elements> {
         let count = if vector.is_uniform() { self.known(&vector.extent)? } else { 1 };
         let element = vector.node.ty().element();
@@ -457,7 +462,7 @@ impl Accelerator {
 pub(crate) struct Elements {
     bytes: Vec<u8>,
     element: Element,
-    /// How often the elements are repeated.
+    /// Number of repetitions of the elements.
     times: usize,
 }
 

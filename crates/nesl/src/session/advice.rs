@@ -1,4 +1,4 @@
-//! Advice for run-time errors that surprise: code that a condition only seems to guard.
+//! Advice for run-time errors in code that a condition seems to guard.
 
 use super::worker::Worker;
 use crate::codes;
@@ -7,7 +7,7 @@ use crate::eval::Fault;
 use broadloom_diag::Diagnostic;
 
 impl Worker {
-    /// Returns a run-time error with advice for errors of code that a condition seems to guard.
+    /// Returns a run-time error, with advice if a condition seems to guard its code.
     pub(super) fn advised(&self, fault: &Fault, body: &Body) -> Diagnostic {
         let error = fault.diagnostic();
         let Some(span) = fault.span.filter(|_| fault.code == codes::RUN_TIME) else { return error };

@@ -1,4 +1,4 @@
-//! Functions that are called with columns.
+//! Functions called with columns.
 
 use super::worker::Worker;
 use crate::core::DefinitionKind;
@@ -11,12 +11,12 @@ use crate::vcode::{self, Layout};
 use crate::{flat, flatten};
 use broadloom_graph::Context;
 
-/// A function that can be called.
+/// Compiled function with its state between calls.
 pub(super) struct CompiledFunction {
     program: vcode::Program,
     argument: Layout,
     result: Layout,
-    /// Constants, values of variables of the top level among them, with their copies on the device.
+    /// Constants, including values of top-level variables, with their copies on the device.
     constants: Constants,
     /// Templates of its regions.
     regions: Regions,
@@ -47,7 +47,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Opens the device, if it is not open.
+    /// Opens the device unless it is open.
     pub(super) fn context(&mut self) -> Result<Context, Failure> {
         match &mut self.accelerator {
             Some(accelerator) => accelerator.context().map_err(|fault| Failure(fault.message)),
@@ -67,8 +67,8 @@ impl Worker {
         called.map_err(|fault| self.failure(&fault))
     }
 
-    /// Traces a call of the function, for all sizes if that is wanted and possible, else for those of the call. Returns nothing
-    /// for a call that has no template.
+    /// Traces a call of the function: for all sizes if requested and possible, else for those of the call.
+    /// Returns `None` for a call that has no template.
     pub(super) fn trace_function(&mut self, arguments: &[Column], is_general: bool) -> Option<CallTemplate> {
         let general = if is_general { self.trace_sizes(arguments, true) } else { None };
         general.or_else(|| self.trace_sizes(arguments, false))

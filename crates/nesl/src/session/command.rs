@@ -35,7 +35,7 @@ Commands:
 /// Names of the settings that `set` changes.
 pub const SETTINGS: [&str; 4] = ["print_length", "verbose", "arg_check", "sequential"];
 
-/// Commands of the original that are refused, and what to do instead.
+/// Commands of the original that are refused, with advice.
 const REFUSED: [(&str, &str); 4] = [
     ("shell", "`shell_command(\"ls\", \"\")` runs a command and gives its output"),
     ("edit", "change the file in an editor; `load;` reads the last file again"),
@@ -43,7 +43,7 @@ const REFUSED: [(&str, &str); 4] = [
     ("defconfig", "the option `--device` of the command chooses the machine"),
 ];
 
-/// Gives errors that have no place the place of their command.
+/// Gives errors without a place the place of their command.
 pub(super) fn placed(errors: &Diagnostics, span: Span) -> Diagnostics {
     let place = |error: &Diagnostic| if error.primary.is_some() { error.clone() } else { error.clone().at(span, "") };
     errors.iter().map(place).collect()

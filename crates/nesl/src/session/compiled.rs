@@ -1,4 +1,4 @@
-//! Expressions as VCODE.
+//! Compilation of expressions to VCODE.
 
 use super::Output;
 use super::worker::Worker;
@@ -41,7 +41,7 @@ impl Worker {
         values.pop().map_or_else(|| flatten::internal("an expression has no value"), Ok)
     }
 
-    /// Tells whether the value of an expression holds a function.
+    /// Tells whether the value of an expression contains a function.
     pub(super) fn holds_function(&self, body: &Body) -> bool {
         body.result.is_some_and(|result| self.is_function(body.types[result]))
     }

@@ -1,7 +1,8 @@
 //! Definitions: functions, datatypes, variables.
 //!
-//! A definition of a name with the type it has replaces what the name means for older callers too. A definition with
-//! another type is a new one: older callers keep the old one. The library keeps its own definitions in any case.
+//! A definition with the name and type of an existing one replaces it, also for older callers. A definition
+//! with another type is a new one: older callers keep the old one. The library always keeps its own
+//! definitions.
 
 use super::Output;
 use super::library::{HIDDEN, REDEFINABLE};
@@ -58,7 +59,7 @@ impl Worker {
         (user || self.loading_library).then_some(old)
     }
 
-    /// Tells whether two types are the same but for the identity of the function.
+    /// Tells whether two types are equal except for the identity of the function.
     fn same_type(&self, a: &Scheme, b: &Scheme) -> bool {
         let parts = |scheme: &Scheme| match self.env.types[scheme.ty] {
             Type::Function { argument, result, .. } => (argument, Some(result)),

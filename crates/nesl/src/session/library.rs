@@ -1,7 +1,7 @@
 //! The library: the files of `prelude/`, in the order in which they are read.
 //!
-//! A process reads them once for each choice of widths. Later sessions get a copy of the definitions. Variables are
-//! evaluated for each session, since some of them ask the host.
+//! A process reads them once for each choice of widths. Later sessions get a copy of the definitions.
+//! Variables are evaluated for each session, since some of them depend on the host.
 
 use super::worker::Worker;
 use crate::core::{Body, DefId, Environment};
@@ -26,10 +26,10 @@ pub(super) const FILES: [(&str, &str); 12] = [
     ("helpers.nesl", include_str!("../../prelude/helpers.nesl")),
 ];
 
-/// The prefix of names that programs do not see.
+/// Prefix of names that are hidden from programs.
 pub(super) const HIDDEN: &str = "prim_";
 
-/// Names of the library that a program may define anew.
+/// Names of the library that a program may redefine.
 pub(super) const REDEFINABLE: [&str; 40] = [
     "all",
     "any",
@@ -73,10 +73,10 @@ pub(super) const REDEFINABLE: [&str; 40] = [
     "zip",
 ];
 
-/// A variable and the expression that it is bound to.
+/// Variable with the expression that it is bound to.
 pub(super) type Variable = (DefId, Arc<Body>);
 
-/// The library as a session has it after reading.
+/// Library as read by a session.
 struct Library {
     widths: Widths,
     env: Environment,
@@ -85,11 +85,11 @@ struct Library {
     variables: Vec<Variable>,
 }
 
-/// The library for each choice of widths that a session of the process has had.
+/// The library for each choice of widths used by a session of the process.
 static LIBRARIES: Mutex<Vec<Arc<Library>>> = Mutex::new(vec![]);
 
 impl Worker {
-    /// Reads the library, or copies what another session has read.
+    /// Reads the library, or copies the one that another session has read.
     pub(super) fn load_library(&mut self) {
         let widths = self.state.options.widths;
         let known = || LIBRARIES.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,8 +1,8 @@
 //! A session: the top level of NESL.
 //!
-//! A session reads forms, executes them in order and answers each with its value, its type, what it printed or its
-//! errors. After an error it goes on, and older definitions stay. It runs on a thread of its own with a large stack, so
-//! that deep recursion of a program ends in an error and never in the end of the process.
+//! A session reads forms, executes them in order and answers each with its value, its type, its output or its
+//! errors. After an error it continues, and older definitions stay. It runs on a separate thread with a large
+//! stack, so deep recursion of a program ends in an error and never terminates the process.
 
 mod advice;
 mod call;
@@ -29,12 +29,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use worker::{STACK, Worker};
 
-/// How a session runs programs and prints values.
+/// Options for running programs and printing values.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// Limits and widths of numbers.
     pub options: Options,
-    /// Elements of a sequence that are printed.
+    /// Number of elements of a sequence that are printed.
     pub print_length: usize,
     /// The engine that executes expressions.
     pub engine: Engine,
@@ -45,12 +45,12 @@ pub struct Settings {
 pub enum Engine {
     /// The evaluator of nested values.
     Evaluator,
-    /// Flattened code on the VCODE machine, with the accelerator of the session where it has one. A value that holds a
-    /// function is left to the evaluator.
+    /// Flattened code on the VCODE machine, with the accelerator of the session if it has one. The evaluator
+    /// computes values that contain a function.
     Vcode,
-    /// The evaluator, silently; the answer to a text is the VCODE of its expressions, as one program.
+    /// The evaluator, without output; the answer to a text is the VCODE of its expressions, as one program.
     EmitVcode,
-    /// The evaluator, silently; the answer to an expression is its flattened code.
+    /// The evaluator, without output; the answer to an expression is its flattened code.
     EmitFlat,
 }
 
@@ -77,7 +77,7 @@ enum Reply {
     Columns(Result<Vec<Column>, Failure>),
     Template(Option<Box<CallTemplate>>),
     Context(Result<Context, Failure>),
-    /// A request is done; the flag says whether the session goes on.
+    /// A request is done; the flag tells whether the session continues.
     Done(bool),
 }
 
@@ -89,10 +89,11 @@ pub struct Session {
     open: bool,
 }
 
-/// The longest time that a thread polls for a message before it sleeps. To wake a thread takes longer than many calls do.
+/// Maximum time that a thread polls for a message before it sleeps. Waking a thread takes longer than many
+/// calls.
 const POLLING: Duration = Duration::from_micros(100);
 
-/// Waits for a message; where `is_eager`, it polls for it first.
+/// Waits for a message. With `is_eager`, polls for it first.
 fn receive<T>(messages: &Receiver<T>, is_eager: bool) -> Result<T, RecvError> {
     let start = Instant::now();
     while is_eager && start.elapsed() < POLLING {
@@ -106,7 +107,7 @@ fn receive<T>(messages: &Receiver<T>, is_eager: bool) -> Result<T, RecvError> {
 }
 
 impl Session {
-    /// Starts a session and loads the library. Fails when the machine has no thread for it.
+    /// Starts a session and loads the library. Fails if the machine cannot start a thread.
     pub fn new(settings: Settings, host: Box<dyn Host>) -> std::io::Result<Session> {
         Session::start(settings, host, None)
     }
@@ -121,7 +122,7 @@ impl Session {
         let (outgoing, replies) = channel::<Reply>();
         let body = move || {
             let sink = outgoing.clone();
-            // A caller that is gone needs no answers.
+            // A caller that is gone receives no answers.
             let sink = Box::new(move |output| drop(sink.send(Reply::Output(output))));
             let mut worker = Worker::new(settings, host, target.map(Accelerator::new), sink);
             // A call is often followed by another.
@@ -150,19 +151,20 @@ impl Session {
         Ok(Session { requests: Some(requests), replies, thread: Some(thread), open: true })
     }
 
-    /// Executes a text and returns the answers. `name` is what messages call the text.
+    /// Executes a text and returns the answers. `name` identifies the text in messages.
     pub fn eval(&mut self, name: &str, text: &str) -> Vec<Output> {
         let mut outputs = vec![];
         self.eval_each(name, text, |output| outputs.push(output));
         outputs
     }
 
-    /// Executes a text and hands each answer over as it comes. Returns whether the session goes on.
+    /// Executes a text and passes on each answer as it comes. Returns whether the session continues.
     pub fn eval_each(&mut self, name: &str, text: &str, take: impl FnMut(Output)) -> bool {
         self.eval_part(name, text, 0, take)
     }
 
-    /// Executes a part of a text as [`Session::eval_each`] does. Lines of messages count from the start of the whole text.
+    /// Executes a part of a text like [`Session::eval_each`]. Line numbers in messages count from the start
+    /// of the whole text.
     pub fn eval_part(&mut self, name: &str, text: &str, lines_before: u32, mut take: impl FnMut(Output)) -> bool {
         if !self.open {
             return false;
@@ -192,12 +194,13 @@ impl Session {
         self.columns(Request::Compile(name.to_owned())).map(|_| ())
     }
 
-    /// Calls the function that was compiled.
+    /// Calls the compiled function.
     pub(crate) fn call(&mut self, arguments: Vec<Column>) -> Result<Vec<Column>, Failure> {
         self.columns(Request::Call(arguments))
     }
 
-    /// Traces a call of the function that was compiled, for all sizes if that is wanted and possible. Returns nothing for a call that has no template.
+    /// Traces a call of the compiled function, for all sizes if requested and possible. Returns `None` for a
+    /// call that has no template.
     pub(crate) fn trace(&mut self, arguments: Vec<Column>, is_general: bool) -> Option<CallTemplate> {
         self.requests.as_ref()?.send(Request::Trace(arguments, is_general)).ok()?;
         while let Ok(reply) = receive(&self.replies, true) {
@@ -208,7 +211,7 @@ impl Session {
         None
     }
 
-    /// Opens the device, if it is not open.
+    /// Opens the device unless it is open.
     pub(crate) fn context(&mut self) -> Result<Context, Failure> {
         if self.requests.as_ref().is_some_and(|requests| requests.send(Request::Context).is_ok()) {
             while let Ok(reply) = self.replies.recv() {
@@ -231,7 +234,7 @@ impl Session {
         Err(Failure("internal error: the machine stopped; please report the program".to_owned()))
     }
 
-    /// Returns what the device of the session has done.
+    /// Returns the counters of the work of the session's device.
     pub fn statistics(&mut self) -> Statistics {
         if self.requests.as_ref().is_some_and(|requests| requests.send(Request::Statistics).is_ok()) {
             while let Ok(reply) = self.replies.recv() {

@@ -14,7 +14,7 @@ pub enum Output {
     Note(String),
     /// A form that failed. The session goes on.
     Error(Report),
-    /// The program asked to leave.
+    /// The program requested to leave.
     Exit,
 }
 
@@ -29,12 +29,12 @@ pub struct Binding {
     pub ty: String,
 }
 
-/// Why a form failed.
+/// Errors of a failed form.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The errors.
     pub diagnostics: Diagnostics,
-    /// The errors with their places, as a person sees them; the text begins with `Error`.
+    /// The errors with their places, as text for a person; it begins with `Error`.
     pub text: String,
 }
 

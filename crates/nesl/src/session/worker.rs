@@ -16,10 +16,10 @@ use broadloom_diag::{Diagnostic, Diagnostics, Sources, Span};
 /// Bytes of stack of the thread of a session.
 pub(super) const STACK: usize = 512 << 20;
 
-/// Files that load files: the deepest nesting.
+/// Maximum nesting depth of files that load files.
 const MAX_LOADS: u32 = 16;
 
-/// The largest text that a session reads.
+/// Maximum size in bytes of a text that a session reads.
 const MAX_TEXT: usize = 256 << 20;
 
 pub(super) struct Worker {
@@ -39,7 +39,7 @@ pub(super) struct Worker {
     pub(super) variables: Vec<Variable>,
     pub(super) last_file: Option<String>,
     pub(super) verbose: bool,
-    /// Results are shown; off while a file is loaded.
+    /// True if results are printed; false while a file is loaded.
     showing: bool,
     loads: u32,
     leaving: bool,
@@ -89,7 +89,7 @@ impl Worker {
         }
     }
 
-    /// Executes a text that stands behind so many lines of a file. Returns whether the session goes on.
+    /// Executes a text that follows `lines_before` lines of a file. Returns whether the session continues.
     pub(super) fn eval(&mut self, name: &str, text: &str, lines_before: u32) -> bool {
         let source = self.sources.add_part(name, text, lines_before);
         if text.len() > MAX_TEXT {
@@ -106,7 +106,7 @@ impl Worker {
         !self.leaving
     }
 
-    /// Tells whether code is the answer, and not values.
+    /// Tells whether the engine answers with code instead of values.
     fn emits(&self) -> bool {
         matches!(self.engine, Engine::EmitVcode | Engine::EmitFlat)
     }
@@ -158,7 +158,7 @@ impl Worker {
         self.emit(Output::Error(Report { diagnostics: diagnostics.clone(), text: text.concat() }));
     }
 
-    /// Evaluates a checked expression. A fault of making its value has the place of the expression.
+    /// Evaluates a checked expression. A fault without a place gets the place of the expression.
     pub(super) fn run(&mut self, body: &Body) -> Result<Value, Box<Fault>> {
         self.answer(body).map_err(|mut fault| {
             fault.span = fault.span.or(body.result.map(|result| body.spans[result]));
@@ -194,7 +194,7 @@ impl Worker {
         self.emit(Output::Exit);
     }
 
-    /// Reads a file and executes it. A name without its ending means the file with `.nesl` first.
+    /// Reads a file and executes it. For a name without an extension, the file with `.nesl` is tried first.
     pub(super) fn load_file(&mut self, name: &str, verbose: bool, print: bool) -> Result<(), Diagnostics> {
         if self.loads >= MAX_LOADS {
             let message = format!("files load each other deeper than {MAX_LOADS} levels");
@@ -226,7 +226,8 @@ impl Worker {
     }
 }
 
-/// Checks that the definitions of the library keep the invariants of the typed program. Returns their number.
+/// Checks that the definitions of the library satisfy the invariants of the typed program. Returns their
+/// number.
 #[doc(hidden)]
 pub fn verify_library() -> Result<usize, String> {
     let mut worker = Worker::new(Settings::default(), Box::new(Sealed), None, Box::new(|_| {}));

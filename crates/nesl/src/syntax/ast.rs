@@ -1,7 +1,7 @@
 //! The syntax tree, as written: no name is resolved and nothing is desugared.
 //!
-//! Nodes stand in tables and refer to each other by typed ids; spans stand in tables of their own. Two trees are equal
-//! when they have the same shape, wherever their text stands ([`Ast::same`]).
+//! Nodes are in tables and refer to each other by typed ids; spans are in tables of their own. Two trees are
+//! equal if they have the same shape, wherever their text is ([`Ast::same`]).
 
 use crate::syntax::Name;
 use broadloom_diag::Span;
@@ -96,7 +96,7 @@ pub struct Each {
     pub body: Option<ExprId>,
     /// The generators, at least one.
     pub generators: Vec<Generator>,
-    /// The expression behind `|`.
+    /// The expression after `|`.
     pub filter: Option<ExprId>,
 }
 
@@ -146,7 +146,7 @@ pub enum TypeExpr {
 pub struct TypeSpec {
     /// The type.
     pub ty: TypeExprId,
-    /// The variables with the names of their classes and where these stand.
+    /// The variables with the names of their classes and the places of these.
     pub context: Vec<(Name, Name, Span)>,
 }
 
@@ -170,7 +170,7 @@ pub enum FormKind {
     Bind(PatternId, ExprId, bool),
     /// `e`
     Expr(ExprId),
-    /// A command with the words and literals behind it.
+    /// A command with the words and literals after it.
     Command(Name, Vec<CommandWord>),
     /// `load e`
     Load(Option<ExprId>),
@@ -250,7 +250,8 @@ macro_rules! binary_operators {
                 }
             }
 
-            /// Returns how tightly the operator binds to its left and to its right. Larger binds tighter.
+            /// Returns the binding strengths of the operator to its left and to its right. Larger binds
+            /// tighter.
             pub fn binding(self) -> (u8, u8) {
                 match self {
                     $(BinaryOp::$name => ($left, $right),)*
@@ -315,13 +316,13 @@ impl UnaryOp {
     }
 }
 
-/// How tightly `,` binds: the left side of a pair is parsed above this level.
+/// Binding strength of `,`: the left side of a pair is parsed above this level.
 pub(crate) const COMMA: u8 = 4;
-/// How tightly `=>` and `:=` bind.
+/// Binding strength of `=>` and `:=`.
 pub(crate) const LAMBDA: u8 = 5;
-/// How tightly prefix operators bind.
+/// Binding strength of prefix operators.
 pub(crate) const PREFIX: u8 = 25;
-/// How tightly calls and indices bind.
+/// Binding strength of calls and indices.
 pub(crate) const POSTFIX: u8 = 30;
 
 impl Ast {

@@ -1,16 +1,17 @@
 //! The lexer: text to tokens.
 //!
-//! Names are case-insensitive. `%` opens and closes a comment. A backquote makes the next character a literal, whatever
-//! it is. In a string a backslash takes the next character as it stands, so `"\n"` is the string `n`. Texts are bytes: a
-//! character outside ASCII is several elements of a string.
+//! Names are case-insensitive. `%` opens and closes a comment. A backquote makes any next character a
+//! literal. In a string a backslash takes the next character unchanged, so `"\n"` is the string `n`. Texts
+//! are bytes: a character outside ASCII is several elements of a string.
 
 use crate::codes;
 use crate::syntax::{Mark, Name, Token, TokenKind, Word};
 use broadloom_diag::{Diagnostic, Diagnostics, SourceId, Span};
 
-/// Splits a text into tokens, the last of which is [`TokenKind::End`]. Characters that begin no token are reported and skipped.
+/// Splits a text into tokens, the last of which is [`TokenKind::End`]. Characters that start no token are
+/// reported and skipped.
 pub fn lex(source: SourceId, text: &str, diagnostics: &mut Diagnostics) -> Vec<Token> {
-    // Some editors begin a text with a byte order mark.
+    // Some editors start a text with a byte order mark.
     let first = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let mut lexer = Lexer { source, text: text.as_bytes(), at: first, diagnostics };
     let mut tokens = vec![];

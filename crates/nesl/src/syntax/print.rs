@@ -1,4 +1,4 @@
-//! The printer: tree to text. Parsing the text gives the same tree back.
+//! The printer: tree to text. Parsing the text returns an equal tree.
 
 use crate::syntax::Name;
 use crate::syntax::ast::*;
@@ -20,7 +20,7 @@ pub fn print_expr(ast: &Ast, expr: ExprId) -> String {
     printer.out
 }
 
-/// Prints a pattern; a tuple stands in parentheses.
+/// Prints a pattern; a tuple is printed in parentheses.
 pub fn print_pattern(ast: &Ast, pattern: PatternId) -> String {
     let mut printer = Printer { ast, out: String::new() };
     printer.pattern(pattern, true);
@@ -31,7 +31,7 @@ fn is_command(name: &Name) -> bool {
     super::parse::COMMANDS.contains(&name.as_str())
 }
 
-/// Prints the parameter of a function as it stands in parentheses.
+/// Prints the parameter of a function without the parentheses around it.
 pub fn print_parameter(ast: &Ast, pattern: PatternId) -> String {
     let mut printer = Printer { ast, out: String::new() };
     printer.pattern(pattern, false);
@@ -87,7 +87,7 @@ impl Printer<'_> {
         self.put(";\n");
     }
 
-    /// Prints an expression as a form: one that begins with the word of a command stands in parentheses.
+    /// Prints an expression as a form, in parentheses if it begins with the word of a command.
     fn statement(&mut self, expr: ExprId) {
         let mut first = expr;
         let name = loop {
@@ -104,7 +104,7 @@ impl Printer<'_> {
         self.put(if guard { ")" } else { "" });
     }
 
-    /// Returns the name that a pattern begins with, when no parenthesis stands before it.
+    /// Returns the name that a pattern begins with, if no parenthesis precedes it.
     fn pattern_word(&self, mut pattern: PatternId) -> Option<Name> {
         loop {
             match &self.ast.patterns[pattern] {
@@ -164,7 +164,7 @@ impl Printer<'_> {
         self.put("\"");
     }
 
-    /// Prints an expression that stands where operators up to `strength` must not be seen.
+    /// Prints an expression. It is put into parentheses unless it binds tighter than `strength`.
     fn expr(&mut self, expr: ExprId, strength: u8) {
         let own = self.strength(expr);
         let open = own <= strength;
@@ -173,7 +173,8 @@ impl Printer<'_> {
         self.put(if open { ")" } else { "" });
     }
 
-    /// The strength of the loosest operator of an expression. What extends to the right as far as possible has none.
+    /// Returns the strength of the loosest operator of an expression. Forms that extend to the right as far
+    /// as possible have the lowest.
     fn strength(&self, expr: ExprId) -> u8 {
         match &self.ast.exprs[expr] {
             Expr::If(..) | Expr::Let(..) => 1,
@@ -226,7 +227,7 @@ impl Printer<'_> {
             }
             Expr::Binary(op, left, right) => {
                 let (before, behind) = op.binding();
-                // An operator that groups to the right needs parentheses on its left.
+                // A right-associative operator needs parentheses on its left.
                 self.expr(*left, if behind < before { before } else { before - 1 });
                 let _ = write!(self.out, " {} ", op.text());
                 self.expr(*right, behind);

@@ -12,14 +12,14 @@ pub struct Token {
     pub kind: TokenKind,
     /// The place.
     pub span: Span,
-    /// The token is the first on its line and the line is not indented.
+    /// True if the token is the first on its line and the line is not indented.
     pub at_margin: bool,
 }
 
 /// The kinds of tokens.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TokenKind {
-    /// A name that is no keyword.
+    /// A name that is not a keyword.
     Name(Name),
     /// A keyword or an operator that is a word.
     Word(Word),

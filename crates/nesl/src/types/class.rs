@@ -36,7 +36,7 @@ impl Base {
 
 /// A set of types that a type variable may stand for: all types, or some base types.
 ///
-/// Classes are closed under intersection but for sets of one type, which inference replaces by that type.
+/// Classes are closed under intersection, except for sets of one type, which inference replaces by that type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Class(u8);
 

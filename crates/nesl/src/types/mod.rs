@@ -1,4 +1,4 @@
-//! Types as they are after inference: interned, immutable, printed as the original prints them.
+//! Types after inference: interned, immutable, printed like in the original.
 
 mod class;
 mod print;

@@ -1,7 +1,7 @@
 //! Types as text: `((a, b), a) -> c :: (a in number)`.
 //!
-//! Variables get their names in the order of the original, which lists a function as identity, result, argument and puts
-//! those of earlier parts before those of later parts, unless a later part has them already.
+//! Variables get their names in the order of the original. It lists a function as identity, result, argument,
+//! and puts variables of earlier parts before those of later parts, unless a later part has them already.
 
 use crate::types::{DatatypeId, Scheme, Type, TypeId, TypeStore};
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 pub struct TypePrinter<'a> {
     /// The types.
     pub types: &'a TypeStore,
-    /// Returns the name of a datatype.
+    /// Function that returns the name of a datatype.
     pub datatype: &'a dyn Fn(DatatypeId) -> String,
 }
 
@@ -33,7 +33,8 @@ impl TypePrinter<'_> {
 
     /// Lists the variables of a type in the order of their names.
     fn variables(&self, ty: TypeId, out: &mut Vec<u32>) {
-        // The parts are visited from the last to the first; what a part adds stands before what there is.
+        // The parts are visited from the last to the first. New variables of a part are put before the known
+        // ones.
         let before = |part: TypeId, out: &mut Vec<u32>| {
             let mut own = vec![];
             self.variables(part, &mut own);
@@ -98,7 +99,7 @@ impl TypePrinter<'_> {
     }
 }
 
-/// Returns the name of a variable: `a` to `e` where that suffices, else `a0`, `a1`, ….
+/// Returns the name of a variable: `a` to `e` if that suffices, else `a0`, `a1`, ….
 fn variable_name(index: usize, count: usize) -> String {
     if count <= 5 { char::from(b'a' + index as u8).to_string() } else { format!("a{index}") }
 }

@@ -24,16 +24,17 @@ entity_impl!(LambdaId, "lambda");
 pub struct DatatypeId(u32);
 entity_impl!(DatatypeId, "data");
 
-/// The deepest nesting of a type.
+/// Maximum nesting depth of a type.
 pub const MAX_TYPE_DEPTH: u32 = 150;
 
-/// The largest number of nodes of a type, parts that occur twice counted twice.
+/// Maximum number of nodes of a type. Parts that occur twice count twice.
 pub const MAX_TYPE_SIZE: u32 = 10_000;
 
 /// A type.
 ///
-/// The type of a function says which function it is, so that a program calls known functions only and can be compiled
-/// without function pointers. That part, the identity, is a [`Type::Definition`], a [`Type::Closure`] or a variable.
+/// The type of a function identifies the function. A program therefore calls known functions only and can be
+/// compiled without function pointers. That part, the identity, is a [`Type::Definition`], a
+/// [`Type::Closure`] or a variable.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Type {
     /// A base type.
@@ -44,7 +45,7 @@ pub enum Type {
     Pair(TypeId, TypeId),
     /// A function.
     Function {
-        /// Which function.
+        /// The identity of the function.
         identity: TypeId,
         /// The type of its argument.
         argument: TypeId,
@@ -53,7 +54,7 @@ pub enum Type {
     },
     /// A datatype with its arguments.
     Data(DatatypeId, Vec<TypeId>),
-    /// The variable with this number of a [`Scheme`].
+    /// Variable of a [`Scheme`], by its number.
     Variable(u32),
     /// The identity of a defined function.
     Definition(DefId),
@@ -61,7 +62,7 @@ pub enum Type {
     Closure(LambdaId, Vec<TypeId>),
 }
 
-/// A type with variables, each of which stands for any type of its class.
+/// Type with variables, each of which stands for any type of its class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scheme {
     /// The classes of the variables.

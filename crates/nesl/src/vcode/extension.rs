@@ -1,13 +1,13 @@
-//! Instructions beyond the original's set. `CHECK name` ends a run with an error, `HOST name argument result` calls a
-//! function of the implementation for every element. Both exist since the original compiles checks and conversions
-//! from its library, where Broadloom's library has primitives.
+//! Instructions beyond the original's set. `CHECK name` ends a run with an error. `HOST name argument result`
+//! calls a function of the implementation for every element. The original compiles checks and conversions
+//! from its library; Broadloom's library has primitives for them, which need these instructions.
 
 use super::Type;
 use std::fmt;
 
 macro_rules! checks {
     ($($(#[$meta:meta])* $variant:ident $name:literal ($($operand:ident)*),)*) => {
-        /// A condition on operands. A run ends with an error where it does not hold.
+        /// Condition on operands. A run ends with an error if it does not hold.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Check { $($(#[$meta])* $variant,)* }
 
@@ -39,27 +39,27 @@ checks! {
     Put "put" (Int Int),
     /// The number of values of `unpack` is the number of true flags.
     Unpack "unpack" (Int Int),
-    /// A number of elements is not negative.
+    /// The number of elements is not negative.
     Count "count" (Int),
-    /// Sums of two lengths are not beyond the range of ints: none is negative.
+    /// Sums of two lengths are within the range of ints: none is negative.
     Length "length" (Int),
-    /// Lengths and their segments: the sum of each segment is not beyond the range of ints.
+    /// Lengths and their segments: the sum of each segment is within the range of ints.
     Total "total" (Int Segdes),
     /// Start, step and end of a range: the step is positive, the end is not below the start.
     Range "range" (Int Int Int),
-    /// Start, end and length: the part lies within the sequence.
+    /// Start, end and length: the part is within the sequence.
     Part "part" (Int Int Int),
     /// Lengths of pieces, their segments, the lengths of the sequences that are cut.
     Partition "partition" (Int Segdes Int),
     /// Indices per segment are a permutation; the int is the length of each permuted sequence.
     Permutation "permutation" (Int Segdes Int),
-    /// Codes are those of characters.
+    /// The codes are valid characters.
     Code "code" (Int),
-    /// Conditions; where one does not hold the error is a text of a pool, from a start on with a length.
+    /// Conditions. If one does not hold, the error is a text of a pool, with a start and a length.
     Require "require" (Bool Int Int Int),
-    /// Ends the run when there is an element: starts and lengths of messages in a pool.
+    /// Ends the run if there is an element: starts and lengths of messages in a pool.
     Fail "fail" (Int Int Int),
-    /// Reports a function that was declared and not defined.
+    /// Reports a function that was declared but not defined.
     Undefined "undefined" (Int Int Int),
 }
 
@@ -81,7 +81,7 @@ impl Foreign {
     }
 }
 
-/// A type as vectors: which entries of the stack hold a value of it.
+/// Layout of a type: the entries of the stack that hold a value of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Layout {
     /// One vector with an element for every value.
@@ -128,7 +128,7 @@ impl Layout {
         }
     }
 
-    /// Returns the layout that a text stands for.
+    /// Parses a layout.
     pub fn parse(text: &str) -> Option<Layout> {
         let mut rest = text;
         let layout = parse(&mut rest, 0)?;
@@ -136,7 +136,7 @@ impl Layout {
     }
 }
 
-/// The deepest layout that is read.
+/// Maximum depth of a parsed layout.
 const MAX_DEPTH: u32 = 200;
 
 fn parse(text: &mut &str, depth: u32) -> Option<Layout> {

@@ -4,13 +4,14 @@
 //! text ⇄ Program → verify → Machine
 //! ```
 //!
-//! A program is a list of functions. Instructions take operands from the stack and push results; an entry of the stack is
-//! a vector of ints, floats or bools, a segment descriptor, or a pair of entries. A segment descriptor cuts vectors into
-//! segments; an instruction with one works on each segment by itself. A scalar is a vector of one element.
+//! A program is a list of functions. Instructions take operands from the stack and push results; an entry of
+//! the stack is a vector of ints, floats or bools, a segment descriptor, or a pair of entries. A segment
+//! descriptor cuts vectors into segments; an instruction with one works on each segment separately. A scalar
+//! is a vector of one element.
 //!
-//! [`parse`] reads programs, those of the original compiler too, `Display` writes them, [`verify`] checks that
-//! types on the stack agree, and [`run`] executes them over vectors of the host. The machine checks every operand, also
-//! of programs that were not verified.
+//! [`parse`] reads programs, also those of the original compiler. `Display` writes them. [`verify`] checks
+//! that types on the stack agree. [`run`] executes them over vectors of the host. The machine checks every
+//! operand, also in programs that were not verified.
 
 mod extension;
 pub(crate) mod machine;

@@ -1,8 +1,8 @@
-//! The table of instructions: name, types that may stand behind the name, operands and results.
+//! The table of instructions: name, allowed type suffixes, operands and results.
 
 use super::Type;
 
-/// Types that may be written behind the name of an instruction.
+/// Type suffixes allowed for the name of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// The type is fixed and not written.
@@ -15,7 +15,7 @@ pub enum Choice {
     Scalar,
     /// Any type, segment descriptors included.
     Any,
-    /// `INT` alone, which must be written.
+    /// Only `INT`, which must be written.
     Int,
 }
 
@@ -36,7 +36,7 @@ impl Choice {
 /// The type of an operand or a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slot {
-    /// The type that stands behind the name.
+    /// The type written after the name.
     Given,
     /// This type.
     Is(Type),
@@ -72,7 +72,7 @@ macro_rules! ops {
                 match self { $(Op::$variant => $name,)* }
             }
 
-            /// Returns the types that may stand behind the name.
+            /// Returns the type suffixes allowed after the name.
             pub fn choice(self) -> Choice {
                 match self { $(Op::$variant => ops!(@choice $choice),)* }
             }
@@ -178,12 +178,12 @@ ops! {
 }
 
 impl Op {
-    /// Tells whether the result of an element depends on the operands at the same index alone.
+    /// Tells whether the result of an element depends only on the operands at the same index.
     pub fn is_elementwise(self) -> bool {
         (self as usize) <= Op::BoolToInt as usize
     }
 
-    /// Tells whether the instruction reaches outside of the program or depends on earlier calls of it.
+    /// Tells whether the instruction has effects outside the program or depends on its own earlier calls.
     pub fn has_effect(self) -> bool {
         self == Op::Random || self as usize >= Op::StartTimer as usize
     }

@@ -1,7 +1,8 @@
 //! Text to programs.
 //!
-//! Tokens are those of the original: words of letters, digits and `-+*/%<>=!._`, integers, floats, strings without
-//! escapes, parentheses around vectors, comments in braces. A program starts at `MAIN`, or at its first function.
+//! Tokens are those of the original: words of letters, digits and `-+*/%<>=!._`, integers, floats, strings
+//! without escapes, parentheses around vectors, comments in braces. A program starts at `MAIN`, or at its
+//! first function.
 
 use super::extension::{Check, Foreign, Layout};
 use super::{Choice, Constant, FuncId, Function, Inst, Op, Program, Type};
@@ -9,10 +10,10 @@ use crate::codes;
 use broadloom_diag::{Diagnostic, Diagnostics, SourceId, Span};
 use std::collections::HashMap;
 
-/// The deepest nesting of conditionals.
+/// Maximum nesting of conditionals.
 const MAX_NESTING: usize = 400;
 
-/// Most errors that are reported for one text.
+/// Maximum number of errors that are reported for one text.
 const MAX_ERRORS: usize = 20;
 
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,7 +4,7 @@ use super::{Choice, Constant, Function, Inst, Program};
 use std::fmt::{self, Write as _};
 
 impl fmt::Display for Program {
-    /// Writes the first function first: without a function `MAIN`, that is where a program starts.
+    /// Writes the main function first: without a function `MAIN`, a program starts at its first function.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let main = self.main.into_iter().filter(|&main| self.functions.is_valid(main));
         let rest = self.functions.keys().filter(|&id| Some(id) != self.main);
@@ -61,7 +61,7 @@ impl fmt::Display for Constant {
             Constant::Float(values) => list(f, "FLOAT", values, |value| float(*value)),
             Constant::Bool(values) => list(f, "BOOL", values, |value| if *value { "T" } else { "F" }.to_owned()),
             Constant::Segdes(values) => list(f, "SEGDES", values, |value| value.to_string()),
-            // A quotation mark or a byte beyond ASCII cannot stand in a string.
+            // A quotation mark or a byte beyond ASCII is not allowed in a string.
             Constant::Text(bytes) => match std::str::from_utf8(bytes) {
                 Ok(text) if text.is_ascii() && !text.contains('"') => write!(f, "CHAR \"{text}\""),
                 _ => {
@@ -86,7 +86,7 @@ fn list<T>(f: &mut fmt::Formatter<'_>, ty: &str, values: &[T], show: impl Fn(&T)
     }
 }
 
-/// Writes a float such that reading gives the same float. `NAN`, `+INF` and `-INF` are an extension.
+/// Writes a float such that reading returns the same float. `NAN`, `+INF` and `-INF` are an extension.
 fn float(value: f64) -> String {
     if value.is_nan() {
         return "NAN".to_owned();

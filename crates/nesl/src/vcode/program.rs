@@ -81,25 +81,25 @@ impl Constant {
 /// An instruction. Positions on the stack count from its top, which is 0.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Inst {
-    /// An instruction of the table with the type behind its name.
+    /// An instruction of the table with its type suffix.
     Op(Op, Type),
     /// Pushes a vector.
     Const(Constant),
-    /// Pushes copies of `count` entries that lie below `from` others.
+    /// Pushes copies of `count` entries that are below `from` others.
     Copy(u32, u32),
-    /// Removes `count` entries that lie below `from` others.
+    /// Removes `count` entries that are below `from` others.
     Pop(u32, u32),
-    /// Moves `count` entries that lie below `from` others to the top.
+    /// Moves `count` entries that are below `from` others to the top.
     CopyPop(u32, u32),
-    /// Makes one entry of the two at the top.
+    /// Joins the two entries at the top to a pair.
     Pair,
-    /// Makes two entries of the pair at the top.
+    /// Splits the pair at the top into two entries.
     Unpair,
     /// Calls a function.
     Call(FuncId),
-    /// Takes a bool; goes on at the index behind the matching `ELSE`, or behind `ENDIF`, when it is false.
+    /// Takes a bool. If it is false, continues at the index after the matching `ELSE`, or after `ENDIF`.
     If(u32),
-    /// Goes on at the index behind the matching `ENDIF`.
+    /// Continues at the index after the matching `ENDIF`.
     Else(u32),
     /// The end of a conditional; does nothing.
     EndIf,
@@ -107,14 +107,15 @@ pub enum Inst {
     Exit,
     /// Returns.
     Return,
-    /// Extension: takes operands and ends the run with an error unless they are right.
+    /// Extension: takes operands and ends the run with an error unless they are valid.
     Check(Check),
-    /// Extension: calls a function of the host, by name, for every element.
+    /// Extension: calls a function of the host by name for every element.
     Foreign(Box<Foreign>),
-    /// Extension: takes the sizes of calls; pushes 2 if all of them run sequentially, 1 if some do, 0 if none does, and the
-    /// largest size that is small.
+    /// Extension: takes the sizes of calls. Pushes 2 if all of them run sequentially, 1 if some do, 0 if none
+    /// does. Then pushes the largest small size.
     Small,
-    /// A call that the machine may execute by a sequential form. As text it is a `CALL` of the flattened function.
+    /// A call that the machine may execute by a sequential form. In text it is a `CALL` of the flattened
+    /// function.
     Sequential(Box<SequentialCall>),
 }
 
@@ -123,13 +124,13 @@ pub enum Inst {
 pub struct Function {
     /// The name.
     pub name: String,
-    /// The name in the program that it was compiled from; nothing for functions of a library.
+    /// The name in the program that it was compiled from; `None` for functions of a library.
     pub source: Option<String>,
-    /// The types of operands and results, where they are declared.
+    /// The types of operands and results, if they are declared.
     pub signature: Option<(Vec<Type>, Vec<Type>)>,
     /// The instructions; the last one is [`Inst::Return`].
     pub code: Vec<Inst>,
-    /// The place of each instruction in the text that it came from.
+    /// The source place of each instruction.
     pub spans: Vec<Span>,
 }
 
@@ -138,12 +139,12 @@ pub struct Function {
 pub struct Program {
     /// The functions.
     pub functions: PrimaryMap<FuncId, Function>,
-    /// The function that is called first.
+    /// The entry function.
     pub main: Option<FuncId>,
 }
 
 impl Program {
-    /// Joins programs to one that executes them in order and leaves the results of all on the stack.
+    /// Joins programs into one that executes them in order and leaves the results of all on the stack.
     pub fn in_order(programs: Vec<Program>) -> Program {
         if programs.len() == 1 {
             return programs.into_iter().next().unwrap_or_default();
@@ -155,7 +156,8 @@ impl Program {
             let moved = |id: FuncId| FuncId::new(id.index() + base);
             code.extend(program.main.map(|main| Inst::Call(moved(main))));
             for (_, mut function) in program.functions {
-                // A name ends with the number of the program, since each has functions of the same names.
+                // A name ends with the number of the program, since the programs have functions of equal
+                // names.
                 function.name = format!("{}-{}", function.name, index + 1);
                 for inst in &mut function.code {
                     match inst {

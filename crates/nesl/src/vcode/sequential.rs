@@ -44,34 +44,35 @@ impl Shape {
     }
 }
 
-/// A kernel that executes calls of a function, each in one thread, in one warp or in a team of warps.
+/// Kernel that executes calls of a function, each in one thread, in one warp or in a team of warps.
 ///
-/// Parameters, all of 8 bytes: the address of the state, the address and the size in bytes of the memory of a worker, the
-/// number of calls, the limit on the depth of recursion, the fuel, the address of the queue of tasks; the addresses of the
-/// arguments; the addresses of the results.
+/// Parameters, all of 8 bytes: the address of the state, the address and the size in bytes of the memory of a
+/// worker, the number of calls, the limit on the depth of recursion, the fuel, the address of the queue of
+/// tasks; the addresses of the arguments; the addresses of the results.
 ///
-/// - State: a counter of calls (`u32`), the failure (`u32`: bit 0 a call failed, bit 1 memory for results is short), then
-///   for each sequence of the result the number of its elements (`u64`).
-/// - Arguments: a scalar has the address of one element for each call. A sequence has starts, lengths (ints) and the
-///   columns of its elements; inside of a sequence it has offsets (`i64`).
-/// - Results: a scalar has the address of one element for each call. A sequence has lengths for each call (ints), starts
-///   (`i64`), the number of elements that there is memory for, and the columns of its elements. Inside of a sequence the
-///   lengths are numbers of elements of a call, and the lengths of the sequences are a column before the others.
+/// - State: a counter of calls (`u32`), the failure (`u32`: bit 0 a call failed, bit 1 memory for results is
+///   short), then for each sequence of the result the number of its elements (`u64`).
+/// - Arguments: a scalar has the address of one element for each call. A sequence has starts, lengths (ints)
+///   and the columns of its elements; a nested sequence has offsets (`i64`).
+/// - Results: a scalar has the address of one element for each call. A sequence has lengths for each call
+///   (ints), starts (`i64`), the number of elements that fit into its memory, and the columns of its
+///   elements. For a nested sequence, the lengths are numbers of elements of a call, and the lengths of the
+///   sequences are a column before the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sequential {
     /// The name of the kernel.
     pub name: String,
     /// The name of the function in the program.
     pub source: String,
-    /// The module in which a thread runs a call, as PTX.
+    /// The PTX module in which a thread runs a call.
     pub text: String,
-    /// The module in which a thread runs a call and others take parts of it, if there are such parts.
+    /// The module in which a thread runs a call and others take parts of it, if the function has such parts.
     pub text_for_cores: Option<String>,
     /// The module in which a warp runs a call.
     pub text_for_warps: String,
     /// The module in which teams of warps run calls, if there is one.
     pub text_for_teams: Option<String>,
-    /// The widths of ints and floats that it is for.
+    /// The widths of ints and floats that it is compiled for.
     pub widths: Widths,
     /// The captured variables and the argument.
     pub argument: Shape,
@@ -79,7 +80,7 @@ pub struct Sequential {
     pub result: Shape,
 }
 
-/// A call that may be executed by a sequential form.
+/// Call that may be executed by a sequential form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SequentialCall {
     /// The sequential form.

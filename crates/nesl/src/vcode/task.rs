@@ -1,16 +1,16 @@
 //! The queue of tasks of a sequential form for warps: offsets in bytes.
 
-/// The number of tasks so far is at offset 0. The smallest number of elements that is worth a task.
+/// Minimum number of elements for a task. Offset 0 has the number of tasks so far.
 pub(crate) const GRAIN: u32 = 4;
-/// The number of tasks that there is memory for.
+/// Number of tasks that fit into the memory.
 pub(crate) const CAPACITY: u32 = 8;
-/// The number of workers that take calls, whose arenas are large. The others take tasks only.
+/// Number of workers that take calls and have large arenas. The others take tasks only.
 pub(crate) const CALLERS: u32 = 12;
-/// Bytes of the arenas of the others, a `u64`.
+/// Size in bytes of the arenas of the others, a `u64`.
 pub(crate) const ARENA: u32 = 16;
-/// The next task that a warp takes.
+/// Index of the next task for a warp.
 pub(crate) const NEXT: u32 = 64;
-/// The number of calls that have ended.
+/// Number of finished calls.
 pub(crate) const ENDED: u32 = 128;
 /// The first record.
 pub(crate) const FIRST: u32 = 256;

@@ -1,12 +1,14 @@
 //! Checks the types on the stack.
 //!
-//! Checked: operands of every instruction have its types; both branches of a conditional leave the same number of entries
-//! with the same types; a function leaves what its declaration says; `IF` takes a bool; `UNPAIR` takes a pair.
-//! Not checked: lengths of vectors, which the machine checks; functions that never return.
+//! Checked: operands of every instruction have its types; both branches of a conditional leave the same
+//! number of entries with the same types; a function leaves the results that it declares; `IF` takes a bool;
+//! `UNPAIR` takes a pair. Not checked: lengths of vectors, which the machine checks; functions that never
+//! return.
 //!
-//! A program need not declare the types of a function. They are inferred: a function that takes more entries than were
-//! pushed has them as operands. A call of a function that is not known yet ends the branch it stands in, so that the
-//! branch that ends a recursion gives the first signature; passes over the whole program repeat until nothing changes.
+//! A program need not declare the types of a function. They are inferred: if a function takes more entries
+//! than were pushed, these are its operands. A call of a function that is not known yet ends its branch. The
+//! branch that ends a recursion therefore gives the first signature. Passes over the whole program repeat
+//! until nothing changes.
 
 use super::{FuncId, Inst, Program, Slot, Type};
 use crate::codes;
@@ -16,13 +18,13 @@ use cranelift_entity::SecondaryMap;
 /// Operands and results of a function, the top of the stack last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
-    /// The operands; nothing where any type may stand.
+    /// The operands; `None` for any type.
     pub operands: Vec<Option<Type>>,
-    /// The results; nothing where the type is that of an operand or a pair.
+    /// The results; `None` if the type is that of an operand or a pair.
     pub results: Vec<Option<Type>>,
 }
 
-/// Names a type of an entry while it is inferred.
+/// Type of an entry during inference, by its index.
 type Ty = usize;
 
 #[derive(Clone, Copy)]
@@ -41,10 +43,10 @@ struct Effect {
     results: Vec<Ty>,
 }
 
-/// Most passes over a program.
+/// Maximum number of passes over a program.
 const MAX_PASSES: usize = 32;
 
-/// Most entries that a function may leave or take.
+/// Maximum number of entries that a function may leave or take.
 const MAX_ENTRIES: usize = 1 << 16;
 
 /// Checks a program and returns the signatures of its functions.
@@ -89,7 +91,7 @@ pub fn verify(program: &Program) -> Result<SecondaryMap<FuncId, Option<Signature
     Ok(signatures)
 }
 
-/// Lists functions such that those that are called come before their callers, where there is no recursion.
+/// Lists functions, callees before their callers unless they are recursive.
 fn callees_first(program: &Program) -> Vec<FuncId> {
     let mut order = vec![];
     let mut seen: SecondaryMap<FuncId, bool> = SecondaryMap::new();
@@ -142,11 +144,11 @@ struct Checker<'a> {
     nodes: Vec<Node>,
     operands: Vec<Ty>,
     stack: Vec<Ty>,
-    /// Code that cannot be reached, or behind a call whose effect is not known.
+    /// True for unreachable code, and after a call whose effect is not known.
     dead: bool,
 }
 
-/// A stack at a branch, with the number of operands that were known then.
+/// Stack at a branch, with the number of operands known at that point.
 struct Saved {
     stack: Vec<Ty>,
     operands: usize,
@@ -163,7 +165,7 @@ impl<'a> Checker<'a> {
         self.nodes.len() - 1
     }
 
-    /// Returns the effect of a function, or nothing while it depends on one that is not known.
+    /// Returns the effect of a function; `None` while it depends on an unknown one.
     fn function(mut self, id: FuncId) -> Result<Option<Effect>, Box<Diagnostic>> {
         let function = &self.program.functions[id];
         let declared = function.signature.is_some();
@@ -252,7 +254,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Makes sure that there are this many entries, as operands of the function where they were not pushed.
+    /// Ensures that the stack has this many entries; missing ones become operands of the function.
     fn need(&mut self, count: usize) {
         while self.stack.len() < count && self.operands.len() <= MAX_ENTRIES {
             let new = self.add(Node::Unknown);

@@ -1,5 +1,5 @@
-//! Random well-typed programs: nested apply-to-eachs, conditionals, recursion inside of both, function values, library
-//! functions on ragged data. Sizes stay small; a program may end in a run-time error.
+//! Random well-typed programs: nested apply-to-eachs, conditionals, recursion inside both, function values,
+//! library functions on ragged data. Sizes stay small; a program may end in a run-time error.
 
 use broadloom_random::Random;
 use std::fmt::Write as _;
@@ -15,10 +15,10 @@ pub(crate) enum Ty {
     Seq(Box<Ty>),
 }
 
-/// A function that earlier text has defined: name, argument, result.
+/// Function defined by earlier text: name, argument, result.
 type Function = (String, Ty, Ty);
 
-/// A source of random programs. The same seed gives the same programs.
+/// Generator of random programs. Equal seeds give equal programs.
 pub(crate) struct Generator {
     random: Random,
     names: u32,
@@ -61,7 +61,7 @@ impl Generator {
             let base = self.expr(&result, &scope, 2);
             let step = self.expr(&result, &scope, 2);
             let next = self.expr(&argument, &scope, 1);
-            // The counter makes the recursion end, at most 4 calls deep.
+            // The counter ends the recursion at a depth of at most 4 calls.
             let body = match self.below(3) {
                 0 => step,
                 1 => format!("if {n} <= 0 then {base} else {name}(min({n}, 4) - 1, {next})"),
@@ -132,7 +132,7 @@ impl Generator {
                 }
             }
             3 => {
-                // An index that is in range more often than not.
+                // An index that is usually in range.
                 let source = self.expr(&Ty::Seq(Box::new(ty.clone())), scope, depth);
                 let index = self.expr(&Ty::Int, scope, 0);
                 let v = self.name();
@@ -279,7 +279,7 @@ impl Generator {
     }
 }
 
-/// Writes a type as NESL does.
+/// Writes a type in NESL syntax.
 fn shown(ty: &Ty) -> String {
     match ty {
         Ty::Int => "int".to_owned(),

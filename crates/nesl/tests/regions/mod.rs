@@ -1,4 +1,4 @@
-//! Templates of the regions between two waits, inside of functions that branch on data.
+//! Templates of the regions between two waits, inside functions that branch on data.
 
 use crate::support::{self, Open, interp};
 use broadloom_graph::{Node, Shape};
@@ -9,7 +9,8 @@ use broadloom_nesl::{Column, Program};
 use broadloom_scalar::Type;
 use libtest_mimic::Failed;
 
-/// A loop of a thousand rounds, each with another number of elements, executes the instructions of a few rounds.
+/// Checks that a loop of a thousand rounds, each with another number of elements, executes the instructions
+/// of a few rounds only.
 pub(crate) fn thousand(open: Open) -> Result<(), Failed> {
     let text = "function rounds(a, n) : ([int], int) -> (int, int) =
           if #a < 20 then (n, sum(a)) else rounds({x - 1 : x in a | x > 0}, n + 1);
@@ -81,7 +82,7 @@ const WRONG: [&str; 10] = [
     "function go(v, n) = if sum(v) < 0 then v else\n  let w = {x + 1 : x in v}; _ = print_line(@n) in go(w, n + w[n]); go([0:9], 0);",
 ];
 
-/// Compares two sessions; in the first of them every program has a region that is launched from a template.
+/// Compares two sessions. In the first, every program must launch a region from a template.
 fn compare(found: &mut Session, expected: &mut Session, texts: &[&str]) -> Result<(), Failed> {
     let mut wrong = vec![];
     for text in texts {
@@ -102,7 +103,7 @@ fn compare(found: &mut Session, expected: &mut Session, texts: &[&str]) -> Resul
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
 }
 
-/// The convex hull of points on a spiral and in a square, and quicksort of numbers in no order.
+/// The convex hull of points on a spiral and in a square, and quicksort of unordered numbers.
 const RECURSIONS: [&str; 2] = [
     "function cross((x, y), ((x1, y1), (x2, y2))) : ((float, float), ((float, float), (float, float))) -> float = \
        (x1 - x) * (y2 - y) - (y1 - y) * (x2 - x); \
@@ -117,7 +118,8 @@ const RECURSIONS: [&str; 2] = [
      in r[0] ++ {e in a | e == p} ++ r[1]; let s = qsort({rem(i * 7919, 1201) : i in [0:1200]}) in sum({x * rem(i, 7) : x in s; i in index(#s)});",
 ];
 
-/// Counts of a program with and without regions, each in a session of its own, and the answer.
+/// Returns the counts of a program with and without regions, each in a separate session. Their answers must
+/// be equal.
 fn counted(text: &str, target: impl Fn() -> Target) -> Result<[Statistics; 2], Failed> {
     let run = |target: Target| {
         let mut session = support::session_on(Settings::default(), target);
@@ -130,8 +132,8 @@ fn counted(text: &str, target: impl Fn() -> Target) -> Result<[Statistics; 2], F
     Ok([done, plain])
 }
 
-/// A region that is launched from a template has no more kernels, and no more waits, than the machine; nor has the rest of the
-/// program.
+/// Checks that a region launched from a template has no more kernels and no more waits than the machine, and
+/// neither has the rest of the program.
 pub(crate) fn economy() -> Result<(), Failed> {
     let mut wrong = vec![];
     for text in PROGRAMS.iter().chain(&RECURSIONS) {
@@ -145,23 +147,23 @@ pub(crate) fn economy() -> Result<(), Failed> {
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
 }
 
-/// Returns a target whose regions become templates when they first come.
+/// Returns a target whose regions become templates at their first start.
 fn early(open: Open) -> Target {
     Target::new(open).with_threshold(0).without_sequential_calls().with_regions_from(1)
 }
 
-/// Programs answer what the evaluator answers.
+/// Compares the answers of programs with those of the evaluator.
 pub(crate) fn programs(open: Open, count: usize) -> Result<(), Failed> {
     let mut settings = Settings::default();
     settings.options.max_steps = 1_000_000;
     compare(&mut support::session_on(settings, early(open)), &mut support::session(settings), &PROGRAMS[..count])
 }
 
-/// Errors and limits have the texts and places that the machine gives them.
+/// Checks that errors and limits have the texts and places of the machine's errors.
 pub(crate) fn errors() -> Result<(), Failed> {
     let mut settings = Settings::default();
     (settings.options.max_steps, settings.options.max_bytes, settings.options.max_depth) = (20_000, 1 << 16, 40);
-    // With a threshold of 0 ints are computed by the device, which counts other steps.
+    // With a threshold of 0 the device computes ints, which counts other steps.
     let early = || early(interp).with_threshold(2);
     let [mut found, mut expected] = [early(), early().without_templates()].map(|target| support::session_on(settings, target));
     compare(&mut found, &mut expected, &WRONG)

@@ -46,7 +46,8 @@ impl Host for Memory {
     }
 }
 
-/// Programs with sequences that are only counted: whether ints have 64 bits, the program, a part of the answer.
+/// Programs with sequences that are only counted: whether ints have 64 bits, the program, and a part of the
+/// answer.
 #[allow(dead_code, reason = "not all tests need it")]
 pub(crate) const COUNTED: [(bool, &str, &str); 11] = [
     (false, "#(dist(1, 1000000000) ++ dist(2, 1000000000));", "it = 2000000000 : int"),
@@ -82,7 +83,7 @@ fn host() -> Memory {
     host
 }
 
-/// Reads the settings that comments at the start of a session ask for.
+/// Reads the settings in comments at the start of a session.
 #[allow(dead_code, reason = "not all tests need it")]
 pub(crate) fn settings(text: &str) -> Settings {
     let mut settings = Settings::default();
@@ -98,17 +99,17 @@ pub(crate) fn settings(text: &str) -> Settings {
     settings
 }
 
-/// Joins answers as a terminal shows them.
+/// Joins answers like the output of a terminal.
 #[allow(dead_code, reason = "not all tests need it")]
 pub(crate) fn transcript(outputs: &[Output]) -> String {
     outputs.iter().map(ToString::to_string).collect()
 }
 
-/// Opens a device.
+/// Function that opens a device.
 #[allow(dead_code, reason = "not all tests need it")]
 pub(crate) type Open = fn() -> Result<Device, String>;
 
-/// Names of devices, and how they are opened.
+/// Names of devices, each with its open function.
 #[allow(dead_code, reason = "not all tests need it")]
 pub(crate) const DEVICES: [(&str, Open); 2] = [("interp", interp), ("cpu", cpu)];
 

@@ -7,8 +7,9 @@ use broadloom_nesl::session::Settings;
 use broadloom_random::Random;
 use libtest_mimic::Failed;
 
-/// Programs with calls for teams, and whether teams run them: filters, reductions, elements, several columns, calls with many
-/// and with no elements, a team that does not split, code that can fail; then what only flattened code or warps run.
+/// Programs with calls for teams, and whether teams run them: filters, reductions, elements, several columns,
+/// calls with many and with no elements, a team that does not split, code that can fail; then programs that
+/// only flattened code or warps run.
 const TEAMS: [(&str, bool); 14] = [
     (
         "function qsort(a) = if #a < 2 then a else let p = a[#a / 2]; r = {qsort(v) : v in [{e in a | e < p}, {e in a | e > p}]} \
@@ -28,7 +29,7 @@ const TEAMS: [(&str, bool); 14] = [
          {tops({rem(i * 7919, 1009) : i in [0:n]}, 4) : n in [700, 0, 33, 5]};",
         true,
     ),
-    // Many calls in an apply-to-each, of a function with a scalar result.
+    // Many calls in an apply-to-each of a function with a scalar result.
     (
         "function counts(v, n) = if n == 0 then #v else let h = {e in v | evenp(e)}; \
          s = {counts(h, m) : m in [0, 0, n - 1, 0, n / 2, 0, 0, 0, 0, n - 1]} in sum(s) + max_val(s); \
@@ -171,7 +172,7 @@ pub(crate) fn random(open: Open, count: u64) -> Result<(), Failed> {
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
 }
 
-/// Quicksort has one flattened level. The rest is one launch, whatever the depth of the recursion is.
+/// Quicksort has one flattened level. The rest is one launch, whatever the depth of the recursion.
 pub(crate) fn structure() -> Result<(), Failed> {
     for length in [1023, 4095] {
         let text = format!(

@@ -8,7 +8,7 @@ use broadloom_nesl::{Column, Program};
 use broadloom_scalar::Type;
 use libtest_mimic::Failed;
 
-/// Functions of a line of floats and of a ragged one, each with the number of traces for all sizes below.
+/// Functions of a line of floats and of a ragged one, each with its number of traces for all sizes below.
 const FUNCTIONS: [(&str, &str, u64); 26] = [
     ("square", "function g(a) : [float] -> [float] = {x * x + 1.0 : x in a};", 1),
     ("mean", "function g(a) : [float] -> float = sum(a) / float(#a);", 1),
@@ -38,7 +38,7 @@ const FUNCTIONS: [(&str, &str, u64); 26] = [
     ("scaled", "function g(m) : [[float]] -> [[float]] = {{x / 4.0 + float(#row) : x in row} : row in m};", 1),
 ];
 
-/// Sizes of calls, in the order of the calls. Plans for fewer than 64 elements are others.
+/// Sizes of calls, in the order of the calls. Plans for fewer than 64 elements differ.
 const SIZES: [usize; 9] = [70, 71, 73, 76, 90, 87, 100, 75, 130];
 
 fn upload(program: &mut Program, ty: Type, bytes: &[u8]) -> Result<Column, Failed> {
@@ -67,7 +67,8 @@ fn called(program: &mut Program, is_ragged: bool, size: usize) -> Result<Vec<Vec
     Ok(program.call(&columns)?.iter().map(crate::numbers).collect::<Result<_, _>>()?)
 }
 
-/// Templates give the results of the machine for every size, and functions are traced as often as they do something else.
+/// Checks that templates give the results of the machine for every size, and that a function is traced only
+/// if it does something else.
 pub(crate) fn sizes(open: Open) -> Result<(), Failed> {
     let mut wrong = vec![];
     for (name, text, traces) in FUNCTIONS {
@@ -101,7 +102,7 @@ const INTS: [(&str, &str); 5] = [
     ("every", "function g(a, k) : ([float], int) -> [int] = {rem(i, k) : i in index(#a)};"),
 ];
 
-/// An int of the host is a size: calls with others need no trace.
+/// Checks that an int of the host is a size: calls with other ints need no trace.
 pub(crate) fn ints() -> Result<(), Failed> {
     for (name, text) in INTS {
         let target = || Target::new(interp).with_threshold(20);
@@ -128,7 +129,8 @@ pub(crate) fn ints() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A thousand calls of different sizes are traced once, and no instruction is executed from the third call on.
+/// Checks that a thousand calls of different sizes are traced once, and that no instruction is executed from
+/// the third call on.
 pub(crate) fn thousand(open: Open) -> Result<(), Failed> {
     let text = "function g(a) : [float] -> ([float], float) = let m = sum(a) / float(#a) in ({x - m : x in a}, m);";
     let mut program = Program::new(text, "g", Options::default(), Target::new(open).with_threshold(20))?;
@@ -153,7 +155,7 @@ pub(crate) fn thousand(open: Open) -> Result<(), Failed> {
     Ok(())
 }
 
-/// An error of a call with another size has the text that the machine gives it.
+/// Checks that an error of a call with another size has the text of the machine's error.
 pub(crate) fn errors() -> Result<(), Failed> {
     let texts = [
         "function g(a) : [float] -> [float] =\n  {1.0 / (x - 50.0) : x in a};",
@@ -188,7 +190,7 @@ pub(crate) fn errors() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A size that needs more memory or steps than a run may have ends in the error of the machine.
+/// Checks that a size that needs more memory or steps than allowed ends in the error of the machine.
 pub(crate) fn limits() -> Result<(), Failed> {
     let text = "function g(a) : [float] -> [float] = let b = {x + 1.0 : x in a}; c = b ++ b in {x * 2.0 : x in c ++ c};";
     let few = Options { max_bytes: 1 << 16, ..Options::default() };

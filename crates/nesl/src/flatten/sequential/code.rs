@@ -4,7 +4,7 @@ use crate::infer::Widths;
 use crate::vcode::Shape;
 use std::fmt::{self, Write};
 
-/// Kinds of values that a register or an element of memory holds.
+/// Kind of a value in a register or an element of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Int,
@@ -48,7 +48,7 @@ pub(super) struct Reg {
 
 impl fmt::Display for Reg {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Written millions of times: digits are made without the machinery of formats.
+        // This is called millions of times, so digits are made without the formatting machinery.
         let (mut text, mut at, mut rest) = ([0u8; 12], 12, self.number);
         loop {
             at -= 1;
@@ -73,21 +73,22 @@ impl fmt::Display for Label {
     }
 }
 
-/// Code of a function in the making.
+/// Code of a function under construction.
 pub(super) struct Code {
     pub(super) widths: Widths,
     pub(super) text: String,
-    /// The number of the lane, where a warp or a team runs a call; nothing where a thread does.
+    /// The number of the lane if a warp or a team runs a call; `None` if a thread does.
     pub(super) lane: Option<Reg>,
     /// The team that runs a call, if one does.
     pub(super) team: Option<Team>,
-    /// Loops do not end with a barrier of the team: another one follows before their results are read.
+    /// True if loops do not end with a barrier of the team: another one follows before their results are
+    /// read.
     pub(super) is_held: bool,
     registers: [u32; 5],
     labels: u32,
 }
 
-/// The registers of a team: warps with consecutive numbers.
+/// Registers of a team: warps with consecutive numbers.
 #[derive(Clone, Copy)]
 pub(super) struct Team {
     /// The number of its first warp in the grid, and the number of its warps.
@@ -95,14 +96,14 @@ pub(super) struct Team {
     pub(super) warps: Reg,
     /// The address of the memory for barriers.
     pub(super) sync: Reg,
-    /// The number of a warp that names its barrier in memory, and of one in the own block that names that of the block.
+    /// The warp number that names its barrier in memory, and the one that names its barrier in the own block.
     pub(super) point: Reg,
     pub(super) inner: Reg,
-    /// The number of the own warp in the team.
+    /// The number of the own warp within the team.
     pub(super) own: Reg,
 }
 
-/// A state of the code to which it can go back.
+/// State of the code that it can be reset to.
 #[derive(Clone, Copy)]
 pub(super) struct Mark {
     text: usize,
@@ -130,18 +131,19 @@ impl Code {
         Mark { text: self.text.len(), registers: self.registers, labels: self.labels }
     }
 
-    /// Drops everything behind a mark.
+    /// Drops all code after a mark.
     pub(super) fn rewind(&mut self, mark: Mark) {
         self.text.truncate(mark.text);
         (self.registers, self.labels) = (mark.registers, mark.labels);
     }
 
-    /// Tells whether code behind a mark goes to a label.
+    /// Tells whether code after a mark jumps to a label.
     pub(super) fn goes_to(&self, label: Label, mark: Mark) -> bool {
         self.text[mark.text..].contains(&format!("bra {label};"))
     }
 
-    /// Lets lanes wait for each other, and see the memory that the others have written. In a team all of its warps do.
+    /// Makes lanes wait for each other, and see the memory written by the others. In a team this includes all
+    /// of its warps.
     pub(super) fn sync(&mut self) {
         match self.team {
             Some(team) if !self.is_held => self.sync_team(&team),
@@ -149,14 +151,15 @@ impl Code {
         }
     }
 
-    /// Lets the lanes of a warp wait for each other.
+    /// Makes the lanes of a warp wait for each other.
     pub(super) fn meet(&mut self) {
         if self.lane.is_some() {
             emit!(self, "bar.warp.sync 0xffffffff;");
         }
     }
 
-    /// Returns the value that a register has in another lane: so many lanes behind, or in the first one. A thread has one lane.
+    /// Returns the value of a register in another lane: `behind` lanes later, or in the first one. A thread
+    /// has one lane.
     pub(super) fn lane_value(&mut self, kind: Kind, value: Reg, behind: Option<u32>) -> Reg {
         if self.lane.is_none() {
             return self.copy(kind, value);
@@ -191,7 +194,7 @@ impl Code {
         to
     }
 
-    /// Writes code that the first lane alone executes, or the thread. A team has one first lane.
+    /// Writes code that only the first lane, or the thread, executes. A team has one first lane.
     pub(super) fn in_first_lane(&mut self, write: impl FnOnce(&mut Code)) {
         let Some(lane) = self.lane else { return write(self) };
         let (other, end) = (self.reg(Class::Pred), self.label());
@@ -256,7 +259,7 @@ impl Code {
         }
     }
 
-    /// Returns the type of arithmetic.
+    /// Returns the PTX type for arithmetic.
     pub(super) fn ty(&self, kind: Kind) -> &'static str {
         match kind {
             Kind::Int if self.widths.wide_int => "s64",
@@ -269,7 +272,7 @@ impl Code {
         }
     }
 
-    /// Returns the type of untyped operations.
+    /// Returns the PTX type for untyped operations.
     pub(super) fn bits(&self, kind: Kind) -> &'static str {
         match self.class(kind) {
             Class::Pred => "pred",
@@ -280,7 +283,7 @@ impl Code {
         }
     }
 
-    /// Returns the bytes of an element in memory.
+    /// Returns the size of an element in memory in bytes.
     pub(super) fn bytes(&self, kind: Kind) -> u32 {
         match self.class(kind) {
             Class::Pred => 1,
@@ -295,7 +298,7 @@ impl Code {
         emit!(self, "mov.{bits} {to}, {from};");
     }
 
-    /// Returns a copy that later changes of the register do not change.
+    /// Returns a copy that is independent of later changes of the register.
     pub(super) fn copy(&mut self, kind: Kind, from: Reg) -> Reg {
         let to = self.of(kind);
         self.set(kind, to, from);
@@ -397,7 +400,7 @@ impl Code {
         to
     }
 
-    /// Converts an int that is known to be a length.
+    /// Converts an int that is known to be a valid length.
     pub(super) fn as_length(&mut self, int: Reg) -> Reg {
         if !self.widths.wide_int {
             return int;
@@ -407,7 +410,7 @@ impl Code {
         to
     }
 
-    /// Goes to a label where a predicate holds.
+    /// Jumps to a label if a predicate holds.
     pub(super) fn go_if(&mut self, pred: Reg, label: Label) {
         emit!(self, "@{pred} bra {label};");
     }
@@ -421,7 +424,7 @@ impl Code {
     }
 }
 
-/// Lists the slots of values of a shape: registers, or arrays in memory for a sequence of them.
+/// Lists the slots of values of a shape: registers, or arrays in memory for a sequence of such values.
 pub(super) fn slots(shape: &Shape, out: &mut Vec<Kind>) {
     match shape {
         Shape::Int => out.push(Kind::Int),

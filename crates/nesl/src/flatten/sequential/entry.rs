@@ -1,5 +1,5 @@
-//! The kernel: workers take calls one by one, load their arguments, call the function and store its results. A worker is a
-//! thread, or a warp.
+//! The kernel: workers take calls one by one, load their arguments, call the function and store its results.
+//! A worker is a thread or a warp.
 
 use super::code::{Class, Code, Kind, Reg, emit, slots};
 use super::lanes::LANES;
@@ -8,11 +8,11 @@ use super::{Called, Given, Module, Signature};
 use crate::vcode::Shape;
 use crate::vcode::task::{ARENA, CALLERS};
 
-/// Code that is written for every sequence of some depth: its length and its arrays.
+/// Callback that writes code for every sequence of some depth, given its length and its arrays.
 type ForEach<'a> = &'a mut dyn FnMut(&mut Entry, Reg, &[Reg]);
 
-/// A way to all sequences of some depth in a result: at each step from a sequence to a slot of its elements, which is the
-/// length of a sequence, or a pointer behind it.
+/// Path to all sequences of some depth in a result. Each step goes from a sequence to a slot of its elements:
+/// the length of a sequence, or a pointer after it.
 #[derive(Clone)]
 struct Path {
     length: Reg,
@@ -117,7 +117,7 @@ impl Module<'_, '_> {
         e.code.place(failed);
         e.flag(1);
         match queue {
-            // Other warps may read the arena of a call that failed, so it is not used again.
+            // Other warps may read the arena of a failed call, so it is not used again.
             Some(queue) => {
                 end_call(&mut e.code, queue);
                 e.code.go(end);
@@ -148,14 +148,14 @@ impl Entry {
         self.params.push(name);
     }
 
-    /// Makes numbers of bools, as a function takes them.
+    /// Converts bools to numbers, as parameters of a function.
     pub(super) fn pass_bools(&mut self, regs: &mut [Reg], kinds: &[Kind]) {
         for (reg, _) in regs.iter_mut().zip(kinds).filter(|(_, kind)| **kind == Kind::Bool) {
             *reg = self.code.number(*reg);
         }
     }
 
-    /// Makes bools of the numbers that a function returns.
+    /// Converts the numbers that a function returns to bools.
     pub(super) fn take_bools(&mut self, regs: &mut [Reg], kinds: &[Kind]) {
         for (reg, _) in regs.iter_mut().zip(kinds).filter(|(_, kind)| **kind == Kind::Bool) {
             let pred = self.code.reg(Class::Pred);
@@ -196,7 +196,7 @@ impl Entry {
         }
     }
 
-    /// Loads the addresses of results, and for each sequence the number of elements that there is memory for.
+    /// Loads the addresses of results, and for each sequence the number of elements that fit into its memory.
     pub(super) fn taken(&mut self, shape: &Shape, inside: bool, out: &mut Vec<Reg>) {
         match shape {
             Shape::Int | Shape::Float | Shape::Bool => out.push(self.address_param()),
@@ -235,7 +235,8 @@ impl Entry {
         }
     }
 
-    /// Makes the pointers of elements from an index on. Pointers to inner sequences are computed into the arena.
+    /// Computes the pointers of elements from an index on. Pointers to inner sequences are stored in the
+    /// arena.
     fn elements(&mut self, shape: &Shape, start: Reg, length: Reg, given: &mut dyn Iterator<Item = Reg>, out: &mut Vec<Reg>) {
         if let Some(kind) = base(shape) {
             if let Some(base) = given.next() {
@@ -248,7 +249,8 @@ impl Entry {
             Shape::Tuple(parts) => parts.iter().for_each(|part| self.elements(part, start, length, given, out)),
             Shape::Seq(element) => {
                 let Some(offsets) = given.next() else { return };
-                // The inner elements of this call lie one behind the other: pointers are those of the first plus an offset.
+                // The inner elements of this call are contiguous: each pointer is that of the first element
+                // plus an offset.
                 let first = self.code.load_at(Kind::Pointer, offsets, start);
                 let (behind, from) = (self.code.reg(Class::B32), self.code.reg(Class::B32));
                 emit!(self.code, "add.u32 {behind}, {start}, {length};");
@@ -293,7 +295,7 @@ impl Entry {
         }
     }
 
-    /// Takes memory of the arena.
+    /// Allocates memory of the arena.
     fn room(&mut self, length: Reg, bytes: u32) -> Reg {
         let (pointer, full) = (self.code.copy(Kind::Pointer, self.top), self.code.reg(Class::Pred));
         let (top, failed) = (self.top, self.failed);
@@ -344,8 +346,8 @@ impl Entry {
         self.code.place(end);
     }
 
-    /// Stores all sequences that a path leads to, one behind the other, and those inside of them. `outer` is where the lengths
-    /// of inner sequences begin.
+    /// Stores all sequences that a path leads to contiguously, and the sequences inside them. `outer` is the
+    /// start of the lengths of inner sequences.
     fn sequence(&mut self, element: &Shape, path: &Path, taken: &mut dyn Iterator<Item = Reg>, outer: Option<(Reg, &Path)>) {
         let (Some(counts), Some(places), Some(most)) = (taken.next(), taken.next(), taken.next()) else { return };
         let total = self.code.length(0);
@@ -369,7 +371,7 @@ impl Entry {
         if let Some((start, path)) = outer
             && let Some(lengths) = taken.next()
         {
-            // The lengths of the sequences are a column of the outer sequence, whose place is known to fit.
+            // The lengths of the sequences are a column of the outer sequence, which is known to fit.
             let at = self.code.copy(Kind::Pointer, start);
             let last = path.steps.len() - 1;
             let parents = Path { steps: path.steps[..last].to_vec(), ..path.clone() };
@@ -385,13 +387,13 @@ impl Entry {
         self.code.go_unless(beyond, fits);
         self.flag(2);
         let next = self.next;
-        // Sequences inside are counted in the next run.
+        // Nested sequences are counted in the next run.
         self.code.go(next);
         self.code.place(fits);
         self.columns(element, path, place, &mut 0, taken);
     }
 
-    /// Stores the columns of elements from a place on.
+    /// Stores the columns of elements from an index on.
     fn columns(&mut self, shape: &Shape, path: &Path, place: Reg, slot: &mut usize, taken: &mut dyn Iterator<Item = Reg>) {
         if let Some(kind) = base(shape) {
             let Some(base) = taken.next() else { return };
@@ -423,7 +425,7 @@ impl Entry {
         emit!(self.code, "add.u64 {at}, {at}, {wide};");
     }
 
-    /// Copies an array to a column from a place on; lengths become ints.
+    /// Copies an array to a column from an index on; lengths become ints.
     fn column(&mut self, kind: Kind, array: Reg, length: Reg, base: Reg, at: Reg, is_length: bool) {
         let to_kind = if is_length { Kind::Int } else { kind };
         let bytes = self.code.bytes(to_kind);

@@ -12,10 +12,10 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::rc::Rc;
 
-/// Elements of a sequence of the program that becomes part of a module, at most.
+/// Maximum number of elements of a sequence of the program that becomes part of a module.
 const MAX_ARRAY: usize = 4096;
 
-/// Expansions of functions inside of each other.
+/// Maximum nesting of expanded functions.
 const MAX_EXPANDED: u32 = 16;
 
 /// A value.
@@ -37,9 +37,9 @@ pub(super) struct Seq {
 pub(super) enum Items {
     /// Arrays, one for each slot of the elements.
     Stored(Vec<Reg>),
-    /// Ints: start and step.
+    /// Ints: a start and a step.
     Range(Reg, Reg),
-    /// One value at each index.
+    /// One value at all indices.
     Same(Val),
 }
 
@@ -75,21 +75,21 @@ pub(super) struct Writer<'m, 'c, 'e> {
     pub(super) limit: Reg,
     pub(super) depth: Reg,
     pub(super) fuel: Reg,
-    /// The address of the queue of tasks, where workers have one.
+    /// The address of the queue of tasks, if workers have one.
     pub(super) queue: Option<Reg>,
-    /// The number of elements of the function's arguments, where threads have tasks.
+    /// The number of elements of the function's arguments, if threads have tasks.
     pub(super) size: Option<Reg>,
-    /// The top of the arena when the function began.
+    /// The top of the arena at the start of the function.
     pub(super) mark: Reg,
-    /// The end of the memory that was given to parts of the team; 0 where none was.
+    /// The end of the memory given to parts of the team; 0 if none was given.
     pub(super) consumed: Reg,
-    /// Ends the call with a failure.
+    /// The label that ends the call with a failure.
     pub(super) fail: Label,
-    /// The code is that of one round of a loop that is spread over lanes.
+    /// True in code of one round of a loop that is distributed over lanes.
     pub(super) varying: bool,
-    /// Such code has something that all lanes have to do together.
+    /// True if such code contains an operation that all lanes must execute together.
     pub(super) refused: bool,
-    /// The next expression is the result of the function.
+    /// True if the next expression is the result of the function.
     at_end: bool,
     expanded: u32,
 }
@@ -184,7 +184,7 @@ impl Module<'_, '_> {
         Ok(())
     }
 
-    /// Adds elements of so many bytes and returns the name of the array.
+    /// Adds elements of this size and returns the name of the array.
     fn array(&mut self, bytes: u32, elements: &[u64]) -> String {
         let name = format!("array{}", self.arrays);
         self.arrays += 1;
@@ -197,7 +197,7 @@ impl Module<'_, '_> {
 }
 
 impl Writer<'_, '_, '_> {
-    /// Binds captured variables and the argument of some code, and computes its result.
+    /// Binds captured variables and the argument of a function, and computes its result.
     fn enter(&mut self, callee: &Callee, taken: &[Val], body: Rc<Body>) -> Made<Val> {
         self.within(callee, taken, body, |w| w.inside(taken))
     }
@@ -243,7 +243,8 @@ impl Writer<'_, '_, '_> {
         self.expr(result)
     }
 
-    /// Returns a result from a PTX function. Flat sequences are moved to the mark, and the memory behind them is released.
+    /// Returns a result from a PTX function. Flat sequences are moved to the mark, and the memory after them
+    /// is released.
     fn give(&mut self, value: &Val, mark: Reg) -> Made<()> {
         let regs = self.stored(value)?;
         let (mut kinds, mut columns) = (vec![], vec![]);
@@ -331,7 +332,7 @@ impl Writer<'_, '_, '_> {
         self.code.sync();
     }
 
-    /// Takes fuel for the rounds of a loop.
+    /// Consumes fuel for the rounds of a loop.
     pub(super) fn burn(&mut self, length: Reg) {
         self.refused |= self.varying;
         let (wide, none) = (self.code.reg(Class::B64), self.code.reg(Class::Pred));
@@ -346,7 +347,7 @@ impl Writer<'_, '_, '_> {
         self.code.go_if(pred, fail);
     }
 
-    /// Takes memory for elements of a kind. Lengths are below 2^32, so the sizes do not wrap.
+    /// Allocates memory for elements of a kind. Lengths are below 2^32, so the sizes do not wrap.
     pub(super) fn take(&mut self, length: Reg, kind: Kind) -> Reg {
         self.refused |= self.varying;
         let (pointer, full) = (self.code.copy(Kind::Pointer, self.top), self.code.reg(Class::Pred));
@@ -359,7 +360,7 @@ impl Writer<'_, '_, '_> {
         pointer
     }
 
-    /// Takes memory for a sequence.
+    /// Allocates memory for a sequence.
     pub(super) fn room(&mut self, length: Reg, shape: &Shape) -> Vec<Reg> {
         let mut kinds = vec![];
         slots(shape, &mut kinds);
@@ -420,7 +421,7 @@ impl Writer<'_, '_, '_> {
         })
     }
 
-    /// Returns the arrays of a sequence, which is stored if it is not.
+    /// Returns the arrays of a sequence; stores the sequence if necessary.
     pub(super) fn arrays(&mut self, seq: &Seq) -> Made<Vec<Reg>> {
         if let Items::Stored(arrays) = &seq.items {
             return Ok(arrays.clone());
@@ -440,7 +441,7 @@ impl Writer<'_, '_, '_> {
         self.spread(seq.length, load, |w, index, regs| w.store(arrays, &seq.shape, index, regs))
     }
 
-    /// Makes a value of its slots.
+    /// Makes a value from its slots.
     pub(super) fn unslot(&mut self, shape: &Shape, regs: &mut dyn Iterator<Item = Reg>) -> Made<Val> {
         let mut next = || regs.next().ok_or_else(|| "a value has too few parts".to_owned());
         Ok(match shape {
@@ -557,7 +558,7 @@ impl Writer<'_, '_, '_> {
         }
     }
 
-    /// Makes a sequence of columns that are part of the module.
+    /// Makes a sequence from columns that are part of the module.
     fn stored_array(&mut self, shape: &Shape, count: usize, columns: &[Vec<u64>]) -> Val {
         self.refused |= self.varying;
         let mut kinds = vec![];
@@ -677,7 +678,8 @@ impl Writer<'_, '_, '_> {
         Ok(())
     }
 
-    /// Computes an apply-to-each. All bodies are computed, also of elements that the filter drops: they may fail.
+    /// Computes an apply-to-each. All bodies are computed, including those of elements that the filter drops:
+    /// they may fail.
     fn each(&mut self, each: &Each, ty: TypeId) -> Made<Val> {
         let Shape::Seq(shape) = self.m.c.shape(ty)? else { return Err("no sequence".to_owned()) };
         let sources = self.sources(each)?;
@@ -695,7 +697,8 @@ impl Writer<'_, '_, '_> {
         Ok(Val::seq(kept, *shape, Items::Stored(arrays)))
     }
 
-    /// Releases the memory behind the elements that a filter keeps, if they are one column of scalars, the last that was taken.
+    /// Releases the memory after the elements that a filter keeps, if they are one column of scalars and the
+    /// last allocation.
     pub(super) fn release_behind(&mut self, shape: &Shape, arrays: &[Reg], kept: Reg) {
         let mut kinds = vec![];
         slots(shape, &mut kinds);
@@ -707,8 +710,8 @@ impl Writer<'_, '_, '_> {
         }
     }
 
-    /// Writes the loop of an apply-to-each that goes through the elements in order. Returns the number of elements that the
-    /// filter keeps.
+    /// Writes the loop of an apply-to-each that processes the elements in order. Returns the number of
+    /// elements that the filter keeps.
     pub(super) fn each_in_order(
         &mut self,
         each: &Each,
@@ -765,7 +768,7 @@ impl Writer<'_, '_, '_> {
         self.invoke(&callee, &taken)
     }
 
-    /// Calls known code with its captured variables and its argument.
+    /// Calls a known function with its captured variables and its argument.
     fn invoke(&mut self, callee: &Callee, taken: &[Val]) -> Made<Val> {
         let body = self.m.c.body(callee).map_err(|fault| fault.message.clone())?;
         let node = match callee {
@@ -817,7 +820,7 @@ impl Writer<'_, '_, '_> {
         self.returned(signature, result, &called.results)
     }
 
-    /// Makes a value of the slots that a function has returned.
+    /// Makes a value from the slots that a function has returned.
     pub(super) fn returned(&mut self, signature: &Signature, result: &Shape, regs: &[Reg]) -> Made<Val> {
         let mut slots = vec![];
         for (reg, kind) in regs.iter().zip(&signature.results) {
@@ -833,7 +836,7 @@ impl Writer<'_, '_, '_> {
         self.unslot(result, &mut slots.into_iter())
     }
 
-    /// Computes a primitive; apply-to-eachs that it consumes are not stored where that is possible.
+    /// Computes a primitive; apply-to-eachs that it consumes are not stored if possible.
     fn primitive_call(&mut self, id: ExprId, primitive: Primitive, argument: ExprId) -> Made<Val> {
         let body = self.body.clone();
         let (ty, result) = (body.types[argument], body.types[id]);
@@ -872,7 +875,7 @@ impl Writer<'_, '_, '_> {
             && matches!(self.body.exprs[*argument], Expr::Pair(..))
     }
 
-    /// Lists the operands of `++` inside of `++`, in order.
+    /// Lists the operands of nested `++` in order.
     fn appended(&mut self, id: ExprId, out: &mut Vec<Val>) -> Made<()> {
         let body = self.body.clone();
         if self.is_append(id)
@@ -888,8 +891,8 @@ impl Writer<'_, '_, '_> {
     }
 }
 
-/// Lists the columns of flat sequences: slots of length and pointer, and the kind of elements. Returns false if there are
-/// sequences inside of sequences.
+/// Lists the columns of flat sequences: slots of length and pointer, and the kind of elements. Returns false
+/// if there are nested sequences.
 fn flat_columns(shape: &Shape, slot: &mut usize, out: &mut Vec<(usize, usize, Kind)>) -> bool {
     match shape {
         Shape::Int | Shape::Float | Shape::Bool => {

@@ -7,18 +7,18 @@ use crate::eval::Primitive;
 use crate::types::{Base, Type as Nesl, TypeId};
 use crate::vcode::Shape;
 
-/// The factors of hashes, as in the evaluator.
+/// Factors of hashes, the same as in the evaluator.
 const ODD: i64 = 0x2545_F491;
 const FACTOR: i64 = 0x5851_F42D;
 
 impl Writer<'_, '_, '_> {
-    /// Notes a loop whose rounds run in order.
+    /// Records a loop whose rounds run in order.
     pub(super) fn in_order(&mut self) {
         self.refused |= self.varying;
         self.m.has_order |= self.code.team.is_some() && !self.varying;
     }
 
-    /// Returns the hash of a value, that of the evaluator.
+    /// Returns the hash of a value, equal to that of the evaluator.
     pub(super) fn hash(&mut self, value: &Val, ty: TypeId) -> Made<Reg> {
         use Primitive::{Add, Multiply};
         let ty = self.m.c.resolve(ty);
@@ -59,7 +59,7 @@ impl Writer<'_, '_, '_> {
         }
     }
 
-    /// Returns the bits of a float, folded. Zeros of both signs have none.
+    /// Returns the folded bits of a float. For zeros of both signs they are 0.
     fn hash_of_float(&mut self, value: Reg) -> Reg {
         let wide = match value.class {
             Class::F32 => {
@@ -111,7 +111,7 @@ impl Writer<'_, '_, '_> {
         })
     }
 
-    /// Puts values to the places of true flags, in order; other places have the neutral value.
+    /// Writes values to the indices of true flags, in order; other indices get the neutral value.
     pub(super) fn unpack(&mut self, values: &Seq, flags: &Seq, element: TypeId) -> Made<Val> {
         self.burn(flags.length);
         let arrays = self.room(flags.length, &values.shape);
@@ -174,7 +174,7 @@ impl Writer<'_, '_, '_> {
         };
         let (negative, done) = (self.code.reg(Class::Pred), self.code.reg(Class::Pred));
         let [magnitude, rest] = [(); 2].map(|()| self.code.of(Kind::Int));
-        // The magnitude of the least int is right without a sign.
+        // The magnitude of the least int is correct as an unsigned number.
         emit!(self.code, "setp.lt.{ty} {negative}, {value}, 0;");
         emit!(self.code, "neg.{ty} {magnitude}, {value};");
         emit!(self.code, "selp.{ty} {magnitude}, {magnitude}, {value}, {negative};");
@@ -192,7 +192,7 @@ impl Writer<'_, '_, '_> {
         let arrays = self.room(length, &Shape::Int);
         self.code.meet();
         let (minus, first) = (self.code.int(i64::from(b'-')), self.code.length(0));
-        // The sign is written first; a digit replaces it where there is none.
+        // The sign is written first; a digit overwrites it if the number is not negative.
         self.store(&arrays, &Shape::Int, first, &[minus]);
         let (at, digit) = (self.code.copy(Kind::Length, length), self.code.of(Kind::Int));
         self.code.place(writing);

@@ -1,13 +1,15 @@
-//! Loops that are spread over the lanes of a warp.
+//! Loops that are distributed over the lanes of a warp.
 //!
-//! In the form for warps all lanes have the same values in their registers and take the same branches. Memory is written by
-//! all of them, with the same values. A loop whose rounds do not depend on each other gives each lane every 32nd round. Code
-//! of such a round has other values in each lane: it may compute scalars and read memory, but not take memory, call a function
-//! or go through another loop. Where it does, the loop is written again, and all lanes go through all rounds.
+//! In the form for warps all lanes have the same values in their registers and take the same branches. All of
+//! them write memory, with the same values. A loop with independent rounds gives each lane every 32nd round.
+//! In the code of such a round, values differ between lanes. It may compute scalars and read memory, but not
+//! allocate memory, call a function or contain another loop. If it does, the loop is written again, and all
+//! lanes execute all rounds.
 //!
-//! - A lane whose round fails notes it and goes on; all lanes fail together behind the loop.
-//! - Lanes wait for each other before and behind a loop, so that each sees the memory that the others have written.
-//! - A filter counts the lanes before each lane whose element is kept. A reduction combines the results of lanes at the end.
+//! - If a round fails, its lane records that and continues; all lanes fail together after the loop.
+//! - Lanes wait for each other before and after a loop, so that each sees the memory written by the others.
+//! - A filter counts, for each lane, the earlier lanes whose element is kept. A reduction combines the
+//!   results of lanes at the end.
 
 use super::Made;
 use super::code::{Class, Kind, Label, Mark, Reg, emit};
@@ -22,10 +24,10 @@ use std::rc::Rc;
 /// Lanes of a warp.
 pub(super) const LANES: u32 = 32;
 
-/// Rows of 32 rounds whose loads are under way together, as long as there are so many.
+/// Number of rows of 32 rounds whose loads are in flight together, while enough rounds are left.
 const ROWS: u32 = 4;
 
-/// A loop over indices, of which each lane takes its own.
+/// Loop over indices in which each lane processes its own.
 pub(super) struct Lanes {
     /// The index of the first lane, equal in all lanes.
     base: Reg,
@@ -33,25 +35,25 @@ pub(super) struct Lanes {
     pub(super) index: Reg,
     head: Label,
     end: Label,
-    /// Where lanes go that have no round, or are through with it.
+    /// The label for lanes without a round, or with a finished one.
     join: Label,
-    /// Where lanes go whose round fails.
+    /// The label for lanes whose round fails.
     failed: Label,
-    /// 1 in lanes with a round that failed.
+    /// 1 in lanes with a failed round.
     has_failed: Reg,
-    /// The failure of the code around.
+    /// The failure label of the enclosing code.
     fail: Label,
     mark: Mark,
 }
 
-/// The state of a writer before code that may be refused.
+/// State of a writer before code that may be refused.
 struct Before {
     mark: Mark,
     locals: HashMap<LocalId, Val>,
 }
 
 impl Writer<'_, '_, '_> {
-    /// Writes a loop whose rounds do not depend on each other: `load` gives registers, `store` takes them.
+    /// Writes a loop with independent rounds: `load` returns registers, `store` takes them.
     pub(super) fn spread(
         &mut self,
         length: Reg,
@@ -78,7 +80,8 @@ impl Writer<'_, '_, '_> {
         Ok(())
     }
 
-    /// Writes a loop over several rows of rounds at once, from a base on that is advanced; nothing where a round can fail.
+    /// Writes a loop over several rows of rounds at once. It starts at `base` and advances it. Writes nothing
+    /// if a round can fail.
     pub(super) fn rows_in_lanes(
         &mut self,
         lane: Reg,
@@ -120,8 +123,8 @@ impl Writer<'_, '_, '_> {
         Ok(())
     }
 
-    /// Writes the loop of an apply-to-each whose elements are computed by lanes. Returns the number of elements that the filter
-    /// keeps; nothing where the loop cannot be spread.
+    /// Writes the loop of an apply-to-each whose elements are computed by lanes. Returns the number of
+    /// elements that the filter keeps; `None` if the loop cannot be distributed.
     pub(super) fn each_in_lanes(
         &mut self,
         each: &Each,
@@ -165,7 +168,7 @@ impl Writer<'_, '_, '_> {
                 regs.push(holds);
                 Ok(regs)
             };
-            // A team counts first: the elements of a warp lie behind those that the warps before it keep.
+            // A team counts first: the elements of a warp come after those that the earlier warps keep.
             let all = match w.code.team {
                 Some(_) => Some(w.count_kept(lane, (base, end), kept, &mut load)?),
                 None => None,
@@ -266,7 +269,7 @@ impl Writer<'_, '_, '_> {
         Ok((kind, self.code.lane_value(kind, out, None)))
     }
 
-    /// Moves elements to a lower address. Both places may overlap.
+    /// Moves elements to a lower address. Source and destination may overlap.
     pub(super) fn move_down(&mut self, kind: Kind, from: Reg, to: Reg, length: Reg) {
         let Some(lane) = self.code.lane else {
             let each = self.begin(length);
@@ -276,7 +279,7 @@ impl Writer<'_, '_, '_> {
         };
         let base = self.code.length(0);
         let mut load = |w: &mut Self, index: Reg| Ok(vec![w.code.load_at(kind, from, index)]);
-        // All lanes have loaded before one stores. A copy cannot fail.
+        // All lanes load before any lane stores. A copy cannot fail.
         let mut store = |w: &mut Self, index: Reg, regs: &[Reg]| w.code.store_at(kind, to, index, regs[0]);
         let _ = self.rows_in_lanes(lane, length, base, &mut load, &mut store);
         let mut lanes = self.begin_lanes(lane, length, base);
@@ -290,8 +293,8 @@ impl Writer<'_, '_, '_> {
         self.end_lanes(&lanes);
     }
 
-    /// Writes code with loops that are spread over lanes. Nothing is written where a thread runs a call, in a loop that is
-    /// spread already, and where the rounds do what all lanes have to do together.
+    /// Writes code with loops that are distributed over lanes. Writes nothing if a thread runs a call, inside
+    /// a distributed loop, and if the rounds contain operations that all lanes must execute together.
     pub(super) fn try_in_lanes<T>(&mut self, write: impl FnOnce(&mut Self, Reg) -> Made<T>) -> Option<T> {
         let lane = self.code.lane.filter(|_| !self.varying)?;
         let before = Before { mark: self.code.mark(), locals: self.locals.clone() };
@@ -308,7 +311,7 @@ impl Writer<'_, '_, '_> {
         None
     }
 
-    /// Begins a loop from a base on. The code that follows is that of a round.
+    /// Begins a loop at a base. The following code is that of a round.
     pub(super) fn begin_lanes(&mut self, lane: Reg, length: Reg, base: Reg) -> Lanes {
         self.code.meet();
         let has_failed = self.code.length(0);
@@ -325,7 +328,7 @@ impl Writer<'_, '_, '_> {
         Lanes { base, index, head, end, join, failed, has_failed, fail, mark: self.code.mark() }
     }
 
-    /// Brings the lanes together behind a round.
+    /// Synchronises the lanes after a round.
     pub(super) fn join_lanes(&mut self, lanes: &mut Lanes) {
         self.varying = false;
         self.fail = lanes.fail;

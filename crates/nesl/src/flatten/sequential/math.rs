@@ -1,6 +1,6 @@
-//! Elementary functions: PTX functions with the code that flattened work has, each written once for a module.
+//! Elementary functions: PTX functions with the same code as flattened work, each written once per module.
 //!
-//! A function of a number in memory takes its address and leaves the result there.
+//! Such a function takes the address of a number in memory and stores the result there.
 
 use super::code::{Class, Kind, Reg, emit};
 use super::expr::Writer;
@@ -10,7 +10,7 @@ use crate::eval::Primitive;
 use broadloom_scalar::{Builder, Element, MathFunction, Precision, lower};
 use std::fmt::Write;
 
-/// Returns the function behind a primitive.
+/// Returns the elementary function of a primitive.
 pub(super) fn function(primitive: Primitive) -> Option<MathFunction> {
     use Primitive as P;
     Some(match primitive {
@@ -30,7 +30,7 @@ pub(super) fn function(primitive: Primitive) -> Option<MathFunction> {
 }
 
 impl Module<'_, '_> {
-    /// Returns the name of the PTX function of an elementary function, which is written if it is new.
+    /// Returns the name of the PTX function of an elementary function; writes it if it is new.
     fn elementary(&mut self, function: MathFunction) -> Made<String> {
         let name = format!("math_{}", function.name());
         if !self.elementary.contains(&function) {
@@ -40,7 +40,7 @@ impl Module<'_, '_> {
             k.store(number, 0, k.math(function, Precision::Accurate, &[k.load(number, 0)]));
             let module = k.finish_kernel().and_then(|kernel| lower(&[kernel])).map_err(|error| error.to_string())?;
             let text = broadloom_ptx::print(&module);
-            // A kernel with one parameter becomes a function of an address. Tables stand before it.
+            // A kernel with one parameter becomes a function of an address. Tables precede it.
             let (before, rest) = text.split_once(".visible .entry").ok_or("a function is missing")?;
             let body = rest.find('{').map(|at| &rest[at..]).ok_or("a function is missing")?;
             let tables =
@@ -66,7 +66,7 @@ impl Writer<'_, '_, '_> {
             self.fail_if(negative);
         }
         let mark = self.code.copy(Kind::Pointer, self.top);
-        // Each lane of a warp or a team has a number of its own: the others may be ahead of it.
+        // Each lane of a warp or a team has its own number: the others may be ahead of it.
         let count = self.code.length(if self.code.lane.is_some() { LANES } else { 1 });
         let own = self.code.length(0);
         if let Some(lane) = self.code.lane {

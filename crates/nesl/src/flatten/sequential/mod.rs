@@ -1,24 +1,29 @@
 //! Sequential forms: a function as PTX in which one thread, or one warp, runs one call.
 //!
-//! From: the typed program, not flattened. To: [`vcode::Sequential`](crate::vcode::Sequential), a module with one kernel.
-//! Flattened code calls it where calls are small; see `choose` of [`crate::run`]. A function without a sequential form
-//! stays flattened: forms exist for code without effects whose primitives are those of [`primitive`].
+//! Input: the typed program, not flattened. Output: [`vcode::Sequential`](crate::vcode::Sequential), a module
+//! with one kernel. Flattened code calls it if calls are small; see `Accelerator::small` in [`crate::run`]. A
+//! function without a sequential form stays flattened: forms exist for code without effects whose primitives
+//! are those of [`primitive`].
 //!
-//! - Scalars are registers. A sequence is a length and one pointer for each slot of its elements; the slots of a sequence
-//!   are its length and its pointers, so a nested sequence is an array of lengths and arrays of pointers.
-//! - Memory is taken from the thread's arena by moving its top. A function moves a result of flat sequences down to the place
-//!   where its own memory began, and releases the rest. An apply-to-each with scalar elements releases after each of them.
-//! - An apply-to-each is a loop. Ranges and `dist` are not stored until something needs their address. In a thread several
-//!   filters over the same sequences are one loop, see [`together`], and short branches and results of `++` have code of
-//!   their own, see [`tail`].
-//! - Functions that do not recur are expanded where they are called; the others are PTX functions. They return a status, the top
-//!   of the arena, the fuel that is left, and their result.
-//! - In the form for warps all lanes execute the same code, and loops whose rounds do not depend on each other are spread over
-//!   the lanes: see [`lanes`]. Calls in an apply-to-each become tasks that other warps may take: see [`tasks`].
-//! - The form for cores is that for threads with such tasks.
-//! - In the form for teams many warps run a large call together, and split where it calls itself: see [`teams`].
-//! - An error, a full arena, a recursion that is too deep and a call without fuel end the call with a failure. The flattened
-//!   code then executes all calls, so errors have their message and place.
+//! - Scalars are registers. A sequence is a length and one pointer for each slot of its elements. The slots
+//!   of a sequence are its length and its pointers, so a nested sequence is an array of lengths and arrays of
+//!   pointers.
+//! - Memory is allocated from the thread's arena by moving its top. A function moves a result of flat
+//!   sequences down to the start of its own memory, and releases the rest. An apply-to-each with scalar
+//!   elements releases memory after each of them.
+//! - An apply-to-each is a loop. Ranges and `dist` are stored only if their address is needed. In a thread,
+//!   several filters over the same sequences are one loop, see [`together`]. Short branches and results of
+//!   `++` have special code, see [`tail`].
+//! - Functions that are not recursive are expanded at their calls; the others are PTX functions. They return
+//!   a status, the top of the arena, the remaining fuel, and their result.
+//! - In the form for warps all lanes execute the same code, and loops with independent rounds are distributed
+//!   over the lanes: see [`lanes`]. Calls in an apply-to-each become tasks that other warps may take: see
+//!   [`tasks`].
+//! - The form for cores is the form for threads with such tasks.
+//! - In the form for teams many warps run a large call together, and split at its recursive calls: see
+//!   [`teams`].
+//! - An error, a full arena, a recursion that is too deep and a call without fuel end the call with a
+//!   failure. The flattened code then executes all calls, so errors have their message and place.
 
 mod code;
 mod entry;
@@ -49,7 +54,7 @@ use std::sync::Arc;
 /// Code, or the reason why there is no sequential form.
 type Made<T> = Result<T, String>;
 
-/// The largest text of a module in bytes. Compilation of larger ones takes longer than they save.
+/// Maximum size of the text of a module in bytes. Compiling larger ones takes longer than they save.
 const MAX_TEXT: usize = 1 << 19;
 
 /// A PTX function.
@@ -58,11 +63,11 @@ struct Signature {
     name: String,
     params: Vec<Kind>,
     results: Vec<Kind>,
-    /// A team executes it.
+    /// True if a team executes it.
     in_team: bool,
 }
 
-/// The worker that runs a call.
+/// Worker that runs a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Workers {
     Threads,
@@ -72,30 +77,30 @@ enum Workers {
     Teams,
 }
 
-/// A module in the making.
+/// Module under construction.
 struct Module<'c, 'e> {
     c: &'c mut Compiler<'e>,
     widths: Widths,
-    /// Functions by what they execute, and whether a team does.
+    /// Functions by their code, and whether a team executes them.
     functions: HashMap<(Callee, bool), Signature>,
     queue: Vec<(Callee, Signature)>,
     prototypes: String,
     arrays: usize,
-    /// Elementary functions that are written.
+    /// Elementary functions that have been written.
     elementary: Vec<MathFunction>,
     done: String,
     workers: Workers,
     /// Functions whose calls are tasks.
     tasks: Vec<Signature>,
-    /// Functions for teams split the team, or call each other without that.
+    /// True if functions for teams split the team, or call each other without a split.
     has_parts: bool,
     has_calls: bool,
-    /// Functions for teams have a loop whose rounds run in order.
+    /// True if functions for teams have a loop whose rounds run in order.
     has_order: bool,
 }
 
-/// Registers that every function takes: the top and the limit of the arena, the depth and the fuel; the address of the queue
-/// of tasks, in the form for warps; the team, where one executes it.
+/// Registers that every function takes: the top and the limit of the arena, the depth and the fuel; in the
+/// form for warps, the address of the queue of tasks; in the form for teams, the team.
 #[derive(Clone, Copy)]
 struct Given {
     top: Reg,
@@ -106,7 +111,7 @@ struct Given {
     team: Option<Team>,
 }
 
-/// Registers of what a function has returned.
+/// Registers returned by a function.
 struct Called {
     status: Reg,
     top: Reg,
@@ -115,7 +120,7 @@ struct Called {
 }
 
 impl Compiler<'_> {
-    /// Returns the sequential form of a function that recurs, if it has one.
+    /// Returns the sequential form of a recursive function, if it has one.
     pub(super) fn sequential(&mut self, callee: &Callee) -> Option<Arc<Sequential>> {
         let node = match callee {
             Callee::Definition(definition, _) => Node::Definition(*definition),
@@ -179,7 +184,7 @@ impl Compiler<'_> {
             has_calls: false,
             has_order: false,
         };
-        // The first function has the name of the kernel, whoever runs calls.
+        // The first function has the name of the kernel, in all forms.
         let in_team = workers == Workers::Teams;
         let signature = module.function(callee, false)?;
         let of_team = if in_team { Some(module.function(callee, true)?) } else { None };
@@ -201,7 +206,7 @@ impl Compiler<'_> {
         Ok((name, text, has_tasks))
     }
 
-    /// Returns the shapes of what a function takes, captured variables first, and of its result.
+    /// Returns the shapes of the parameters of a function, captured variables first, and of its result.
     fn shapes(&mut self, callee: &Callee) -> Made<(Shape, Shape)> {
         let body = self.body(callee).map_err(|fault| fault.message.clone())?;
         let argument = self.argument_type(callee, &body).map_err(|fault| fault.message.clone())?;
@@ -238,7 +243,7 @@ impl Compiler<'_> {
 }
 
 impl Module<'_, '_> {
-    /// Returns the PTX function of some code, to be written later if it is new.
+    /// Returns the PTX function of some code; queues it to be written if it is new.
     fn function(&mut self, callee: &Callee, in_team: bool) -> Made<Signature> {
         let key = (callee.clone(), in_team);
         if let Some(known) = self.functions.get(&key) {
@@ -260,7 +265,7 @@ impl Module<'_, '_> {
         Ok(signature)
     }
 
-    /// Returns how many parameters stand before the slots of the arguments: those of [`Given`].
+    /// Returns the number of parameters before the slots of the arguments: those of [`Given`].
     fn given(&self, signature: &Signature) -> usize {
         match self.workers {
             Workers::Threads => 4,
@@ -340,7 +345,7 @@ impl Module<'_, '_> {
         Called { status, top, fuel, results }
     }
 
-    /// Returns the type in which a slot is passed.
+    /// Returns the PTX type of a parameter for a slot.
     fn param_type(&self, kind: Kind) -> &'static str {
         match kind {
             Kind::Int if self.widths.wide_int => "b64",
@@ -353,13 +358,13 @@ impl Module<'_, '_> {
 }
 
 impl Signature {
-    /// Returns the bytes of what is returned: status, top, fuel, slots.
+    /// Returns the size of the results in bytes: status, top, fuel, slots.
     fn bytes(&self) -> usize {
         24 + 8 * self.results.len()
     }
 }
 
-/// Tells whether values have no sequences inside of sequences.
+/// Tells whether values have no nested sequences.
 fn is_flat(shape: &Shape) -> bool {
     match shape {
         Shape::Int | Shape::Float | Shape::Bool => true,
@@ -368,7 +373,7 @@ fn is_flat(shape: &Shape) -> bool {
     }
 }
 
-/// Tells whether a primitive has an effect or no sequential code.
+/// Returns the reason why a primitive has no sequential form: an effect, or missing code.
 fn reason(primitive: Primitive) -> String {
     format!("it uses `{primitive:?}`, which runs flattened only")
 }

@@ -1,4 +1,4 @@
-//! Primitives. Those without code here run flattened only.
+//! Primitives. Those without code here run only flattened.
 
 use super::code::{Class, Kind, Reg, emit};
 use super::expr::{Items, Seq, Val, Writer};
@@ -205,7 +205,7 @@ impl Writer<'_, '_, '_> {
             P::Subseq => {
                 let (values, start, end) = three(argument)?;
                 let (values, (_, start), (_, end)) = (sequence(&values)?, scalar(&start)?, scalar(&end)?);
-                // Unsigned, a negative number is larger than every length.
+                // As an unsigned number, a negative one is larger than every length.
                 let (ty, after, beyond) =
                     (self.code.ty(Kind::Int).replace('s', "u"), self.code.reg(Class::Pred), self.code.reg(Class::Pred));
                 let all = self.code.as_int(values.length);
@@ -341,7 +341,7 @@ impl Writer<'_, '_, '_> {
         to
     }
 
-    /// Returns an int as an index, or fails where it is outside.
+    /// Returns an int as an index; fails if it is outside.
     pub(super) fn checked_index(&mut self, index: Reg, length: Reg) -> Reg {
         let (outside, ty) = (self.code.reg(Class::Pred), self.code.ty(Kind::Int).replace('s', "u"));
         let all = self.code.as_int(length);
@@ -350,7 +350,7 @@ impl Writer<'_, '_, '_> {
         self.code.as_length(index)
     }
 
-    /// Returns an int as a length, or fails where it is negative or as large as no sequence.
+    /// Returns an int as a length; fails if it is negative or larger than any sequence.
     fn checked_length(&mut self, count: Reg) -> Reg {
         let (outside, ty) = (self.code.reg(Class::Pred), self.code.ty(Kind::Int).replace('s', "u"));
         emit!(self.code, "setp.gt.{ty} {outside}, {count}, {};", i32::MAX);
@@ -419,7 +419,7 @@ impl Writer<'_, '_, '_> {
         Ok(Val::seq(length, Shape::Int, Items::Range(start, step)))
     }
 
-    /// Returns arrays with the elements of a sequence that may be changed.
+    /// Returns arrays with a modifiable copy of the elements of a sequence.
     fn copied(&mut self, seq: &Seq) -> Made<Vec<Reg>> {
         self.burn(seq.length);
         let arrays = self.room(seq.length, &seq.shape);
@@ -458,7 +458,7 @@ impl Writer<'_, '_, '_> {
         self.same_length(values.length, indices.length);
         self.burn(values.length);
         let arrays = self.room(values.length, &values.shape);
-        // Indices that were seen; they lie behind the result and are released.
+        // Flags of the indices that have occurred; they are after the result and are released.
         let mark = self.code.copy(Kind::Pointer, self.top);
         let seen = self.take(values.length, Kind::Bool);
         let no = self.code.bool(false);
@@ -497,11 +497,11 @@ impl Writer<'_, '_, '_> {
         Ok(())
     }
 
-    /// Returns the length of several sequences together.
+    /// Returns the total length of several sequences.
     pub(super) fn appended_length(&mut self, parts: &[Rc<Seq>]) -> Made<Reg> {
         let Some(first) = parts.first() else { return Err("nothing is appended".to_owned()) };
         let length = self.code.copy(Kind::Length, first.length);
-        // Each sum is checked: of several parts it could wrap to a length that fits.
+        // Each partial sum is checked: the sum of several parts could wrap to a valid length.
         for part in &parts[1..] {
             emit!(self.code, "add.u32 {length}, {length}, {};", part.length);
             let checked = self.code.as_int(length);
@@ -518,7 +518,7 @@ impl Writer<'_, '_, '_> {
         let arrays = self.room(length, &first.shape);
         let at = self.code.length(0);
         for (number, part) in parts.iter().enumerate() {
-            // One barrier behind all parts suffices.
+            // One barrier after all parts suffices.
             self.code.is_held = number + 1 < parts.len();
             self.copy_to(part, &arrays, at)?;
         }
@@ -569,7 +569,7 @@ impl Writer<'_, '_, '_> {
         Ok(Val::seq(lengths.length, shape, Items::Stored(arrays)))
     }
 
-    /// Returns a register with the result of a scan or reduction of no elements of a sequence type.
+    /// Returns a register with the result of a scan or reduction of an empty sequence.
     pub(super) fn neutral(&mut self, primitive: Primitive, ty: TypeId) -> Made<(Kind, Reg)> {
         use Primitive as P;
         let ty = self.m.c.resolve(ty);
@@ -596,8 +596,8 @@ impl Writer<'_, '_, '_> {
         })
     }
 
-    /// Combines a value into a register. The extremum of some values is one of them, so at index 0 of a reduction it is
-    /// the value.
+    /// Combines a value into a register. The extremum of some values is one of them, so at index 0 of a
+    /// reduction the result is the value.
     pub(super) fn combine(&mut self, primitive: Primitive, kind: Kind, out: Reg, value: Reg, index: Option<Reg>) -> Made<()> {
         use Primitive as P;
         match primitive {

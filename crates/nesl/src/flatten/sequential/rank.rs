@@ -1,7 +1,7 @@
 //! Ranks: a stable merge sort of indices.
 //!
-//! Runs of 1, 2, 4, … indices are merged from one array into another, all of them in order. Lanes of a warp do the same
-//! work, so a rank costs a warp as much as a thread. A team has no form for it.
+//! Runs of 1, 2, 4, … indices are merged in order from one array into another. All lanes of a warp do the
+//! same work, so a rank costs a warp as much as a thread. A team has no form for it.
 
 use super::Made;
 use super::code::{Class, Kind, Reg, emit};
@@ -9,7 +9,7 @@ use super::expr::{Items, Seq, Val, Writer};
 use crate::vcode::Shape;
 
 impl Writer<'_, '_, '_> {
-    /// Returns the ranks of scalars; equal ones keep their order.
+    /// Returns the ranks of scalars; the sort is stable.
     pub(super) fn rank(&mut self, seq: &Seq, descending: bool) -> Made<Val> {
         let kind = match seq.shape {
             Shape::Int => Kind::Int,
@@ -20,7 +20,7 @@ impl Writer<'_, '_, '_> {
         let [keys] = self.arrays(seq)?[..] else { return Err("a key has several parts".to_owned()) };
         self.burn(count);
         let ranks = self.room(count, &Shape::Int);
-        // Both arrays of indices lie behind the result and are released.
+        // Both arrays of indices are after the result and are released.
         let mark = self.code.copy(Kind::Pointer, self.top);
         let [from, to] = [(); 2].map(|()| self.take(count, Kind::Length));
         let number = |w: &mut Self, index: Reg| Ok(vec![w.code.copy(Kind::Length, index)]);
@@ -35,7 +35,8 @@ impl Writer<'_, '_, '_> {
         Ok(Val::seq(count, Shape::Int, Items::Stored(ranks)))
     }
 
-    /// Sorts indices by their keys. `from` names the array that has them, before and behind; the other is used on the way.
+    /// Sorts indices by their keys. `from` is the array of the indices, before and after the sort; the other
+    /// array is temporary.
     fn sorted(&mut self, count: Reg, (kind, keys, descending): (Kind, Reg, bool), (from, to): (Reg, Reg)) {
         self.in_order();
         self.code.sync();
@@ -100,7 +101,7 @@ impl Writer<'_, '_, '_> {
         self.code.sync();
     }
 
-    /// Returns the key at an index as an int with the order of keys. Zeros of both signs are equal.
+    /// Returns the key at an index as an int that preserves the order of keys. Zeros of both signs are equal.
     fn key(&mut self, kind: Kind, keys: Reg, index: Reg) -> Reg {
         let key = self.code.load_at(kind, keys, index);
         if kind != Kind::Float {

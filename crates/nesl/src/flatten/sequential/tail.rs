@@ -1,5 +1,5 @@
-//! The ends of functions that threads run: results of `++` that are made where the result of the function has to lie, and
-//! calls whose result is that of a short branch.
+//! Tails of functions that threads run: results of `++` that are made in the memory of the function's result,
+//! and calls whose result is that of a short branch.
 
 use super::Made;
 use super::code::{Class, Kind, Reg, emit, slots};
@@ -11,12 +11,12 @@ use crate::flatten::expr::is_simple;
 use crate::flatten::instance::visit;
 use std::rc::Rc;
 
-/// Expressions of a branch that is executed where the function is called, with its condition, at most.
+/// Maximum number of expressions of a branch that is executed at the call, including its condition.
 const MAX_BRANCH: usize = 24;
 
 impl Writer<'_, '_, '_> {
-    /// Appends sequences. The result is that of the function: its memory begins at the mark, and nothing else above the mark is
-    /// used again. Parts are moved there one by one where that overwrites none of the others.
+    /// Appends sequences. The result is that of the function: its memory begins at the mark, and nothing else
+    /// above the mark is used again. Parts are moved there one by one if that overwrites none of the others.
     pub(super) fn append_at_end(&mut self, parts: &[Val]) -> Made<Val> {
         let Some((kind, stored)) = self.one_column(parts) else { return self.append(parts) };
         let length = self.appended_length(&stored)?;
@@ -117,7 +117,8 @@ impl Writer<'_, '_, '_> {
         Ok(())
     }
 
-    /// Returns the condition and the first branch of an `if`, if both are few primitives without loops.
+    /// Returns the condition and the first branch of an `if`, if both consist of few primitives without
+    /// loops.
     fn short_branch(&self, body: &Body) -> Option<(ExprId, ExprId)> {
         if self.code.lane.is_some() {
             return None;

@@ -1,20 +1,22 @@
-//! Tasks: calls that another warp may run, or another thread in the form for cores. There a function with few elements has
-//! none, and its calls run in a plain loop.
+//! Tasks: calls that another warp may run, or another thread in the form for cores. In the form for cores, a
+//! function with few elements has none, and its calls run in a plain loop.
 //!
-//! An apply-to-each whose elements are calls of a function that recurs puts all calls but the last into a queue, runs the last
-//! one, and then runs those that nobody has taken. Warps that have no call of their own take tasks from the queue.
+//! An apply-to-each whose elements are calls of a recursive function puts all calls except the last into a
+//! queue. It runs the last one, and then those that have not been taken. Warps without a call of their own
+//! take tasks from the queue.
 //!
-//! - A warp takes the next number and waits for the task with this number, so warps do not compete for one. It stops when all
-//!   calls have ended.
-//! - A warp waits only for tasks that a running warp has taken, and that one waits only for tasks of its own. So nobody waits
-//!   forever.
-//! - Arguments lie in the arena of the caller, which waits. Results stay in the arena of the warp that took the task until
-//!   the kernel ends. A warp leaves tasks that may need more memory than its arena has left to those who made them.
-//! - A task is published with release and read behind a fence, at the scope of the device.
+//! - A warp takes the next number and waits for the task with this number, so warps do not compete for one.
+//!   It stops when all calls have ended.
+//! - A warp waits only for tasks that a running warp has taken, and that one waits only for tasks of its own.
+//!   No warp therefore waits forever.
+//! - Arguments are in the arena of the caller, which waits. Results stay in the arena of the warp that took
+//!   the task until the kernel ends. If a task may need more memory than is left in its arena, a warp leaves
+//!   the task to the warp that made it.
+//! - A task is published with release and read after a fence, at the scope of the device.
 //!
-//! The queue: the number of tasks so far, the smallest number of elements that is worth a task, the number of tasks that there
-//! is memory for, the next number to take, the number of calls that have ended (`u32` each, see the constants), then records of
-//! [`RECORD`] bytes.
+//! The queue has these `u32` fields, see the constants: the number of tasks so far, the minimum number of
+//! elements of a task, the number of tasks that fit into the memory, the next number to take, the number of
+//! calls that have ended. Records of [`RECORD`] bytes follow.
 
 use super::code::{Class, Code, Kind, Label, Reg, emit};
 use super::expr::{Seq, Writer};
@@ -26,10 +28,10 @@ use crate::vcode::Shape;
 use crate::vcode::task::{CAPACITY, ENDED, FIRST, GRAIN, NEXT, RECORD};
 use std::rc::Rc;
 
-/// Slots of arguments of a task, and of results, at most.
+/// Maximum number of slots of arguments of a task, and of results.
 const MAX_SLOTS: usize = 12;
-/// Offsets in a record: the state, the number of the function, the depth, the number of elements, the fuel, the slots of
-/// arguments and of results.
+/// Offsets in a record: the state, the number of the function, the depth, the number of elements, the fuel,
+/// the slots of arguments and of results.
 const FUNCTION: u32 = 4;
 const DEPTH: u32 = 8;
 const SIZE: u32 = 12;
@@ -43,17 +45,18 @@ const TAKEN: u32 = 2;
 const DONE: u32 = 3;
 const FAILED: u32 = 4;
 
-/// Bytes of memory that a task may need, for each element of a task of warps and of one of threads, and besides.
+/// Bytes of memory that a task may need: per element of a task of warps, per element of a task of threads,
+/// and in addition.
 const ARENA_OF_ELEMENT: u32 = 96;
 const THREAD_ARENA_OF_ELEMENT: u32 = 192;
 const ARENA_BESIDES: u32 = 1 << 12;
 
-/// Functions whose calls are tasks, at most.
+/// Maximum number of functions whose calls are tasks.
 const MAX_FUNCTIONS: usize = 8;
 
 /// A warp that takes tasks.
 pub(super) struct Worker {
-    /// Where its free memory begins, and where it ends.
+    /// The start and the end of its free memory.
     pub(super) base: Reg,
     pub(super) limit: Reg,
     pub(super) state: Reg,
@@ -61,7 +64,7 @@ pub(super) struct Worker {
     pub(super) end: Label,
 }
 
-/// Notes the end of a call.
+/// Records the end of a call.
 pub(super) fn end_call(code: &mut Code, queue: Reg) {
     code.sync();
     let old = code.reg(Class::B32);
@@ -76,15 +79,15 @@ fn record(code: &mut Code, queue: Reg, number: Reg) -> Reg {
     to
 }
 
-/// Loads the state of a task. To see what was stored before the state takes a fence: a load that acquires would empty the
-/// first cache of the multiprocessor each time.
+/// Loads the state of a task. A fence must follow before data stored earlier is read: a load with acquire
+/// semantics would invalidate the L1 cache of the multiprocessor each time.
 fn state_of(code: &mut Code, record: Reg) -> Reg {
     let state = code.length(0);
     code.in_first_lane(|code| emit!(code, "ld.relaxed.gpu.global.u32 {state}, [{record}];"));
     code.lane_value(Kind::Length, state, None)
 }
 
-/// Takes a task. Returns the state that it had. Who made the task needs no fence.
+/// Takes a task. Returns its previous state. The warp that made the task needs no fence.
 fn take(code: &mut Code, record: Reg) -> Reg {
     let state = code.length(0);
     code.in_first_lane(|code| emit!(code, "atom.relaxed.gpu.global.cas.b32 {state}, [{record}], {READY}, {TAKEN};"));
@@ -123,7 +126,7 @@ impl Module<'_, '_> {
         }
     }
 
-    /// Writes the loop of a warp that has no call of its own.
+    /// Writes the loop of a warp without a call of its own.
     pub(super) fn take_tasks(&self, code: &mut Code, queue: Reg, worker: &Worker) {
         if self.tasks.is_empty() {
             return;
@@ -205,7 +208,8 @@ impl Module<'_, '_> {
 }
 
 impl Writer<'_, '_, '_> {
-    /// Returns the function and the argument of an apply-to-each whose elements are calls of a function that recurs.
+    /// Returns the function and the argument of an apply-to-each whose elements are calls of a recursive
+    /// function.
     pub(super) fn recurring_call(&mut self, each: &Each) -> Option<(Callee, ExprId)> {
         let body = self.body.clone();
         let Expr::Call(function, argument) = &body.exprs[each.body] else { return None };
@@ -215,7 +219,8 @@ impl Writer<'_, '_, '_> {
         recurs.then(|| (Callee::Definition(*definition, instance.clone()), *argument))
     }
 
-    /// Writes an apply-to-each whose elements are calls of a function that recurs. Returns false for another one.
+    /// Writes an apply-to-each whose elements are calls of a recursive function. Returns false for any other
+    /// apply-to-each.
     pub(super) fn each_in_tasks(
         &mut self,
         each: &Each,
@@ -226,7 +231,7 @@ impl Writer<'_, '_, '_> {
         let (Some(queue), None, false, None) = (self.queue, self.code.team, self.varying, each.filter) else { return Ok(false) };
         let Some((callee, argument)) = self.recurring_call(each) else { return Ok(false) };
         let signature = self.m.function(&callee, false)?;
-        // Threads have no task without elements: none of them would be large.
+        // Threads make no tasks without sequences: such a task would never be large.
         if self.size.is_some() && !signature.params.contains(&Kind::Length) {
             return Ok(false);
         }
@@ -289,7 +294,7 @@ impl Writer<'_, '_, '_> {
         self.code.store_at(Kind::Length, numbers, around.index, number);
         self.end(around);
 
-        // Tasks that nobody has taken are run here; the others are waited for.
+        // Tasks that have not been taken are run here; for the others, the warp waits.
         let around = self.begin(length);
         let (next, wait, there) = (self.code.label(), self.code.label(), self.code.label());
         let [is_none, was_taken, is_done, is_wrong] = [(); 4].map(|()| self.code.reg(Class::Pred));

@@ -1,4 +1,4 @@
-//! The kernel of the form for teams. The grid is one team at first. It is split among the calls.
+//! The kernel of the form for teams. The grid is initially one team, which is split among the calls.
 
 use super::code::{Class, Code, Kind, Reg, emit};
 use super::entry::Entry;
@@ -71,7 +71,8 @@ impl Module<'_, '_> {
         emit!(e.code, "ret;");
         let params: Vec<String> = e.params.iter().map(|param| format!(".param .u64 {param}")).collect();
         let (declarations, text) = (e.code.declarations(), &e.code.text);
-        // The number of threads limits registers, so that two blocks of a multiprocessor are resident.
+        // The number of threads limits the number of registers, so that two blocks per multiprocessor are
+        // resident.
         format!(
             ".visible .entry {name}({})\n.maxntid {THREADS}, 1, 1\n.minnctapersm 2\n{{\n{declarations}{text}}}\n",
             params.join(", ")
@@ -80,7 +81,7 @@ impl Module<'_, '_> {
 }
 
 impl Entry {
-    /// Returns the weight of the calls of a range. `given` holds the addresses of the arguments.
+    /// Returns the weight of the calls of a range. `given` has the addresses of the arguments.
     fn weight(&mut self, argument: &Shape, given: &[Reg], (low, high): (Reg, Reg)) -> Reg {
         let summed = self.code.begin_sum(low, high);
         let mut lengths = vec![];

@@ -1,26 +1,28 @@
 //! Calls that teams run. A team is a number of warps of the grid, at least two.
 //!
-//! All lanes of a team have the same values in their registers and take the same branches, as those of a warp do. A loop whose
-//! rounds do not depend on each other gives each warp a part of the rounds, and ends with a barrier. Between loops no lane
-//! reads what only another one has written, so barriers are needed nowhere else.
+//! As in a warp, all lanes of a team have the same values in their registers and take the same branches. A
+//! loop with independent rounds is divided among the warps, and ends with a barrier. Between loops no lane
+//! reads data that only another lane has written, so no other barriers are needed.
 //!
-//! - An apply-to-each of recursive calls splits the team: the calls are halved until one is left, and each half gets warps,
-//!   memory and fuel in proportion to its elements. Calls that are left to one warp run in the form for warps. All warps of
-//!   the team wait behind the calls for each other.
-//! - Warps of a team in one block wait at a barrier of the block. Where a team has warps in several blocks, the first warp of
-//!   each block then waits at a counter in memory, so the launch is cooperative.
-//! - The name of a barrier is a place between two warps of the team. Behind the calls it is the place where the team was split,
-//!   which is inside of none of its parts: warps may wait there while the parts still use theirs. In each block it is the
-//!   first such place there. Otherwise it is the place behind the first warp of the team, and in each block behind the first
-//!   warp of the team there.
+//! - An apply-to-each of recursive calls splits the team: the calls are halved until one is left, and each
+//!   half gets warps, memory and fuel in proportion to its elements. Calls for a single warp run in the form
+//!   for warps. After the calls all warps of the team wait for each other.
+//! - Warps of a team in one block wait at a barrier of the block. If a team has warps in several blocks, the
+//!   first warp of each block then waits at a counter in memory, so the launch is cooperative.
+//! - The name of a barrier is a boundary between two warps of the team. The barrier after the calls is named
+//!   by the boundary at which the team was split. That boundary is inside none of the parts, so warps may
+//!   wait there while the parts still use their own barriers. Each block uses the first such boundary in it.
+//!   Otherwise the name is the boundary after the first warp of the team, and in each block the one after the
+//!   first warp of the team there.
 //! - A call with few elements is left to the first warp of its team.
-//! - A team takes memory and does not release it: elements that others still read would be overwritten. It keeps memory for
-//!   code behind the calls before it gives the rest to them.
+//! - A team allocates memory and does not release it: it would overwrite elements that others still read. It
+//!   keeps memory for code after the calls before it gives the rest to them.
 //!
-//! A function has no form for teams where it has loops whose rounds run in order, or arguments or results of nested sequences.
+//! A function has no form for teams if it has loops whose rounds run in order, or arguments or results of
+//! nested sequences.
 //!
-//! The memory for barriers: for each warp a record of [`RECORD`] bytes with a counter, the number of times it was full, and a
-//! `u32` and a `u64` for values that the others read.
+//! The memory for barriers has a record of [`RECORD`] bytes for each warp: a counter, the number of times it
+//! was full, and a `u32` and a `u64` for values that the others read.
 
 use super::code::{Class, Code, Kind, Label, Reg, Team, emit};
 use super::expr::{Seq, Val, Writer};
@@ -33,24 +35,26 @@ use crate::vcode::Shape;
 use crate::vcode::team::RECORD;
 use std::rc::Rc;
 
-/// The weight of a call is the number of its elements and this.
+/// Constant part of the weight of a call; the number of its elements is added.
 pub(super) const WEIGHT: u32 = 32;
-/// The smallest weight of a call that more than one warp runs.
+/// Minimum weight of a call that more than one warp runs.
 const TEAM_WEIGHT: u32 = WEIGHT + 64;
-/// Bytes that a team keeps before it gives memory to its parts, besides as many as the function has taken so far: for each
-/// element of the calls, a constant, and the binary logarithm of the part of its memory.
+/// Bytes that a team keeps before it gives memory to its parts, in addition to the bytes that the function
+/// has taken so far. They are: bytes per element of the calls, a constant, and a fraction of its memory,
+/// given as a right shift.
 const KEPT_OF_ELEMENT: u32 = 16;
 const KEPT: u32 = 1 << 9;
 const KEPT_SHARE: u32 = 7;
-/// A split goes to the next boundary of blocks where that is at most so much of the smaller part.
+/// A split moves to the next block boundary if the distance is at most this fraction (1 / `SNAP`) of the
+/// smaller part.
 const SNAP: u32 = 8;
-/// Fuel of a call of one warp, besides its share.
+/// Fuel of a call of one warp, in addition to its share.
 const WARP_FUEL: u32 = 1 << 16;
 
-/// Functions of every module with teams: the barrier of a team, and the sum of a number of each warp.
+/// PTX functions of every module with teams: the barrier of a team, and the sum of one number per warp.
 pub(super) const FUNCTIONS: &str = include_str!("teams.ptx");
 
-/// Parts of a team: a range of calls, and the team, memory and fuel for them.
+/// Part of a team: a range of calls, with the team, memory and fuel for them.
 pub(super) struct Parts {
     pub(super) low: Reg,
     pub(super) high: Reg,
@@ -60,11 +64,11 @@ pub(super) struct Parts {
     pub(super) fuel: Reg,
     /// The weight of all calls of the range.
     weight: Reg,
-    /// The name of the barrier behind the calls, and whether it is that of a split.
+    /// The name of the barrier after the calls, and whether it is that of a split.
     join: Reg,
     is_split: Reg,
-    /// The name in the own block, and whether it is that of a split; the first place between warps of the team in the block,
-    /// and the place behind them.
+    /// The name in the own block, and whether it is that of a split; the first boundary between warps of the
+    /// team in the block, and the end of these boundaries.
     inner: Reg,
     is_apart: Reg,
     whole: [Reg; 2],
@@ -73,7 +77,7 @@ pub(super) struct Parts {
     pub(super) middle: Reg,
 }
 
-/// A sum over indices in one warp.
+/// Sum over indices in one warp.
 pub(super) struct Summed {
     pub(super) index: Reg,
     base: Reg,
@@ -95,8 +99,8 @@ impl Code {
         emit!(self, "}}");
     }
 
-    /// Sums a number of each warp of the team. Returns the sum of the warps before the own, and the sum of all. A barrier has
-    /// to follow before the next sum.
+    /// Sums a number of each warp of the team. Returns the sum of the warps before the own one, and the sum
+    /// of all. A barrier must follow before the next sum.
     pub(super) fn sum_of_team(&mut self, team: &Team, number: Reg) -> (Reg, Reg) {
         let Team { first, warps, sync, point, .. } = team;
         let (before, all) = (self.reg(Class::B32), self.reg(Class::B32));
@@ -110,11 +114,11 @@ impl Code {
         (before, all)
     }
 
-    /// Returns whether a predicate, which is equal in all lanes of a warp, holds in one of the team.
+    /// Returns whether a predicate, equal in all lanes of a warp, holds in any warp of the team.
     pub(super) fn any_of_team(&mut self, pred: Reg) -> Reg {
         let Some(team) = self.team else { return pred };
         let (number, any) = (self.number(pred), self.reg(Class::Pred));
-        // Other warps may still read the numbers of the sum before.
+        // Other warps may still read the numbers of the previous sum.
         self.sync_team(&team);
         let (_, all) = self.sum_of_team(&team, number);
         self.sync_team(&team);
@@ -122,7 +126,7 @@ impl Code {
         any
     }
 
-    /// Computes the registers of a team that follow from its first warp.
+    /// Computes the registers of a team that are derived from its first warp.
     pub(super) fn name_team(&mut self, team: &Team) {
         let Team { first, point, inner, own, .. } = team;
         let [block, threads, thread] = [(); 3].map(|()| self.reg(Class::B32));
@@ -145,7 +149,7 @@ impl Code {
         Team { first, warps, sync, point, inner, own }
     }
 
-    /// Returns the value that a register has in the first lane of the team, or of the warp.
+    /// Returns the value of a register in the first lane of the team, or of the warp.
     pub(super) fn first_value(&mut self, kind: Kind, value: Reg) -> Reg {
         let Some(team) = self.team else { return self.lane_value(kind, value, None) };
         let (address, to) = (self.reg(Class::B64), self.of(kind));
@@ -173,7 +177,7 @@ impl Code {
         let [base, limit, fuel, weight] = [base, limit, fuel, weight].map(|reg| self.copy(Kind::Pointer, reg));
         let (join, is_split) = (self.copy(Kind::Length, team.point), self.length(0));
         let (inner, is_apart) = (self.copy(Kind::Length, team.inner), self.length(0));
-        // Warps of the team in the own block begin before `inner`.
+        // Warps of the team in the own block are before `inner`.
         let [behind, of_block, block] = [(); 3].map(|()| self.reg(Class::B32));
         emit!(self, "mov.u32 {block}, %ctaid.x;");
         emit!(self, "mov.u32 {of_block}, %ntid.x;");
@@ -196,7 +200,7 @@ impl Code {
         Parts { low, high, team: own, base, limit, fuel, weight, join, is_split, inner, is_apart, whole, head, end, middle }
     }
 
-    /// Gives each half its part, and goes on with the own half. `first` is the weight of the first half.
+    /// Assigns a part to each half, and continues with the own half. `first` is the weight of the first half.
     pub(super) fn end_parts(&mut self, parts: &Parts, first: Reg) {
         let Parts { low, high, team, base, limit, fuel, weight, join, is_split, head, end, middle, .. } = parts;
         let [of_block, taken, most, at, near, less] = [(); 6].map(|()| self.reg(Class::B32));
@@ -225,7 +229,7 @@ impl Code {
         emit!(self, "abs.s32 {near}, {near};");
         emit!(self, "mul.lo.u32 {near}, {near}, {SNAP};");
         emit!(self, "setp.le.u32 {is_near}, {near}, {less};");
-        // Unsigned, a boundary before the team is larger than every number of warps.
+        // As unsigned numbers, boundaries before the team are larger than every number of warps.
         emit!(self, "sub.u32 {near}, {at}, 1;");
         emit!(self, "setp.lt.u32 {is_inside}, {near}, {most};");
         emit!(self, "and.pred {is_near}, {is_near}, {is_inside};");
@@ -236,7 +240,7 @@ impl Code {
         emit!(self, "and.b64 {cut}, {cut}, -8;");
         emit!(self, "add.u64 {cut}, {cut}, {base};");
         emit!(self, "div.u64 {fuel}, {fuel}, {weight};");
-        // The first split names the barrier behind the calls, in memory and in the own block.
+        // The first split determines the name of the barrier after the calls, in memory and in the own block.
         let split = self.reg(Class::B32);
         emit!(self, "add.u32 {split}, {}, {taken};", team.first);
         let (Parts { inner, is_apart, whole: [start, behind], .. }, [is_in, is_before, was]) =
@@ -272,7 +276,7 @@ impl Code {
         self.name_team(team);
         self.go(*head);
         self.place(*end);
-        // The other warps of a call with few elements have nothing to do.
+        // The other warps of a call with few elements are idle.
         let [is_small, is_warp, is_first] = [(); 3].map(|()| self.reg(Class::Pred));
         let behind = self.label();
         emit!(self, "setp.lt.u64 {is_small}, {weight}, {TEAM_WEIGHT};");
@@ -288,7 +292,7 @@ impl Code {
         self.meet();
     }
 
-    /// Lets the warps of a team wait behind the calls of its parts.
+    /// Makes the warps of a team wait after the calls of its parts.
     pub(super) fn join_parts(&mut self, team: &Team, parts: &Parts) {
         let (next, is_whole) = (self.label(), self.reg(Class::Pred));
         self.meet();
@@ -298,7 +302,7 @@ impl Code {
         self.place(next);
     }
 
-    /// Begins a sum over indices in one warp. The code that follows computes a number for the index of a lane.
+    /// Begins a sum over indices in one warp. The following code computes a number for the index of a lane.
     pub(super) fn begin_sum(&mut self, low: Reg, high: Reg) -> Summed {
         let lane = self.lane.unwrap_or(low);
         let (base, sum) = (self.copy(Kind::Length, low), self.reg(Class::B64));
@@ -338,7 +342,7 @@ impl Code {
 }
 
 impl Module<'_, '_> {
-    /// Calls a function for a part of a team: in the form for warps where it is one warp.
+    /// Calls a function for a part of a team. A part with one warp uses the form for warps.
     pub(super) fn call_in_part(
         &self,
         code: &mut Code,
@@ -382,7 +386,7 @@ impl Module<'_, '_> {
 }
 
 impl Writer<'_, '_, '_> {
-    /// Returns the first of the rounds of a loop that the own warp takes, and the one behind them.
+    /// Returns the range of rounds of a loop for the own warp: the first one, and the end.
     pub(super) fn chunk(&mut self, length: Reg) -> (Reg, Reg) {
         let Some(team) = self.code.team else { return (self.code.length(0), length) };
         let [base, end] = [(); 2].map(|()| self.code.reg(Class::B32));
@@ -394,7 +398,7 @@ impl Writer<'_, '_, '_> {
         (base, end)
     }
 
-    /// Returns how many rounds of a loop a warp of a team takes.
+    /// Returns the number of rounds of a loop per warp of a team.
     fn rounds_of_warp(&mut self, length: Reg, team: &Team) -> Reg {
         let rounds = self.code.reg(Class::B32);
         emit!(self.code, "add.u32 {rounds}, {length}, {};", LANES - 1);
@@ -406,8 +410,8 @@ impl Writer<'_, '_, '_> {
         rounds
     }
 
-    /// Counts the elements that a filter keeps. Sets `kept` to the number of those before the rounds of the own warp, and
-    /// returns the number of all. The last register of `load` tells whether an element is kept.
+    /// Counts the elements that a filter keeps. Sets `kept` to the number before the rounds of the own warp,
+    /// and returns the total. The last register of `load` tells whether an element is kept.
     pub(super) fn count_kept(
         &mut self,
         lane: Reg,
@@ -477,8 +481,8 @@ impl Writer<'_, '_, '_> {
         Ok(Val::Base(kind, all))
     }
 
-    /// Writes an apply-to-each whose elements are calls of a function that recurs, in parts of the team. Returns false for
-    /// another one.
+    /// Writes an apply-to-each whose elements are calls of a recursive function, in parts of the team.
+    /// Returns false for any other apply-to-each.
     pub(super) fn each_in_parts(
         &mut self,
         each: &Each,
@@ -512,7 +516,7 @@ impl Writer<'_, '_, '_> {
         let parts = self.code.begin_parts(&team, [none, length, base, self.limit, self.fuel, weight]);
         let first = self.weight(each, sources, argument, (parts.low, parts.middle))?;
         self.code.end_parts(&parts, first);
-        // The parts have the rest of the memory.
+        // The parts have used the rest of the memory.
         emit!(self.code, "mov.u64 {}, {};", self.consumed, self.limit);
         emit!(self.code, "mov.u64 {}, {start};", self.limit);
 
@@ -549,7 +553,7 @@ impl Writer<'_, '_, '_> {
         self.code.place(end);
         self.code.join_parts(&team, &parts);
 
-        // All warps look at all statuses, so they fail together.
+        // All warps read all statuses, so they fail together.
         let Some(lane) = self.code.lane else { return Err("no lanes".to_owned()) };
         let (base, wrong, own) = (self.code.length(0), self.code.length(0), self.code.reg(Class::Pred));
         let mut lanes = self.begin_lanes(lane, length, base);

@@ -1,7 +1,7 @@
-//! Filters over the same sequences, one `let` behind the other, as one loop.
+//! Joining of filters over the same sequences in consecutive `let` bindings into one loop.
 //!
-//! A thread reads the elements once, and short sequences cost one loop instead of several. Each filter has memory for all
-//! elements, since nobody knows how many it keeps.
+//! A thread reads the elements once, and short sequences cost one loop instead of several. Each filter has
+//! memory for all elements, since the number that it keeps is not known.
 
 use super::Made;
 use super::code::{Kind, Reg, emit};
@@ -11,7 +11,7 @@ use crate::flatten::instance::visit;
 use crate::vcode::Shape;
 use std::collections::HashSet;
 
-/// The result of a filter in the making.
+/// Result of a filter under construction.
 struct List {
     shape: Shape,
     arrays: Vec<Reg>,
@@ -19,8 +19,8 @@ struct List {
 }
 
 impl Writer<'_, '_, '_> {
-    /// Writes one loop for filters that follow each other from a `let` on, and binds their patterns. Returns the expression
-    /// behind them; nothing where there is only one, or where lanes share a loop.
+    /// Writes one loop for consecutive filters, beginning with a `let`, and binds their patterns. Returns the
+    /// expression after them; `None` if there is only one, or if lanes share a loop.
     pub(super) fn filters(&mut self, first: ExprId) -> Made<Option<ExprId>> {
         if self.code.lane.is_some() {
             return Ok(None);
@@ -77,7 +77,7 @@ impl Writer<'_, '_, '_> {
         Ok(Some(rest))
     }
 
-    /// Tells whether an apply-to-each uses one of some variables, in its body or its filter.
+    /// Tells whether an apply-to-each uses one of these variables in its body or its filter.
     fn uses(&self, each: &Each, locals: &HashSet<LocalId>) -> bool {
         let mut found = false;
         for root in [Some(each.body), each.filter].into_iter().flatten() {

@@ -7,13 +7,13 @@ use crate::syntax::{
 };
 use broadloom_diag::{Diagnostic, Span};
 
-/// The strength above which a whole expression is parsed: pairs included, bindings not.
+/// Strength above which a whole expression is parsed: with pairs, without bindings.
 pub(super) const WHOLE: u8 = 3;
 
-/// The strength above which an element of a list is parsed: everything but pairs.
+/// Strength above which an element of a list is parsed: everything except pairs.
 const ELEMENT: u8 = COMMA;
 
-/// The role of the current token behind a complete operand.
+/// Role of the current token after a complete operand.
 enum Next {
     Stop,
     Binary(BinaryOp, u8, u8),
@@ -31,7 +31,7 @@ impl Parser {
         self.expr(WHOLE)
     }
 
-    /// Parses as long as operators bind tighter than `strength`.
+    /// Parses while operators bind tighter than `strength`.
     pub(super) fn expr(&mut self, strength: u8) -> Parsed<ExprId> {
         self.nested(|parser| {
             let mut left = parser.operand()?;
@@ -69,7 +69,7 @@ impl Parser {
         }
     }
 
-    /// Extends an operand by the operator that follows, if that binds tightly enough.
+    /// Extends an operand by the next operator, if that binds tightly enough.
     fn extend(&mut self, left: ExprId, strength: u8) -> Parsed<Option<ExprId>> {
         let start = self.ast.expr_spans[left];
         let (expr, parts) = match self.next() {
@@ -126,7 +126,7 @@ impl Parser {
         self.node(expr, span, &parts).map(Some)
     }
 
-    /// Parses an operand: a literal, a name, something in brackets, a prefix operator, `if`, `let`.
+    /// Parses an operand: a literal, a name, a bracketed expression, a prefix operator, `if`, `let`.
     fn operand(&mut self) -> Parsed<ExprId> {
         let start = self.here();
         let leaf = match self.kind() {

@@ -1,11 +1,12 @@
 //! The parser: tokens to tree, by operator precedence.
 //!
-//! Binding strengths are those of the original: `,` 4, `=>` 5, the operators of [`BinaryOp::binding`], prefix operators 25,
-//! calls and indices 30. Patterns are parsed as expressions and converted, so `a, b = e` needs no parentheses.
+//! Binding strengths are those of the original: `,` 4, `=>` 5, the operators of [`BinaryOp::binding`], prefix
+//! operators 25, calls and indices 30. Patterns are parsed as expressions and converted, so `a, b = e` needs
+//! no parentheses.
 //!
-//! An error ends its form. The parser goes on behind the next `;` or `$` that is followed by a definition or by a line
-//! without indentation, or at the next `function` or `datatype` at the left margin. A broken form stays in the list with
-//! its errors, so that a session reports it at its place.
+//! An error ends its form. The parser continues after the next `;` or `$` that is followed by a definition or
+//! by a line without indentation, or at the next `function` or `datatype` at the left margin. A broken form
+//! stays in the list with its errors, so that a session reports it at its place.
 //!
 //! No input overflows the stack: nesting beyond [`MAX_NESTING`] is an error.
 
@@ -19,10 +20,10 @@ use crate::syntax::{Ast, Expr, ExprId, Form, FormKind, Mark, Name, Program, Toke
 use broadloom_diag::{Code, Diagnostic, Diagnostics, SourceId, Span};
 use std::sync::Arc;
 
-/// The deepest nesting of expressions, patterns and types that the parser accepts.
+/// Maximum nesting of expressions, patterns and types that the parser accepts.
 pub const MAX_NESTING: u16 = 400;
 
-/// The words that begin a command when they stand first in a form.
+/// Words that begin a command at the start of a form.
 pub const COMMANDS: [&str; 13] =
     ["help", "exit", "lisp", "describe", "apropos", "get", "set", "show", "shell", "dump", "edit", "load", "defconfig"];
 
@@ -67,20 +68,21 @@ pub fn parse(source: SourceId, text: &str) -> Program {
     program
 }
 
-/// Tells whether a text ends where a form ends, so that an interactive session need not wait for more lines.
+/// Tells whether a text ends at the end of a form, so that an interactive session need not wait for more
+/// lines.
 pub fn is_complete(text: &str) -> bool {
     let mut lines = Lines::default();
     lines.push(text);
     lines.is_complete()
 }
 
-/// A text that comes line by line. Each line is looked at once, however many there are.
+/// Text that comes line by line. Each line is scanned once, however many there are.
 #[derive(Debug, Default)]
 pub struct Lines {
     open: Open,
     /// The last token.
     last: Option<TokenKind>,
-    /// A string or comment that is not closed, from its first mark on.
+    /// An unclosed string or comment, including its first mark.
     unclosed: String,
 }
 
@@ -108,13 +110,13 @@ impl Lines {
         text[end..].clone_into(&mut self.unclosed);
     }
 
-    /// Tells whether the lines end where a form ends.
+    /// Tells whether the lines end at the end of a form.
     pub fn is_complete(&self) -> bool {
         self.unclosed.is_empty() && self.open.0.is_empty() && self.last.as_ref().is_none_or(TokenKind::ends_form)
     }
 }
 
-/// Open brackets, and each `let` up to its `in`. A `;` inside of them does not end a form.
+/// Open brackets, and each `let` up to its `in`. A `;` inside them does not end a form.
 #[derive(Debug, Default)]
 struct Open(Vec<TokenKind>);
 
@@ -127,7 +129,7 @@ impl Open {
             TokenKind::Mark(Mark::Close | Mark::CloseBracket | Mark::CloseBrace) => {
                 while self.0.pop() == Some(TokenKind::Word(Word::Let)) {}
             }
-            // The `in` of a generator stands in braces.
+            // The `in` of a generator is in braces.
             TokenKind::Word(Word::In) if self.0.last() == Some(&TokenKind::Word(Word::Let)) => drop(self.0.pop()),
             TokenKind::Mark(Mark::Dollar) => self.0.clear(),
             _ => {}
@@ -135,7 +137,7 @@ impl Open {
     }
 }
 
-/// An error was reported; the form is lost.
+/// Mark of a form that is lost: its error has been reported.
 struct Failed;
 
 type Parsed<T> = Result<T, Failed>;
@@ -200,7 +202,7 @@ impl Parser {
         found
     }
 
-    /// Takes a mark or reports that it is missing, in words that say where.
+    /// Takes a mark, or reports that it is missing and names the place.
     fn expect(&mut self, mark: Mark, place: &str) -> Parsed<()> {
         if self.eat(mark) {
             return Ok(());
@@ -231,7 +233,7 @@ impl Parser {
         Err(Failed)
     }
 
-    /// Adds an expression whose parts are `parts`, unless that nests too deeply.
+    /// Adds an expression whose parts are `parts`, unless it nests too deeply.
     fn node(&mut self, expr: Expr, span: Span, parts: &[ExprId]) -> Parsed<ExprId> {
         let below = parts.iter().map(|part| self.heights[part.as_u32() as usize]).max().unwrap_or(0);
         if below >= MAX_NESTING {
@@ -278,7 +280,7 @@ impl Parser {
             if *self.kind() == TokenKind::End {
                 return;
             }
-            // With nothing open the form ends here, unless what follows cannot begin one.
+            // If nothing is open, the form ends here, unless the next token cannot begin a form.
             let closed = ended && open.0.is_empty();
             open.take(&self.tokens[self.at].kind);
             self.advance();

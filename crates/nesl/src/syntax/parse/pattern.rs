@@ -11,7 +11,7 @@ impl Parser {
         self.convert(expr, false)
     }
 
-    /// Converts an expression to the parameter of a function, which may hold optional ones: `x, k := 3`.
+    /// Converts an expression to the parameter of a function, which may contain optional ones: `x, k := 3`.
     pub(super) fn parameter(&mut self, expr: ExprId) -> Parsed<PatternId> {
         self.convert(expr, true)
     }

@@ -1,4 +1,5 @@
-//! Type expressions. A comma binds looser than `->`: a function of two integers has the type `(int, int) -> int`.
+//! Type expressions. A comma binds looser than `->`: a function of two integers has the type `(int, int) ->
+//! int`.
 
 use super::{Parsed, Parser};
 use crate::codes;
@@ -72,7 +73,7 @@ impl Parser {
         })
     }
 
-    /// Parses a type without `,` and `->` outside of brackets.
+    /// Parses a type without `,` and `->` outside brackets.
     pub(super) fn type_operand(&mut self) -> Parsed<TypeExprId> {
         self.nested(Self::type_atom)
     }

@@ -1,7 +1,7 @@
-//! Ints and lengths that follow from the sizes of columns, while a call is traced.
+//! Ints and lengths that depend on the sizes of columns, during the trace of a call.
 //!
-//! The host computes with them as with other ints, and keeps the relation to the sizes. A comparison becomes a condition of the
-//! template. Operations that keep no relation go to the device.
+//! The host computes with them like with other ints, and keeps the relation to the sizes. A comparison
+//! becomes a condition of the template. Operations that keep no relation are executed on the device.
 
 use super::{Entry, Machine};
 use crate::eval::Run;
@@ -16,7 +16,7 @@ fn quotient(amount: &Amount, by: i64) -> Option<Amount> {
 }
 
 impl Machine<'_, '_, '_> {
-    /// Makes an int. It keeps its relation to sizes where the call is traced for all sizes.
+    /// Makes an int. It keeps its relation to sizes if the call is traced for all sizes.
     pub(super) fn number(&mut self, amount: &Amount) -> Run<Entry> {
         let amount = self.related(amount);
         let entry = Entry::int_of(self.world.meter(), &amount);
@@ -33,20 +33,20 @@ impl Machine<'_, '_, '_> {
         self.charged(1, entry)
     }
 
-    /// Returns an amount, or its number where the call is traced for these sizes alone.
+    /// Returns an amount, or only its number if the call is traced for these sizes alone.
     fn related(&self, amount: &Amount) -> Amount {
         let is_general = self.accelerator.as_ref().is_some_and(|accelerator| accelerator.ledger.is_some());
         if is_general { amount.clone() } else { Amount::from(amount.get()) }
     }
 
-    /// Tests if a number is an int of the program.
+    /// Tests if a number is within the range of ints of the program.
     fn is_int(&self, amount: &Amount) -> bool {
         let (least, largest) = (self.world.least_int(), self.world.largest_int());
         amount.is_less(&largest.into()) && Amount::from(least).is_less(amount)
     }
 
-    /// Computes an element-wise instruction on single ints, one of which follows from sizes. Returns nothing where the result
-    /// does not.
+    /// Computes an elementwise instruction on single ints, one of which depends on sizes. Returns `None` if
+    /// the result does not.
     pub(super) fn of_amounts(&mut self, op: Op, operands: &[Entry]) -> Run<Option<Entry>> {
         let Some(ints) = operands.iter().map(Entry::only_int).collect::<Option<Vec<Amount>>>() else { return Ok(None) };
         let [a, b] = &ints[..] else { return Ok(None) };
@@ -77,7 +77,7 @@ impl Machine<'_, '_, '_> {
         self.stack[start..].iter().any(|entry| entry.amount().is_some())
     }
 
-    /// Executes an instruction on numbers that follow from sizes. Returns false for others.
+    /// Executes an instruction on numbers that depend on sizes. Returns false for other operands.
     pub(super) fn op_on_amounts(&mut self, op: Op) -> Run<bool> {
         let count = op.operands().len();
         if !self.has_amounts(count) {
@@ -93,7 +93,7 @@ impl Machine<'_, '_, '_> {
                 Some(length) => Some(self.number(&length)?),
                 None => None,
             },
-            // The condition was compared already.
+            // The condition has been compared already.
             (Op::Select, [Entry::Bool(flags), yes @ Entry::Int(_), no @ Entry::Int(_)])
                 if flags.len() == 1 && yes.len() == 1 && no.len() == 1 =>
             {
@@ -112,7 +112,7 @@ impl Machine<'_, '_, '_> {
         Ok(true)
     }
 
-    /// Compares numbers that follow from sizes. Returns false where that is not enough, or where they are wrong.
+    /// Compares numbers that depend on sizes. Returns false if that is not enough, or if the check fails.
     pub(super) fn check_on_amounts(&mut self, check: Check) -> Run<bool> {
         let count = check.operands().len();
         if !self.has_amounts(count) {

@@ -131,7 +131,7 @@ impl Machine<'_, '_, '_> {
             if start > end {
                 return Fault::at_run_time(format!("a range cannot go from {start} down to {end}"));
             }
-            // A length beyond the range of ints is beyond every limit on memory.
+            // A length beyond the range of ints exceeds every limit on memory.
             let length = end.abs_diff(start).div_ceil(step as u64);
             if length > self.world.largest_int() as u64 {
                 return self.world.out_of_memory(length as usize);
@@ -145,7 +145,7 @@ fn fits(values: &[i64], segments: &Segments, lengths: &[i64]) -> bool {
     values.len() == segments.total && lengths.len() == segments.lengths.len()
 }
 
-/// Returns a text of a pool.
+/// Returns a text from a pool.
 fn message(start: i64, length: i64, pool: &[i64]) -> String {
     let start = usize::try_from(start).unwrap_or(0).min(pool.len());
     let length = usize::try_from(length).unwrap_or(0).min(pool.len() - start);

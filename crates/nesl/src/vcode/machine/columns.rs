@@ -15,7 +15,8 @@ impl Machine<'_, '_, '_> {
         self
     }
 
-    /// Makes entries of columns. They are checked: lengths agree, offsets do not decrease, types are those of the layout.
+    /// Makes entries from columns. Checks that lengths agree, that offsets do not decrease, and that types
+    /// are those of the layout.
     pub(crate) fn entries_of(&mut self, layout: &Layout, columns: Vec<Column>) -> Run<Vec<Entry>> {
         let (mut columns, mut entries) = (columns.into_iter(), vec![]);
         self.argument(layout, &mut columns, &mut entries)?;
@@ -43,7 +44,7 @@ impl Machine<'_, '_, '_> {
         }
     }
 
-    /// Adds the entries of several values, as many as `count` says; returns how many there are.
+    /// Adds the entries of several values; returns their number. If `count` is given, it must be that number.
     fn elements_of(
         &mut self,
         layout: &Layout,
@@ -121,7 +122,7 @@ impl Machine<'_, '_, '_> {
         Ok(found)
     }
 
-    /// Returns the int that a column of a traced call stands for.
+    /// Returns the int that a column of a traced call represents.
     fn size_of(&self, node: &Node) -> Option<Amount> {
         self.accelerator.as_ref()?.size_of(node)
     }
@@ -144,7 +145,7 @@ impl Machine<'_, '_, '_> {
         self.entry(Made::Segdes(segdes))
     }
 
-    /// Makes columns of the entries of a value.
+    /// Makes columns from the entries of a value.
     pub(crate) fn columns_of(&mut self, layout: &Layout, entries: Vec<Entry>) -> Run<Vec<Column>> {
         let (mut entries, mut columns) = (entries.into_iter(), vec![]);
         self.result(layout, true, &mut entries, &mut columns)?;

@@ -1,5 +1,5 @@
-//! The part of the machine that knows of a device: which operations go there, which vectors come back, and when
-//! conditions are looked at.
+//! The part of the machine that uses a device: it selects the operations for the device, copies vectors back,
+//! and evaluates conditions.
 
 use super::{Entry, Machine, wrong_types};
 use crate::codes;
@@ -10,10 +10,10 @@ use broadloom_graph::Amount;
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-/// Elements of all vectors of a function below which the host goes on with them.
+/// Number of elements of all vectors of a function below which the host continues with them.
 const SMALL: usize = 1 << 12;
 
-/// Returns the value of all elements of a vector, where the host knows it.
+/// Returns the value of all elements of a vector if the host knows it.
 fn each(entry: &Entry) -> Option<Entry> {
     match entry {
         Entry::Device(vector) => vector.each.clone(),
@@ -23,14 +23,15 @@ fn each(entry: &Entry) -> Option<Entry> {
 }
 
 impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
-    /// Gives the machine a device. `trusted`: the program was made by the compiler, so indices and lengths fit.
+    /// Sets the device of the machine. `trusted`: the program was made by the compiler, so indices and
+    /// lengths are valid.
     pub(crate) fn on(mut self, accelerator: &'w mut Accelerator, trusted: bool) -> Self {
         accelerator.begin(self.world.options().widths, trusted);
         self.accelerator = Some(accelerator);
         self
     }
 
-    /// Tells whether an operation on the top entries of the stack goes to the device.
+    /// Tells whether an operation on the top entries of the stack is executed on the device.
     fn goes_to_device(&self, count: usize) -> bool {
         let Some(accelerator) = &self.accelerator else { return false };
         let threshold = accelerator.threshold();
@@ -41,7 +42,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
                 !is_known || entry.len() >= threshold
             }
             Entry::DeviceSegdes(_) => true,
-            // Vectors of such lengths are computed by the template.
+            // The template computes vectors of such lengths.
             Entry::Int(_) | Entry::Segdes(_) if entry.amount().is_some() => true,
             Entry::Segdes(segments) => segments.total.max(segments.lengths.len()) >= threshold,
             Entry::Int(_) | Entry::Float(_) | Entry::Bool(_) => entry.len() >= threshold,
@@ -49,8 +50,8 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         })
     }
 
-    /// Returns the result of an operation that asks for one number of elements, where the host knows it. Later operations on
-    /// such numbers, and the conditions on them, need no kernel.
+    /// Returns the result of an operation that reads one number of elements, if the host knows it. Later
+    /// operations on such numbers, and the conditions on them, need no kernel.
     fn known_number(&self, op: Op) -> Option<Amount> {
         match (op, self.stack.last()?) {
             (Op::Length, Entry::Device(vector)) => vector.vector.extent.number(),
@@ -60,7 +61,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         }
     }
 
-    /// Executes an instruction on the device. Returns false when it is the host's.
+    /// Executes an instruction on the device. Returns false if the host must execute it.
     pub(super) fn op_on_device(&mut self, op: Op, ty: Type) -> Run<bool> {
         let count = op.operands().len();
         if op.has_effect() || count == 0 || !self.goes_to_device(count) {
@@ -97,7 +98,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         }
         self.count_elements(&results)?;
         self.stack.extend(results);
-        // Operands that are not on the stack any more are not computed for their own sake.
+        // Operands that have left the stack are not computed for their own sake.
         drop(operands);
         if let Some(accelerator) = self.accelerator.as_deref_mut().filter(|accelerator| accelerator.is_full()) {
             accelerator.flush()?;
@@ -105,7 +106,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         Ok(true)
     }
 
-    /// Makes an entry of a result and charges it to the run.
+    /// Makes an entry from a result and charges it to the run.
     pub(super) fn entry(&mut self, made: Made) -> Run<Entry> {
         match made {
             Made::Vector(ty, vector) => self.device_vector(ty, vector, None),
@@ -113,7 +114,8 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         }
     }
 
-    /// Executes an element-wise instruction on vectors of equal elements that the host knows: once, on the host. Returns false for others.
+    /// Executes an elementwise instruction on vectors of equal elements that the host knows: once, on the
+    /// host. Returns false for others.
     fn equal_elements(&mut self, op: Op, ty: Type) -> Run<bool> {
         if !self.accelerator.as_ref().is_some_and(|accelerator| accelerator.trusted) {
             return Ok(false);
@@ -126,7 +128,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
             _ => None,
         };
         let Some(extent) = operands.iter().find_map(extent) else { return Ok(false) };
-        // Where there may be no elements, none of them can be wrong.
+        // An empty vector cannot have an invalid element.
         let may_fail = matches!(op, Op::Divide | Op::Modulo | Op::Sqrt | Op::Log);
         if may_fail && !matches!(&extent, Extent::Host(count) if !count.is_less(&1.into())) {
             return Ok(false);
@@ -170,7 +172,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         Ok(Entry::Device(vector))
     }
 
-    /// Charges a vector of so many elements to the run.
+    /// Charges a vector of this length to the run.
     pub(super) fn held(&mut self, length: &Amount, bytes: usize) -> Run<Held> {
         let count = usize::try_from(length.value()).unwrap_or(0);
         let Some(charge) = self.world.meter().charge(count.saturating_mul(bytes)) else {
@@ -183,7 +185,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         Ok(Held::new(charge, ledger.map(|ledger| (ledger, length.clone(), bytes))))
     }
 
-    /// Counts the work of an operation on the device, by the elements of its results or operands.
+    /// Counts the work of an operation on the device by the elements of its results or operands.
     fn count_elements(&mut self, entries: &[Entry]) -> Run<()> {
         let mut work = 0;
         for size in entries.iter().map(Entry::size) {
@@ -212,7 +214,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         Ok(Entry::DeviceSegdes(segdes))
     }
 
-    /// Adds a condition on the device. Returns false when the host has to look at the operands.
+    /// Adds a condition on the device. Returns false if the host must check the operands.
     pub(super) fn check_on_device(&mut self, check: Check) -> Run<bool> {
         let count = check.operands().len();
         if !self.goes_to_device(count) {
@@ -232,7 +234,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         Ok(true)
     }
 
-    /// Brings the top entries of the stack to the host.
+    /// Copies the top entries of the stack to the host.
     pub(super) fn operands_to_host(&mut self, count: usize) -> Run<()> {
         let start = self.stack.len().saturating_sub(count);
         for index in start..self.stack.len() {
@@ -243,8 +245,9 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         Ok(())
     }
 
-    /// Moves the vectors of the running function to the host where all of them are small: the host finishes small work before a
-    /// device has started it. A recursion is left by the device at the level from which on its data are small.
+    /// Moves the vectors of the running function to the host if all of them are small: the host finishes
+    /// small work before a device has started it. A recursion leaves the device at the level from which on
+    /// its data is small.
     pub(super) fn retire(&mut self) -> Run<()> {
         let Some(accelerator) = self.accelerator.as_deref_mut() else { return Ok(()) };
         let limit = accelerator.threshold().min(SMALL);
@@ -295,7 +298,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         Ok(())
     }
 
-    /// Brings an entry to the host; waits for it.
+    /// Copies an entry to the host; waits for it.
     pub(super) fn local(&mut self, entry: Entry) -> Run<Entry> {
         let Some(accelerator) = self.accelerator.as_deref_mut() else { return Ok(entry) };
         match entry {
@@ -313,7 +316,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
                 let current = vector.current()?;
                 let is_one = current.extent.is_host(1);
                 let known = match vector.ty {
-                    // Conditions are looked at in the same wait.
+                    // Conditions are read in the same wait.
                     Type::Bool if is_one => {
                         let value = accelerator.wait_for_one(&current)?;
                         self.bools(vec![value != 0])?
@@ -350,8 +353,8 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         }
     }
 
-    /// Computes what a function has left to the device, if that is much. Few vectors are alive between calls, and calls of one
-    /// function leave the same work, so that one plan serves all of them.
+    /// Computes the pending work after a call if there is much of it. Few vectors are alive between calls,
+    /// and calls of one function leave equal work, so one plan serves all of them.
     pub(super) fn flush_behind_call(&mut self) -> Run<()> {
         match self.accelerator.as_deref_mut() {
             Some(accelerator) if accelerator.has_much() => accelerator.flush(),
@@ -359,19 +362,19 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         }
     }
 
-    /// Looks at the conditions before something happens that shows. A call with an effect has no template.
+    /// Evaluates the conditions before a visible effect. A call with an effect has no template.
     pub(super) fn look_before_effect(&mut self) -> Run<()> {
         let Some(accelerator) = self.accelerator.as_deref_mut() else { return Ok(()) };
         accelerator.untraced()?;
         accelerator.look()
     }
 
-    /// Looks at the conditions.
+    /// Evaluates the conditions.
     pub(super) fn look(&mut self) -> Run<()> {
         self.accelerator.as_deref_mut().map_or(Ok(()), Accelerator::look)
     }
 
-    /// Brings the results of the program to the host.
+    /// Copies the results of the program to the host.
     pub(super) fn finish(&mut self) -> Run<()> {
         if self.keeps_results {
             return self.look();
@@ -380,7 +383,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         self.look()
     }
 
-    /// Tells new conditions their place.
+    /// Sets the place of new conditions.
     pub(super) fn place_conditions(&mut self, function: FuncId, at: usize) {
         if !self.accelerator.as_deref().is_some_and(Accelerator::has_unplaced) {
             return;
@@ -393,7 +396,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         }
     }
 
-    /// Gives a fault its place. A condition of an earlier operation that does not hold comes first.
+    /// Adds the place to a fault. An earlier condition that does not hold takes precedence.
     pub(super) fn failure(&mut self, fault: Box<Fault>, function: FuncId, at: usize) -> Box<Fault> {
         self.place_conditions(function, at);
         if let Some(accelerator) = &mut self.accelerator

@@ -63,7 +63,7 @@ impl Machine<'_, '_, '_> {
     }
 }
 
-/// Makes values of vectors.
+/// Makes values from vectors.
 pub(crate) fn to_values<'a>(
     layout: &Layout,
     entries: &mut impl Iterator<Item = &'a Entry>,
@@ -98,7 +98,7 @@ pub(crate) fn to_values<'a>(
     if values.len() == count { Ok(values) } else { misfit() }
 }
 
-/// Makes vectors of values, or nothing when they are beyond the limit on memory.
+/// Makes vectors from values; `None` if they exceed the limit on memory.
 fn from_values(layout: &Layout, values: &[Value], meter: &Rc<Meter>, out: &mut Vec<Entry>) -> Option<()> {
     match layout {
         Layout::Nothing => {}

@@ -69,7 +69,7 @@ impl Machine<'_, '_, '_> {
         }
     }
 
-    /// Pushes the message and the flag that end the results of operations on streams.
+    /// Appends the message and the flag that end the results of operations on streams.
     fn status(&mut self, mut results: Vec<Entry>, outcome: Result<(), String>) -> Run<Vec<Entry>> {
         let message = outcome.as_ref().err().map_or("", String::as_str);
         results.push(self.ints(message.bytes().map(i64::from).collect())?);
@@ -189,12 +189,12 @@ pub(super) fn show(entry: &Entry) -> String {
         Entry::Bool(values) => list(values.iter().map(|&value| if value { "T" } else { "F" }.to_owned()).collect(), '(', ')'),
         Entry::Segdes(segments) => list(segments.lengths.iter().map(ToString::to_string).collect(), '[', ']'),
         Entry::Pair(parts) => format!("pair({},{})\n", parts.0.type_name(), parts.1.type_name()),
-        // The machine brings vectors to the host before it shows them.
+        // The machine copies vectors to the host before it prints them.
         Entry::Device(_) | Entry::DeviceSegdes(_) => format!("{}\n", entry.type_name()),
     }
 }
 
-/// Writes a float with 14 digits behind the point and an exponent of at least two digits, as C's `%.14e` does.
+/// Writes a float with 14 digits after the point and an exponent of at least two digits, like C's `%.14e`.
 fn float(value: f64) -> String {
     if !value.is_finite() {
         return if value.is_nan() { "nan".to_owned() } else { format!("{value}") };

@@ -1,10 +1,10 @@
 //! The reference executor of VCODE: vectors of the host, one instruction after the other.
 //!
-//! Every operand is checked for its type and its length, every index for its bounds. A run has the limits of the
-//! evaluator: instructions and elements count as steps, vectors count as bytes, calls count as depth. A call that is the
-//! last thing a function does needs no depth.
+//! Every operand is checked for its type and its length, every index for its bounds. A run has the limits of
+//! the evaluator: instructions and elements count as steps, vectors count as bytes, calls count as depth. A
+//! tail call does not count as depth.
 //!
-//! With an [`Accelerator`] large vectors live on a device; see [`crate::run`].
+//! With an [`Accelerator`], large vectors are on a device; see [`crate::run`].
 
 mod amounts;
 mod check;
@@ -31,16 +31,16 @@ use broadloom_diag::Span;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// How a program ended.
+/// Outcome of a program.
 #[derive(Clone, Debug)]
 pub struct Ended {
-    /// The vectors that are left on the stack, as text, the top last; nothing behind `EXIT`.
+    /// The vectors left on the stack, as text, the top last; empty after `EXIT`.
     pub stack: Vec<String>,
-    /// The instructions that were executed.
+    /// The number of executed instructions.
     pub steps: u64,
 }
 
-/// Runs a program. `out` takes what it prints.
+/// Runs a program. `out` receives its output.
 pub fn run(program: &Program, options: Options, host: &mut dyn Host, out: &mut dyn FnMut(&[u8])) -> Result<Ended, Box<Fault>> {
     run_on(program, options, host, out, None)
 }
@@ -65,16 +65,17 @@ pub fn run_on(
     Ok(Ended { stack, steps: machine.steps })
 }
 
-/// Constants of a program as entries, by their places. Those of a program that runs again keep their copies on the device.
+/// Constants of a program as entries, by their places. If the program runs again, its constants keep their
+/// copies on the device.
 pub(crate) type Constants = HashMap<(FuncId, usize), Entry>;
 
 /// A caller.
 #[derive(Clone, Debug)]
 struct Frame {
     function: FuncId,
-    /// The instruction that it goes on with.
+    /// The instruction to continue with.
     back: usize,
-    /// The place outside of the library that it was called from.
+    /// The place outside the library that it was called from.
     site: Span,
     /// Entries of the stack below its operands.
     base: usize,
@@ -86,17 +87,17 @@ pub(crate) struct Machine<'p, 'w, 'e> {
     /// Files, random numbers, primitives and limits are those of the evaluator.
     world: &'w mut eval::Machine<'e>,
     stack: Vec<Entry>,
-    /// Callers.
+    /// The callers.
     frames: Vec<Frame>,
     /// Entries of the stack below the operands of the running function.
     base: usize,
-    /// The place outside of the library that the running function was called from.
+    /// The place outside the library that the running function was called from.
     site: Span,
     constants: Constants,
     regions: Regions,
     pub(crate) steps: u64,
     accelerator: Option<&'w mut Accelerator>,
-    /// Results stay on the device.
+    /// True if results stay on the device.
     keeps_results: bool,
 }
 
@@ -117,13 +118,13 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         }
     }
 
-    /// Gives the machine the constants of an earlier run.
+    /// Sets the constants, those of an earlier run.
     pub(crate) fn with_constants(mut self, constants: Constants) -> Self {
         self.constants = constants;
         self
     }
 
-    /// Gives the machine the templates of an earlier run.
+    /// Sets the templates, those of an earlier run.
     pub(crate) fn with_regions(mut self, regions: Regions) -> Self {
         self.regions = regions;
         self
@@ -134,7 +135,8 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         std::mem::take(&mut self.regions)
     }
 
-    /// Returns the vectors among the constants, for a later run. A segment descriptor may have learned of this run.
+    /// Returns the vectors among the constants, for a later run. Segment descriptors are dropped: they may
+    /// have learned facts of this run.
     pub(crate) fn take_constants(&mut self) -> Constants {
         let mut constants = std::mem::take(&mut self.constants);
         constants.retain(|_, entry| matches!(entry, Entry::Int(_) | Entry::Float(_) | Entry::Bool(_)));
@@ -146,7 +148,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         self.stack = stack;
         let Some(main) = self.program.main else { return Fault::at_run_time("the program has no function") };
         let mut at = (main, 0usize);
-        // A region may begin: the host has waited, or a region has ended at the last instruction.
+        // True if a region may begin: the host has waited, or a region has ended at the last instruction.
         let mut is_start = false;
         loop {
             let is_behind = is_start && self.region(at).map(|end| at = end).is_some();
@@ -168,12 +170,13 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         }
     }
 
-    /// Returns how often the host has waited for the device.
+    /// Returns the number of waits of the host for the device.
     fn waits(&self) -> u64 {
         self.accelerator.as_deref().map_or(0, Accelerator::waits)
     }
 
-    /// Executes the instruction at a place and goes to the next one. Returns the stack at the end of the program.
+    /// Executes the instruction at a place and goes to the next one. Returns the stack at the end of the
+    /// program.
     fn step(&mut self, next: &mut (FuncId, usize)) -> Run<Option<Vec<Entry>>> {
         let program = self.program;
         let (function, place) = *next;
@@ -249,12 +252,12 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         Ok(None)
     }
 
-    /// Calls a function. `from` is the instruction, `next` the place behind it.
+    /// Calls a function. `from` is the instruction, `next` the place after it.
     fn call(&mut self, callee: FuncId, from: (FuncId, usize), next: &mut (FuncId, usize)) -> Run<()> {
         let (program, (function, back)) = (self.program, *next);
         let site = program.functions[function].spans.get(from.1).copied().filter(|span| self.is_usable(*span));
         let mut entered = Ok(());
-        // A call that is followed by a return leaves nothing to come back to.
+        // A tail call needs no frame.
         if matches!(self.next_of(function, back), Inst::Return) {
             self.site = site.unwrap_or(self.site);
         } else {
@@ -268,7 +271,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         entered.and_then(|()| self.count(1))
     }
 
-    /// Returns the instruction that will be executed at an index, jumps followed.
+    /// Returns the next instruction to be executed from an index on, after jumps.
     fn next_of(&self, function: FuncId, mut at: usize) -> &'p Inst {
         let code = &self.program.functions[function].code;
         for _ in 0..code.len() {
@@ -310,7 +313,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         !span.is_synthetic() && !self.world.is_library(span)
     }
 
-    /// Gives a fault its place, the innermost one that is in the text of the program, and notes the functions around it.
+    /// Adds to a fault the innermost place in the text of the program, and the functions around it.
     fn locate(&self, mut fault: Box<Fault>, function: FuncId, at: usize) -> Box<Fault> {
         let functions = &self.program.functions;
         let place = |function: FuncId, at: usize| functions[function].spans.get(at).copied().unwrap_or_default();
@@ -376,7 +379,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         self.count(0)
     }
 
-    /// Returns the constant of an instruction, which is made once.
+    /// Returns the constant of an instruction. It is made once.
     fn constant_at(&mut self, place: (FuncId, usize), constant: &Constant) -> Run<Entry> {
         if let Some(entry) = self.constants.get(&place) {
             return Ok(entry.clone());
@@ -418,7 +421,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         self.charged(length, entry)
     }
 
-    /// Makes a segment descriptor of lengths, which must not be negative.
+    /// Makes a segment descriptor from lengths, which must not be negative.
     pub(crate) fn segdes(&mut self, lengths: Vec<i64>) -> Run<Entry> {
         if let Some(length) = lengths.iter().find(|length| **length < 0) {
             return Fault::at_run_time(format!("a segment cannot have {length} elements"));
@@ -430,7 +433,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
     pub(crate) fn segments(&mut self, lengths: Vec<usize>) -> Run<Entry> {
         let (length, entry) = (lengths.len(), Entry::segdes(self.world.meter(), lengths));
         match &entry {
-            // Places of elements are ints.
+            // Indices of elements are ints.
             Some(Entry::Segdes(segments)) if segments.total > self.world.largest_int() as usize => {
                 Err(Fault::too_many(segments.total))
             }
@@ -438,12 +441,12 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         }
     }
 
-    /// Checks that memory for a vector can be had before it is filled.
+    /// Checks that memory for a vector is available before it is filled.
     fn reserve(&mut self, length: usize) -> Run<()> {
         if self.world.meter().room(length.saturating_mul(8)) { Ok(()) } else { self.world.out_of_memory(length) }
     }
 
-    /// Executes an instruction of the table, on the device where that pays.
+    /// Executes an instruction of the table, on the device if that pays.
     fn op(&mut self, op: Op, ty: Type) -> Run<()> {
         if self.accelerator.is_some() {
             if self.op_on_amounts(op)? || self.op_on_device(op, ty)? {
@@ -471,13 +474,13 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
     }
 }
 
-/// Error of an instruction whose operands have wrong types.
+/// Returns the error of an instruction whose operands have wrong types.
 fn wrong_types<T>(op: Op, operands: &[Entry]) -> Run<T> {
     let names: Vec<&str> = operands.iter().map(Entry::type_name).collect();
     Fault::at_run_time(format!("{} cannot take operands of the types {}", op.name(), names.join(", ")))
 }
 
-/// Error of an instruction whose operands have wrong lengths.
+/// Returns the error of an instruction whose operands have wrong lengths.
 fn wrong_lengths<T>(op: Op, a: usize, b: usize) -> Run<T> {
     Fault::at_run_time(format!("the operands of {} do not fit each other: {a} and {b} elements", op.name()))
 }

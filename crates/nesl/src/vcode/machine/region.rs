@@ -1,21 +1,27 @@
-//! Templates of straight-line regions: the instructions between two waits of the host are traced once and then launched.
+//! Templates of straight-line regions: the instructions between two waits of the host are traced once and
+//! then launched.
 //!
-//! A region begins behind an instruction that waited for the device. It ends before the next instruction that would, before an
-//! effect, and before the return of the function that it began in. In between the machine makes nodes and decides by numbers of
-//! the host alone. The region is traced when its start comes again: the machine executes its instructions on symbols, and
-//! [`Context::template_with`] plans the nodes that they make. A later round binds buffers, launches, reads the numbers that the
-//! next instruction waits for, and goes on at the end of the region.
+//! A region begins after an instruction that waited for the device. It ends before the next instruction that
+//! would wait, before an effect, and before the return of the function that it began in. Within a region the
+//! machine makes nodes, and its decisions depend only on numbers of the host. The region is traced when its
+//! start is reached again: the machine executes its instructions on symbols, and [`Context::template_with`]
+//! plans the resulting nodes. A later round binds buffers, launches, reads the numbers that the next
+//! instruction waits for, and continues at the end of the region.
 //!
-//! - The vectors of the running function are the inputs. A template depends on their types and on facts of the host
-//!   ([`Part`]); sizes, and single ints of the host, are terms. What the host decides by them is a condition of the template.
-//! - The entries of the stack at the end are the results, besides the calls that are open then. Offsets and numbers of segments
-//!   that the region computes are results, too, as the machine keeps them.
-//! - A template launches no more kernels than the machine did, those that compute its inputs included. An input that is in no
-//!   memory is computed only where kernels of the template read it. A trace launches nothing.
-//! - A region that reads numbers ends before a branch that needs no wait besides.
-//! - A template goes where the machine launches more kernels behind it than behind its own work: facts were lost.
-//! - Steps and memory follow from sizes. A round that would reach a limit is executed by the machine, which stops at the right
-//!   place. So is one in which a condition on elements does not hold: nothing has happened that shows.
+//! - The vectors of the running function are the inputs. A template depends on their types and on facts of
+//!   the host ([`Part`]); sizes, and single ints of the host, are terms. A decision of the host that depends
+//!   on them is a condition of the template.
+//! - The entries of the stack at the end are the results, together with the calls that are open there.
+//!   Offsets and numbers of segments that the region computes are results, too, as the machine keeps them.
+//! - A template launches no more kernels than the machine did, including those that compute its inputs. An
+//!   input that is not in memory is computed only if kernels of the template read it. A trace launches
+//!   nothing.
+//! - A region that reads numbers ends before a branch that needs no additional wait.
+//! - A template is removed if the machine launches more kernels after it than after its own work: facts were
+//!   lost.
+//! - Steps and memory depend on sizes. A round that would reach a limit is executed by the machine, which
+//!   stops at the right place. So is a round in which a condition on elements does not hold: it has had no
+//!   visible effect.
 //!
 //! [`Context::template_with`]: broadloom_graph::Context::template_with
 
@@ -37,23 +43,23 @@ use std::rc::{Rc, Weak};
 const MIN_INSTRUCTIONS: usize = 4;
 const MAX_INSTRUCTIONS: usize = 2048;
 
-/// Elements of a vector of the host that is a constant of a template, at most.
+/// Maximum number of elements of a host vector that is a constant of a template.
 const MAX_CONSTANT: usize = 64;
 
-/// Templates with the same start, and traces that failed, at most.
+/// Maximum numbers of templates with the same start, and of failed traces.
 const MAX_OF_START: usize = 4;
 const MAX_REFUSED: u32 = 2;
 
-/// Rounds without a template after which the start is left alone, if they are most rounds.
+/// Number of rounds without a template after which a start is abandoned, if they are the majority.
 const MAX_MISSED: u64 = 64;
 
-/// Templates of a program, at most.
+/// Maximum number of templates of a program.
 const MAX_TEMPLATES: usize = 64;
 
-/// An instruction of a function.
+/// Instruction of a function.
 type Place = (FuncId, usize);
 
-/// An entry at the start of a region, as far as a template depends on it.
+/// Entry at the start of a region, as far as a template depends on it.
 #[derive(Clone, Debug, PartialEq)]
 enum Part {
     /// An int of the host, and whether it is negative.
@@ -65,20 +71,20 @@ enum Part {
     Floats(Vec<u64>),
     Bools(Vec<bool>),
     Segments(Vec<usize>),
-    /// A longer vector of the host: this one.
+    /// A longer vector of the host, by identity.
     Long(Long),
-    /// Equal elements that the host knows.
+    /// Equal elements with a value that the host knows.
     Equal(Type, Box<Part>),
     /// An arithmetic progression: its start and its step.
     Progression(i64, i64),
     Vector(Type, VectorPart),
     Segdes(SegdesPart),
     Pair(Box<(Part, Part)>),
-    /// An entry further below is this one, too.
+    /// The same entry as one further below.
     Again(usize),
 }
 
-/// A vector of the host that a template knows. The template does not keep it alive.
+/// Vector of the host that a template depends on. The template does not keep it alive.
 #[derive(Clone, Debug)]
 enum Long {
     Int(Weak<Charged<Vec<i64>>>),
@@ -120,7 +126,7 @@ impl Long {
     }
 }
 
-/// An entry at the end of a region.
+/// Entry at the end of a region.
 #[derive(Debug)]
 enum Answer {
     /// An entry of the start.
@@ -135,23 +141,24 @@ enum Answer {
     Segments(Vec<usize>),
     /// One int or bool that the host reads.
     Value(Type, usize),
-    /// Equal elements: the value, their number, and the amount of elements that are charged to the run.
+    /// Equal elements: the value, their number, and the index of the amount of elements charged to the run.
     Equal(Type, Box<Answer>, Count, usize),
-    /// An arithmetic progression: its start and its step, the number of elements, and the amount of those that are charged.
+    /// An arithmetic progression: its start and its step, the number of elements, and the index of the amount
+    /// of those that are charged.
     Progression(i64, i64, Count, usize),
-    /// A descriptor of one segment of so many elements.
+    /// A descriptor of one segment with this number of elements.
     One(Count),
     Vector(VectorAnswer),
-    /// The lengths of segments, and their offsets, where those were computed.
+    /// The lengths of segments, and their offsets if those were computed.
     Segdes(VectorAnswer, Option<OffsetsAnswer>),
-    /// Segments whose lengths follow from their offsets.
+    /// Segments whose lengths are derived from their offsets.
     Offsets(OffsetsAnswer),
     Pair(Box<(Answer, Answer)>),
-    /// An entry of the end further below.
+    /// The same entry of the end as one further below.
     Again(usize),
 }
 
-/// A region that was traced.
+/// Region that was traced.
 #[derive(Debug)]
 struct Region {
     site: Span,
@@ -160,15 +167,15 @@ struct Region {
     end: End,
 }
 
-/// The end of a region.
+/// End of a region.
 #[derive(Debug)]
 struct End {
     place: Place,
-    /// Callers inside of the region, with places on the stack above its start.
+    /// Callers inside the region, with stack positions relative to its start.
     frames: Vec<Frame>,
     base: usize,
     site: Span,
-    /// The most callers inside of the region.
+    /// Maximum number of callers inside the region.
     depth: usize,
     answers: Vec<Answer>,
     reading: Reading,
@@ -185,15 +192,16 @@ struct Start {
     missed: u64,
     served: u64,
     regions: Vec<Rc<Region>>,
-    /// The instructions that waited when the machine executed the region, each with the kernels that were launched until then the
-    /// last time.
+    /// The instructions that waited when the machine executed the region, each with the number of kernels
+    /// launched until then in the last round.
     walked: Vec<(Place, u64)>,
-    /// The ints of entries that the host knew last, and which of them have changed.
+    /// The last known int of each entry, and whether it has changed.
     ints: Vec<(Option<i64>, bool)>,
 }
 
 impl Start {
-    /// Notes the ints of entries. One that has never changed is a constant of templates, others are terms.
+    /// Records the ints of entries. An int that has never changed is a constant of templates; others are
+    /// terms.
     fn note(&mut self, ints: impl Iterator<Item = Option<i64>>) {
         for (index, int) in ints.enumerate() {
             match self.ints.get_mut(index) {
@@ -206,7 +214,7 @@ impl Start {
         }
     }
 
-    /// Tells whether templates are not worth a try.
+    /// Tells whether templates for this start are no longer tried.
     fn is_closed(&self) -> bool {
         self.regions.is_empty() && self.refused >= MAX_REFUSED || self.missed > MAX_MISSED && self.missed > self.served
     }
@@ -218,21 +226,21 @@ pub(crate) struct Regions {
     starts: HashMap<Place, Start>,
     templates: usize,
     walk: Option<Walk>,
-    /// The start of the region that ended last, where a template served it.
+    /// The start of the last region, if a template served it.
     served: Option<Place>,
 }
 
-/// A region that the machine executes.
+/// Region executed by the machine.
 #[derive(Debug)]
 struct Walk {
     start: Place,
-    /// The kernels that were launched before.
+    /// The number of kernels launched before.
     launches: u64,
-    /// The start of the region before, where a template served that.
+    /// The start of the previous region, if a template served it.
     behind: Option<Place>,
 }
 
-/// Returns the int of an entry that the host knows: its only element, or that of all.
+/// Returns the int of an entry that the host knows: its only element, or the value of all elements.
 fn known_int(entry: &Entry) -> Option<i64> {
     match entry {
         Entry::Int(values) if values.len() == 1 => Some(values[0]),
@@ -249,7 +257,7 @@ fn is_long(entry: &Entry) -> bool {
     !matches!(entry, Entry::Device(_) | Entry::DeviceSegdes(_)) && entry.len() > MAX_CONSTANT
 }
 
-/// Tests if two entries are one.
+/// Tests if two entries are the same.
 fn is_one(a: &Entry, b: &Entry) -> bool {
     match (a, b) {
         (Entry::Int(a), Entry::Int(b)) => Rc::ptr_eq(a, b),
@@ -264,8 +272,8 @@ fn is_one(a: &Entry, b: &Entry) -> bool {
 }
 
 impl Machine<'_, '_, '_> {
-    /// Executes a region that begins at a place from its template. Returns where the machine goes on; nothing where it executes
-    /// the region itself.
+    /// Executes the region at a place from its template. Returns the place at which the machine continues;
+    /// `None` if it must execute the region itself.
     pub(super) fn region(&mut self, place: Place) -> Option<Place> {
         let end = self.served(place);
         let behind = std::mem::replace(&mut self.regions.served, end.map(|_| place));
@@ -276,7 +284,7 @@ impl Machine<'_, '_, '_> {
         end
     }
 
-    /// Notes that an instruction has waited which the machine has executed.
+    /// Records that an instruction executed by the machine has waited.
     pub(super) fn note_walk(&mut self, end: Place) {
         let launches = self.accelerator.as_deref().map_or(0, Accelerator::launches);
         let Some(Walk { start, launches: before, behind }) = self.regions.walk.take() else { return };
@@ -284,7 +292,7 @@ impl Machine<'_, '_, '_> {
         let Some(own) = self.regions.starts.get_mut(&start) else { return };
         let known = own.walked.iter().find(|(other, _)| *other == end).map(|(_, launches)| *launches);
         match (behind, known) {
-            // Facts that a template did not leave have cost kernels.
+            // The previous template lost facts, which has cost kernels.
             (Some(behind), Some(known)) if launches > known => {
                 if let Some(behind) = self.regions.starts.get_mut(&behind) {
                     self.regions.templates -= behind.regions.len();
@@ -324,7 +332,7 @@ impl Machine<'_, '_, '_> {
         self.replay(place, index, &inputs, fitted)
     }
 
-    /// Returns the template that serves a round, fitted to its inputs.
+    /// Returns the template for a round, fitted to its inputs.
     fn fitting(&self, place: Place, parts: &[Part], inputs: &Inputs) -> Option<(usize, FittedTemplate)> {
         let regions = &self.regions.starts.get(&place)?.regions;
         regions.iter().enumerate().find_map(|(index, region)| {
@@ -399,7 +407,8 @@ impl Machine<'_, '_, '_> {
         })
     }
 
-    /// Describes a long vector of the host. One that operations of the device would take is an input, as its copy on the device.
+    /// Describes a long vector of the host. If operations of the device would take it, its copy on the device
+    /// is an input.
     fn long_part(&mut self, entry: &Entry, inputs: &mut Inputs) -> Run<Option<Part>> {
         let size = match entry {
             Entry::Segdes(segments) => segments.total.max(entry.len()),
@@ -421,7 +430,7 @@ impl Machine<'_, '_, '_> {
         })
     }
 
-    /// Makes an entry of symbols.
+    /// Makes an entry from symbols.
     fn symbolic(&mut self, part: &Part, symbols: &mut Symbols<'_>, below: &[Entry]) -> Run<Entry> {
         Ok(match part {
             Part::Int(is_negative) => {
@@ -468,7 +477,7 @@ impl Machine<'_, '_, '_> {
         })
     }
 
-    /// Traces a region. Returns its template, fitted to the inputs of this round; nothing where it has none.
+    /// Traces a region. Returns its template, fitted to the inputs of this round; `None` if it has none.
     fn trace(&mut self, place: Place, parts: Vec<Part>, inputs: &Inputs) -> Option<(usize, FittedTemplate)> {
         let start = self.regions.starts.get(&place)?;
         let is_full = self.regions.templates >= MAX_TEMPLATES || start.regions.len() >= MAX_OF_START;
@@ -484,7 +493,7 @@ impl Machine<'_, '_, '_> {
         let mut end = None;
         let template = inputs.context().template_with(&inputs.nodes, |symbols| {
             let traced = self.traced(place, &parts, Symbols(symbols.iter()));
-            // Vectors of the trace are given back while it lasts.
+            // Vectors of the trace are released before it ends.
             self.stack.clear();
             match traced {
                 Ok((ending, made)) => {
@@ -507,7 +516,7 @@ impl Machine<'_, '_, '_> {
             start.refused += 1;
             return None;
         };
-        // Facts that a template does not have may save kernels and waits.
+        // The machine may save kernels and waits through facts that a template does not have.
         let kernels = inputs.launches(&region.template).map_or(u64::MAX, |others| others + region.template.kernels());
         let walked = start.walked.iter().find(|(end, _)| *end == region.end.place);
         if walked.is_some_and(|(_, launches)| kernels > *launches) {
@@ -523,7 +532,7 @@ impl Machine<'_, '_, '_> {
         Some((start.regions.len() - 1, fitted))
     }
 
-    /// Drops constants that may learn of a trace.
+    /// Drops constants that may learn facts from a trace.
     fn forget_segdes(&mut self) {
         let constants: Constants = self.take_constants();
         self.constants = constants;
@@ -564,7 +573,7 @@ impl Machine<'_, '_, '_> {
             answers.push(answer.ok_or_else(|| Fault::new(crate::codes::RUN_TIME, "a vector of a region has no known length"))?);
         }
         let reading = accelerator.reading(&mut ending)?;
-        // An instruction at the end that waits for something else would be one wait more.
+        // If an instruction at the end waits for something else, that is an additional wait.
         let is_served = match (self.program.functions[at.0].code.get(at.1), answers.last()) {
             (Some(Inst::If(_)), Some(answer)) => matches!(answer, Answer::Value(..) | Answer::Bools(_)),
             _ => false,
@@ -587,14 +596,14 @@ impl Machine<'_, '_, '_> {
         Ok((ending, end))
     }
 
-    /// Tells whether a region ends before an instruction, whatever it would do.
+    /// Tells whether a region must end before an instruction.
     fn ends_region(&self, (function, at): Place) -> bool {
         let is_sequential = || self.accelerator.as_deref().is_some_and(Accelerator::is_sequential);
         match self.program.functions[function].code.get(at) {
             None | Some(Inst::Exit | Inst::Foreign(_)) => true,
             Some(Inst::Return) => self.frames.is_empty(),
             Some(Inst::Op(op, _)) => op.has_effect(),
-            // The answer depends on earlier questions.
+            // The answer depends on earlier requests.
             Some(Inst::Small | Inst::Sequential(_)) => is_sequential(),
             Some(Inst::If(_)) => matches!(self.stack.last(), Some(Entry::Device(_))),
             Some(
@@ -612,13 +621,13 @@ impl Machine<'_, '_, '_> {
         }
     }
 
-    /// Launches a template, waits for its numbers and goes to the end of the region. Returns nothing where the machine has to
-    /// execute the region; its state is that of the start then.
+    /// Launches a template, waits for its numbers and goes to the end of the region. Returns `None` if the
+    /// machine must execute the region; its state is then that of the start.
     fn replay(&mut self, place: Place, index: usize, inputs: &Inputs, fitted: FittedTemplate) -> Option<Place> {
         let region = self.regions.starts.get(&place)?.regions.get(index)?.clone();
         let gone_on = self.replay_region(&region, inputs, fitted);
         if let (Err(_), Some(start)) = (&gone_on, self.regions.starts.get_mut(&place)) {
-            // The word of a condition stays written, so the template is used up.
+            // The word of a condition stays set, so the template cannot be used again.
             start.regions.remove(index);
             start.refused += 1;
             self.regions.templates -= 1;
@@ -747,7 +756,7 @@ impl Machine<'_, '_, '_> {
     }
 }
 
-/// Describes an entry of the end of a region. Returns nothing where the host does not learn its length.
+/// Describes an entry of the end of a region. Returns `None` if the host does not learn its length.
 fn answer(entry: &Entry, ending: &mut Ending) -> Option<Answer> {
     if let Some(amount) = entry.amount() {
         let amount = ending.amount(&amount);
@@ -790,7 +799,8 @@ fn answer(entry: &Entry, ending: &mut Ending) -> Option<Answer> {
     })
 }
 
-/// Adds the offsets of segments to the results of a region that computes them. The machine keeps them, too.
+/// Adds the offsets of segments to the results of a region that computes them, because the machine keeps
+/// them, too.
 fn keep_offsets(entry: &Entry, answer: &mut Answer, ending: &mut Ending) {
     match (entry, answer) {
         (Entry::Pair(entries), Answer::Pair(answers)) => {

@@ -122,7 +122,7 @@ impl Machine<'_, '_, '_> {
                     Op::MinScan => scan(values, segments, largest_float(), min),
                     Op::AddReduce => reduce(values, segments, 0.0, add),
                     Op::MultiplyReduce => reduce(values, segments, 1.0, multiply),
-                    // The extremum of some values is one of them, however large.
+                    // The extremum of some values is one of them, even if it is beyond the neutral value.
                     Op::MaxReduce => extremum(values, segments, -largest_float(), max),
                     Op::MinReduce => extremum(values, segments, largest_float(), min),
                     _ => return Fault::at_run_time(format!("{} does not take floats", op.name())),
@@ -147,7 +147,7 @@ impl Machine<'_, '_, '_> {
         }
     }
 
-    /// Computes permutations, `EXTRACT` and `REPLACE`. `part` gives the elements of an entry of the type.
+    /// Computes permutations, `EXTRACT` and `REPLACE`. `part` returns the elements of an entry of the type.
     fn moved<T: Copy>(
         &mut self,
         op: Op,

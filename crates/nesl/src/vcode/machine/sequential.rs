@@ -5,10 +5,10 @@ use crate::eval::{Fault, Run};
 use crate::vcode::{FuncId, Inst, SequentialCall};
 
 impl Machine<'_, '_, '_> {
-    /// Takes the sizes of calls and pushes how they run. `place` is the instruction.
+    /// Takes the sizes of calls and pushes their execution mode. `place` is the instruction.
     pub(super) fn small(&mut self, place: (FuncId, usize)) -> Run<()> {
         let [sizes] = self.take::<1>()?;
-        // The calls that the answer is for follow.
+        // The calls follow this instruction.
         let code = self.program.functions[place.0].code.get(place.1..).unwrap_or_default();
         let form = code.iter().find_map(|inst| match inst {
             Inst::Sequential(call) => Some(call.form.clone()),
@@ -23,8 +23,8 @@ impl Machine<'_, '_, '_> {
         self.count(1)
     }
 
-    /// Executes a call sequentially. Returns false when the flattened function has to be called instead; the operands are
-    /// on the stack then.
+    /// Executes a call sequentially. Returns false if the flattened function must be called instead; the
+    /// operands are then on the stack.
     pub(super) fn sequential(&mut self, call: &SequentialCall) -> Run<bool> {
         let Some((operands, _)) = &self.program.functions[call.fallback].signature else { return Ok(false) };
         let range = self.range(operands.len() as u32, 0)?;
@@ -41,7 +41,7 @@ impl Machine<'_, '_, '_> {
         Ok(true)
     }
 
-    /// Returns the function to call instead of a sequential form; nothing where that was executed.
+    /// Returns the function to call instead of a sequential form; `None` if the form was executed.
     pub(super) fn instead(&mut self, call: &SequentialCall) -> Run<Option<FuncId>> {
         if self.world.options().is_interrupted() {
             return Err(Fault::interrupted());

@@ -9,12 +9,12 @@ use std::rc::Rc;
 
 /// A vector that is charged to a run.
 ///
-/// While a call is traced, a single int or length may follow from the sizes of columns. Code that reads it as a number makes
-/// the trace rely on it; code that keeps the relation asks for the amount.
+/// During the trace of a call, a single int or length may depend on the sizes of columns. Code that reads it
+/// as a number makes the trace valid for that number only; code that keeps the relation reads the amount.
 #[derive(Debug)]
 pub(crate) struct Charged<T> {
     values: T,
-    /// The only element as it follows from the sizes of columns.
+    /// The only element, as an amount that depends on the sizes of columns.
     amount: Option<Amount>,
     /// The copy on a device, once there is one.
     pub(crate) copy: OnceCell<Copied>,
@@ -38,7 +38,7 @@ impl<T> std::ops::Deref for Charged<T> {
 }
 
 impl Charged<Segments> {
-    /// Returns the length of the only segment; nothing where there are others.
+    /// Returns the length of the only segment; `None` for several segments.
     pub(crate) fn single(&self) -> Option<Amount> {
         match (&self.amount, &self.values.lengths[..]) {
             (Some(amount), _) => Some(amount.clone()),
@@ -98,8 +98,8 @@ impl Entry {
         self.ty().map_or("PAIR", Type::name)
     }
 
-    /// Returns the number of elements, of a segment descriptor the number of segments. Where only a device knows the
-    /// number it is an upper bound.
+    /// Returns the number of elements; for a segment descriptor, the number of segments. If only a device
+    /// knows the number, it is an upper bound.
     pub(crate) fn len(&self) -> usize {
         match self {
             Entry::Int(values) => values.values.len(),
@@ -111,7 +111,8 @@ impl Entry {
         }
     }
 
-    /// Returns the number of elements as [`Entry::len`] does. While a call is traced it may follow from the sizes of columns.
+    /// Returns the number of elements like [`Entry::len`]. During the trace of a call it may depend on the
+    /// sizes of columns.
     pub(crate) fn size(&self) -> Amount {
         match self {
             Entry::Device(vector) => vector.vector.extent.learned().bound().clone(),
@@ -120,7 +121,7 @@ impl Entry {
         }
     }
 
-    /// Returns the only int or length, where it follows from the sizes of columns.
+    /// Returns the only int or length if it depends on the sizes of columns.
     pub(crate) fn amount(&self) -> Option<Amount> {
         match self {
             Entry::Int(values) => values.amount.clone(),
@@ -129,7 +130,7 @@ impl Entry {
         }
     }
 
-    /// Returns the only int, as it follows from the sizes of columns or as a constant.
+    /// Returns the only int, as an amount that depends on the sizes of columns or as a constant.
     pub(crate) fn only_int(&self) -> Option<Amount> {
         match self {
             Entry::Int(values) => match (&values.amount, &values.values[..]) {
@@ -141,14 +142,15 @@ impl Entry {
         }
     }
 
-    /// Makes an int that may follow from the sizes of columns.
+    /// Makes an int that may depend on the sizes of columns.
     pub(crate) fn int_of(meter: &Rc<Meter>, amount: &Amount) -> Option<Entry> {
         let (values, charge) = (vec![amount.value()], meter.charge(8)?);
         let amount = Some(amount.clone()).filter(|amount| !amount.is_known());
         Some(Entry::Int(Rc::new(Charged { values, amount, copy: OnceCell::new(), _charge: charge })))
     }
 
-    /// Makes a descriptor of one segment, whose length may follow from the sizes of columns. It must not be negative.
+    /// Makes a descriptor of one segment whose length may depend on the sizes of columns. The length must not
+    /// be negative.
     pub(crate) fn segdes_of(meter: &Rc<Meter>, length: &Amount) -> Option<Entry> {
         let (total, charge) = (usize::try_from(length.value()).ok()?, meter.charge(8)?);
         let values = Segments { lengths: vec![total], total };
@@ -156,7 +158,7 @@ impl Entry {
         Some(Entry::Segdes(Rc::new(Charged { values, amount, copy: OnceCell::new(), _charge: charge })))
     }
 
-    /// Returns the entry without its place among the vectors that are alive.
+    /// Returns a copy of the entry that is not in the list of live vectors.
     pub(crate) fn detached(&self) -> Entry {
         match self {
             Entry::Device(vector) => {
@@ -171,7 +173,7 @@ impl Entry {
         }
     }
 
-    /// Makes an entry, or nothing when it is beyond the limit on memory.
+    /// Makes an entry; `None` if it exceeds the limit on memory.
     pub(crate) fn ints(meter: &Rc<Meter>, values: Vec<i64>) -> Option<Entry> {
         let charge = meter.charge(values.len().saturating_mul(8))?;
         Some(Entry::Int(Charged::new(values, charge)))
