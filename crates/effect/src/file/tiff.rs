@@ -227,7 +227,11 @@ fn unwritten(error: TiffError) -> Problem {
 pub(super) fn write(mut out: &mut dyn Out, image: &Image, samples: Option<SampleType>) -> Result<(), Problem> {
     let wanted = samples.unwrap_or(image.sample_type());
     let mut planes: Vec<Plane> = image.planes().iter().map(|plane| plane.converted(wanted)).collect();
-    let of = |channel: &str| image.planes().iter().any(|plane| plane.name() == channel);
+    // The layer does not matter where there is one.
+    if planes.iter().all(|plane| plane.layer() == planes[0].layer()) {
+        planes = planes.iter().map(|plane| plane.clone().renamed(plane.channel())).collect();
+    }
+    let of = |name: &str| planes.iter().any(|plane| plane.name() == name);
     let is_rgb = of("R") && of("G") && of("B");
     if is_rgb {
         planes.sort_by_key(|plane| ["R", "G", "B", "A"].iter().position(|name| *name == plane.name()).unwrap_or(4));

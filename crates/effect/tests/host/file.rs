@@ -148,6 +148,20 @@ fn jpeg_is_read() {
     assert!(near(&image.planes()[2], [(0, 0, 0.0), (10, 8, 203.0), (5, 4, 99.0)]));
 }
 
+#[test]
+fn a_layer_alone_has_colours_in_a_tiff() {
+    let folder = Folder::new();
+    let image = noise(5, 3, &["d.A", "d.B", "d.G", "d.R"], 1);
+    write(folder.file("x.tif"), &image).unwrap();
+    let back = read(folder.file("x.tif")).unwrap();
+    assert_eq!(back.names().collect::<Vec<_>>(), ["R", "G", "B", "A"]);
+    for plane in back.planes() {
+        assert_eq!(plane.to_f32(), image.plane(&format!("d.{}", plane.name())).unwrap().to_f32());
+    }
+    write(folder.file("y.tif"), &noise(5, 3, &["d.R", "d.G", "d.B", "e.R"], 1)).unwrap();
+    assert_eq!(read(folder.file("y.tif")).unwrap().names().collect::<Vec<_>>(), ["C1", "C2", "C3", "C4"]);
+}
+
 /// The files have 20 × 18 pixels in tiles of 16 × 16 with LZW, one of them with tiles for each component.
 #[test]
 fn tiles_of_a_tiff_are_read() {
