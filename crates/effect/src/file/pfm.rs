@@ -9,8 +9,8 @@ use std::io::{BufRead, Read};
 /// Maximum length of a header.
 const MAX_HEADER: usize = 256;
 
-/// Reads a word of the header and the blank after it.
-fn word(source: &mut Source, budget: &mut usize) -> Result<String, Problem> {
+/// Reads a word of the header and the blank after it. Returns both.
+fn word_and_blank(source: &mut Source, budget: &mut usize) -> Result<(String, u8), Problem> {
     let mut word = String::new();
     loop {
         let byte = match source.fill_buf().map_err(Problem::Read)?.first() {
@@ -21,11 +21,16 @@ fn word(source: &mut Source, budget: &mut usize) -> Result<String, Problem> {
         *budget = budget.checked_sub(1).ok_or_else(|| Problem::Decode("the header has no end".to_owned()))?;
         match byte {
             byte if byte.is_ascii_whitespace() && word.is_empty() => {}
-            byte if byte.is_ascii_whitespace() => return Ok(word),
+            byte if byte.is_ascii_whitespace() => return Ok((word, byte)),
             byte if byte.is_ascii_graphic() => word.push(char::from(byte)),
             byte => return Err(Problem::Decode(format!("the header has the byte {byte:#04x}"))),
         }
     }
+}
+
+/// Reads a word of the header and the blank after it.
+fn word(source: &mut Source, budget: &mut usize) -> Result<String, Problem> {
+    word_and_blank(source, budget).map(|(word, _)| word)
 }
 
 /// Reads an image. The magnitude of the scale is not applied: values are those in the file.
@@ -36,18 +41,25 @@ pub(super) fn read(mut source: Source, limits: Limits) -> Result<Image, Problem>
         "Pf" => &["Y"],
         other => return Err(Problem::Decode(format!("it begins with {other}, not with PF or Pf"))),
     };
-    let mut number = |what: &str| {
-        let text = word(&mut source, &mut budget)?;
+    let number = |what: &str, text: String| {
         text.parse::<f64>().ok().filter(|x| x.is_finite()).ok_or_else(|| Problem::Decode(format!("the {what} is {text}")))
     };
-    let (width, height, scale) = (number("width")?, number("height")?, number("scale")?);
+    let width = number("width", word(&mut source, &mut budget)?)?;
+    let height = number("height", word(&mut source, &mut budget)?)?;
+    let (text, blank) = word_and_blank(&mut source, &mut budget)?;
+    let scale = number("scale", text)?;
     if [width, height].iter().any(|side| side.fract() != 0.0 || *side < 0.0 || *side > 1e18) {
         return Err(Problem::Decode(format!("the size is {width}×{height}")));
     }
     let pixel = 4 * names.len() as u64;
     let (width, height) = check_size(width as u64, height as u64, pixel, limits)?;
     let bounds = Rect::sized(width, height);
-    let left = source.len().saturating_sub(source.place().get());
+    let mut left = source.len().saturating_sub(source.place().get());
+    // The lines of some headers end in \r\n.
+    if blank == b'\r' && left == bounds.area() * pixel + 1 && source.peek().map_err(Problem::Read)?.first() == Some(&b'\n') {
+        source.consume(1);
+        left -= 1;
+    }
     if left < bounds.area() * pixel {
         return Err(Problem::Decode(format!("{width}×{height} pixels need {} bytes, and {left} follow", bounds.area() * pixel)));
     }

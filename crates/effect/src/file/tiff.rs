@@ -5,13 +5,17 @@ use super::target::Out;
 use super::{Limits, Problem, check_size};
 use crate::image::{ColorSpace, Image, Plane, Rect, Sample, SampleType, reserved};
 use half::f16;
+use std::io::{self, Read, Seek, SeekFrom};
 use tiff::decoder::{ChunkType, Decoder, DecodingResult};
 use tiff::encoder::{DirectoryEncoder, TiffEncoder, TiffKind};
-use tiff::tags::Tag;
+use tiff::tags::{ByteOrder, Tag};
 use tiff::{ColorType, TiffError, TiffResult};
 
 /// Approximate size of a strip, in bytes.
 const STRIP: usize = 1 << 18;
+
+/// Value of the tag PhotometricInterpretation for RGB.
+const RGB: u16 = 2;
 
 /// Files of at least this size are BigTIFF.
 const BIG: u64 = 4_000_000_000;
@@ -25,37 +29,126 @@ fn broken(error: TiffError) -> Problem {
     }
 }
 
-/// Returns the names of the planes.
-fn names(color: ColorType, has_alpha: bool) -> Result<Vec<String>, Problem> {
-    let fixed: &[&str] = match color {
-        ColorType::Gray(_) => &["Y"],
-        ColorType::GrayA(_) => &["Y", "A"],
-        ColorType::RGB(_) => &["R", "G", "B"],
-        ColorType::RGBA(_) => &["R", "G", "B", "A"],
-        ColorType::Multiband { num_samples: 2, .. } if has_alpha => &["Y", "A"],
-        ColorType::Multiband { num_samples: count, .. } => {
-            let name = |index| if has_alpha && index == count { "A".to_owned() } else { format!("C{index}") };
-            return Ok((1..=count).map(name).collect());
-        }
-        other => return Err(Problem::Unsupported(format!("a TIFF of colours that are not read: {other:?}"))),
+/// Returns the names of the planes. `extra` has the values of the tag ExtraSamples, which describe the last samples of a
+/// pixel: 1 is alpha that colours are multiplied by, 2 is alpha that they are not, 0 is anything else.
+fn names(is_rgb: bool, count: u16, extra: &[u16]) -> Vec<String> {
+    let count = usize::from(count);
+    let first = count.saturating_sub(extra.len());
+    let mut alpha = extra.iter().position(|kind| matches!(kind, 1 | 2)).map(|index| first + index);
+    if is_rgb && count == 4 && extra.is_empty() {
+        alpha = Some(3);
+    }
+    let name = |index: usize| match index {
+        _ if alpha == Some(index) => "A".to_owned(),
+        0..3 if is_rgb => ["R", "G", "B"][index].to_owned(),
+        _ if !is_rgb && count - usize::from(alpha.is_some()) == 1 => "Y".to_owned(),
+        _ => format!("C{}", index + 1),
     };
-    Ok(fixed.iter().map(|name| (*name).to_owned()).collect())
+    (0..count).map(name).collect()
+}
+
+/// A file whose directory has other values for some tags, so that the library reads more:
+///
+/// - RGB with more than three samples is read as grey. The library leaves out samples behind the third that are no
+///   alpha, and undoes predictors of the others wrongly.
+/// - Tiles are read as one column of tiles. The library fails at tiles of LZW whose rows it takes one by one, and does
+///   not read tiles of separate planes.
+struct Changed {
+    source: Source,
+    /// Places in the file and the bytes there.
+    changes: Vec<(u64, Vec<u8>)>,
+}
+
+impl Read for Changed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let start = self.source.place().get();
+        let count = self.source.read(buffer)?;
+        let end = start + count as u64;
+        for (from, bytes) in &self.changes {
+            let (first, last) = (start.max(*from), end.min(from + bytes.len() as u64));
+            if first < last {
+                let changed = &bytes[(first - from) as usize..(last - from) as usize];
+                buffer[(first - start) as usize..(last - start) as usize].copy_from_slice(changed);
+            }
+        }
+        Ok(count)
+    }
+}
+
+impl Seek for Changed {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.source.seek(to)
+    }
+}
+
+/// Gives tags other values, and reads the directory again.
+fn change(decoder: &mut Decoder<Changed>, tags: &[(Tag, u32)]) -> TiffResult<()> {
+    let Some(directory) = decoder.ifd_pointer() else { return Ok(()) };
+    let is_big_endian = decoder.byte_order() == ByteOrder::BigEndian;
+    let inner = decoder.inner();
+    let mut head = [0; 4];
+    inner.seek(SeekFrom::Start(0))?;
+    inner.read_exact(&mut head)?;
+    // The number behind the byte order is 42, or 43 for a BigTIFF.
+    let (count_bytes, entry_bytes) = if head.contains(&43) { (8, 20) } else { (2, 12) };
+    let ordered = |mut bytes: Vec<u8>| {
+        if !is_big_endian {
+            bytes.reverse();
+        }
+        bytes
+    };
+    let number = |bytes: &[u8]| ordered(bytes.to_vec()).iter().fold(0, |sum: u64, byte| sum << 8 | u64::from(*byte));
+    let mut bytes = [0; 20];
+    inner.seek(SeekFrom::Start(directory.0))?;
+    inner.read_exact(&mut bytes[..count_bytes])?;
+    let count = number(&bytes[..count_bytes]);
+    let mut at = directory.0 + count_bytes as u64;
+    let mut changes = vec![];
+    for _ in 0..count {
+        inner.read_exact(&mut bytes[..entry_bytes])?;
+        let own = number(&bytes[..2]);
+        if let Some((tag, value)) = tags.iter().find(|(tag, _)| u64::from(tag.to_u16()) == own) {
+            // The tag, the type LONG, the number of values, the value.
+            let count = if entry_bytes == 20 { 1u64.to_be_bytes().to_vec() } else { 1u32.to_be_bytes().to_vec() };
+            let fields = [tag.to_u16().to_be_bytes().to_vec(), 4u16.to_be_bytes().to_vec(), count, value.to_be_bytes().to_vec()];
+            changes.push((at, fields.map(ordered).concat()));
+        }
+        at += entry_bytes as u64;
+    }
+    inner.changes.extend(changes);
+    decoder.seek_to_image(0)
+}
+
+/// Places of samples in what the library returns.
+struct Layout {
+    /// Columns and rows of a tile. Tiles stand below each other. An image in strips is one tile.
+    tile: (usize, usize),
+    /// Tiles along a row and along a column.
+    tiles: (usize, usize),
+    /// Whether each plane is by itself.
+    is_planar: bool,
 }
 
 /// Reads the first image of a file.
 pub(super) fn read(source: Source, limits: Limits) -> Result<Image, Problem> {
     let len = usize::try_from(source.len()).unwrap_or(usize::MAX);
-    let mut decoder = Decoder::new(source).map_err(broken)?;
     let mut bounded = tiff::decoder::Limits::default();
     bounded.decoding_buffer_size = usize::try_from(limits.bytes).unwrap_or(usize::MAX);
     bounded.intermediate_buffer_size = bounded.decoding_buffer_size;
     bounded.ifd_value_size = len.max(1 << 16);
-    decoder = decoder.with_limits(bounded);
+    let mut decoder = Decoder::new(Changed { source, changes: vec![] }).map_err(broken)?.with_limits(bounded);
+    let count = decoder.find_tag_unsigned::<u16>(Tag::SamplesPerPixel).map_err(broken)?.unwrap_or(1);
+    let is_rgb = decoder.find_tag_unsigned::<u16>(Tag::PhotometricInterpretation).map_err(broken)? == Some(RGB);
+    if is_rgb && count > 3 {
+        change(&mut decoder, &[(Tag::PhotometricInterpretation, 1)]).map_err(broken)?;
+    }
     let color = decoder.colortype().map_err(broken)?;
     let (width, height) = decoder.dimensions().map_err(broken)?;
     let extra = decoder.find_tag_unsigned_vec::<u16>(Tag::ExtraSamples).map_err(broken)?.unwrap_or_default();
-    // 1 is premultiplied alpha, and 2 is alpha that is not premultiplied.
-    let names = names(color, matches!(extra.last(), Some(1 | 2)))?;
+    if !matches!(color, ColorType::Gray(_) | ColorType::RGB(_) | ColorType::Multiband { .. }) {
+        return Err(Problem::Unsupported(format!("a TIFF of colours that are not read: {color:?}")));
+    }
+    let names = names(is_rgb, count, &extra);
     let depth = u64::from(color.bit_depth());
     if !matches!(depth, 8 | 16 | 32 | 64) {
         return Err(Problem::Unsupported(format!("a TIFF of {depth} bits, of which 8, 16, 32 and 64 are read")));
@@ -63,23 +156,32 @@ pub(super) fn read(source: Source, limits: Limits) -> Result<Image, Problem> {
     if names.is_empty() || names.len() > Image::MAX_PLANES {
         return Err(Problem::Decode(format!("it has {} components", names.len())));
     }
-    let is_separate = decoder.find_tag_unsigned::<u16>(Tag::PlanarConfiguration).map_err(broken)? == Some(2);
-    // The library cannot locate tiles of the planes after the first.
-    if is_separate && names.len() > 1 && decoder.get_chunk_type() == ChunkType::Tile {
-        let reason = "a TIFF with a tile for each component, of which strips or tiles of whole pixels are read";
-        return Err(Problem::Unsupported(reason.to_owned()));
+    let pixel = depth / 8 * names.len() as u64;
+    check_size(u64::from(width), u64::from(height), pixel, limits)?;
+    let tile = match decoder.get_chunk_type() {
+        ChunkType::Strip => (width, height),
+        ChunkType::Tile => decoder.chunk_dimensions(),
+    };
+    let tiles = (width.div_ceil(tile.0), height.div_ceil(tile.1));
+    if decoder.get_chunk_type() == ChunkType::Tile {
+        let rows = u64::from(tile.1) * u64::from(tiles.0) * u64::from(tiles.1);
+        let (columns, rows) = check_size(u64::from(tile.0), rows, pixel, limits)?;
+        change(&mut decoder, &[(Tag::ImageWidth, columns), (Tag::ImageLength, rows)]).map_err(broken)?;
+        if decoder.dimensions().map_err(broken)? != (columns, rows) {
+            return Err(Problem::Decode("its directory has a tag twice".to_owned()));
+        }
     }
-    check_size(u64::from(width), u64::from(height), depth / 8 * names.len() as u64, limits)?;
     let bounds = Rect::sized(width, height);
     let mut result = DecodingResult::U8(vec![]);
-    let layout = decoder.read_image_to_buffer(&mut result).map_err(broken)?;
-    let is_planar = layout.planes > 1;
+    let is_planar = decoder.read_image_to_buffer(&mut result).map_err(broken)?.planes > 1;
+    let places = |(columns, rows): (u32, u32)| (columns as usize, rows as usize);
+    let layout = Layout { tile: places(tile), tiles: places(tiles), is_planar };
     let image = match result {
-        DecodingResult::U8(samples) => planes(&names, bounds, &samples, is_planar, |x| x)?,
-        DecodingResult::U16(samples) => planes(&names, bounds, &samples, is_planar, |x| x)?,
-        DecodingResult::F16(samples) => planes(&names, bounds, &samples, is_planar, |x| f16::from_bits(x.to_bits()))?,
-        DecodingResult::F32(samples) => planes(&names, bounds, &samples, is_planar, |x| x)?,
-        DecodingResult::F64(samples) => planes(&names, bounds, &samples, is_planar, |x| x as f32)?,
+        DecodingResult::U8(samples) => planes(&names, bounds, &samples, &layout, |x| x)?,
+        DecodingResult::U16(samples) => planes(&names, bounds, &samples, &layout, |x| x)?,
+        DecodingResult::F16(samples) => planes(&names, bounds, &samples, &layout, |x| f16::from_bits(x.to_bits()))?,
+        DecodingResult::F32(samples) => planes(&names, bounds, &samples, &layout, |x| x)?,
+        DecodingResult::F64(samples) => planes(&names, bounds, &samples, &layout, |x| x as f32)?,
         _ => return Err(Problem::Unsupported("a TIFF of integers that are signed or longer than 16 bits".to_owned())),
     };
     let is_integer = matches!(image.sample_type(), SampleType::U8 | SampleType::U16);
@@ -91,19 +193,23 @@ fn planes<F: Copy, T: Sample>(
     names: &[String],
     bounds: Rect,
     samples: &[F],
-    is_planar: bool,
+    layout: &Layout,
     convert: impl Fn(F) -> T,
 ) -> Result<Image, Problem> {
-    let (area, count) = (bounds.area() as usize, names.len());
+    let (count, (columns, rows)) = (names.len(), layout.tile);
+    let area = columns * rows * layout.tiles.0 * layout.tiles.1;
     if samples.len() < area * count {
         return Err(Problem::Decode(format!("{bounds} pixels of {count} samples need more than {} samples", samples.len())));
     }
+    let (width, height) = (bounds.width as usize, bounds.height as usize);
     let mut planes = vec![];
     for (index, name) in names.iter().enumerate() {
         let mut own = reserved(bounds.area())?;
-        match is_planar {
-            true => own.extend(samples[index * area..][..area].iter().map(|sample| convert(*sample))),
-            false => own.extend(samples[index..].iter().step_by(count).take(area).map(|sample| convert(*sample))),
+        let (first, step) = if layout.is_planar { (index * area, 1) } else { (index, count) };
+        for (y, tile) in (0..height).flat_map(|y| (0..layout.tiles.0).map(move |tile| (y, tile))) {
+            let at = ((y / rows * layout.tiles.0 + tile) * rows + y % rows) * columns;
+            let line = samples[first + at * step..].iter().step_by(step);
+            own.extend(line.take(columns.min(width - tile * columns)).map(|sample| convert(*sample)));
         }
         planes.push(Plane::new(name, bounds.width, bounds.height, own)?);
     }
@@ -117,14 +223,18 @@ fn unwritten(error: TiffError) -> Problem {
     }
 }
 
-/// Writes an image. Red, green, blue and alpha come first.
+/// Writes an image. Red, green, blue and alpha come first, grey with alpha last.
 pub(super) fn write(mut out: &mut dyn Out, image: &Image, samples: Option<SampleType>) -> Result<(), Problem> {
     let wanted = samples.unwrap_or(image.sample_type());
     let mut planes: Vec<Plane> = image.planes().iter().map(|plane| plane.converted(wanted)).collect();
-    let of = |channel: &str| image.planes().iter().any(|plane| plane.name() == channel);
-    let is_rgb = of("R") && of("G") && of("B") && (planes.len() == 3 || planes.len() == 4 && of("A"));
+    // The layer does not matter where there is one.
+    if planes.iter().all(|plane| plane.layer() == planes[0].layer()) {
+        planes = planes.iter().map(|plane| plane.clone().renamed(plane.channel())).collect();
+    }
+    let of = |name: &str| planes.iter().any(|plane| plane.name() == name);
+    let is_rgb = of("R") && of("G") && of("B");
     if is_rgb {
-        planes.sort_by_key(|plane| "RGBA".find(plane.name()));
+        planes.sort_by_key(|plane| ["R", "G", "B", "A"].iter().position(|name| *name == plane.name()).unwrap_or(4));
     } else {
         planes.sort_by_key(|plane| plane.name() == "A");
     }

@@ -7,6 +7,8 @@ use std::path::Path;
 
 const GREY: &[u8] = include_bytes!("files/grey.jpg");
 const PROGRESSIVE: &[u8] = include_bytes!("files/progressive.jpg");
+const TILES: &[u8] = include_bytes!("files/tiles.tif");
+const SEPARATE: &[u8] = include_bytes!("files/separate.tif");
 
 #[test]
 fn what_is_written_is_read() {
@@ -16,7 +18,19 @@ fn what_is_written_is_read() {
     type Case<'a> = (&'a str, &'a [SampleType], &'a [&'a [&'a str]]);
     let cases: [Case<'_>; 4] = [
         ("x.png", &all[..2], &[&["Y"], &["Y", "A"], &rgba[..3], &rgba]),
-        ("x.tif", &all, &[&["Y"], &["Y", "A"], &rgba[..3], &rgba, &["C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8"]]),
+        (
+            "x.tif",
+            &all,
+            &[
+                &["Y"],
+                &["Y", "A"],
+                &rgba[..3],
+                &rgba,
+                &["C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8"],
+                &["R", "G", "B", "C4"],
+                &["R", "G", "B", "A", "C5"],
+            ],
+        ),
         ("x.exr", &all[2..], &[&["Y"], &rgba, &["R", "G", "B", "Z", "diffuse.R", "diffuse.G", "spec.left.R"]]),
         ("x.pfm", &all[3..], &[&["Y"], &rgba[..3]]),
     ];
@@ -134,6 +148,110 @@ fn jpeg_is_read() {
     assert!(near(&image.planes()[2], [(0, 0, 0.0), (10, 8, 203.0), (5, 4, 99.0)]));
 }
 
+#[test]
+fn a_layer_alone_has_colours_in_a_tiff() {
+    let folder = Folder::new();
+    let image = noise(5, 3, &["d.A", "d.B", "d.G", "d.R"], 1);
+    write(folder.file("x.tif"), &image).unwrap();
+    let back = read(folder.file("x.tif")).unwrap();
+    assert_eq!(back.names().collect::<Vec<_>>(), ["R", "G", "B", "A"]);
+    for plane in back.planes() {
+        assert_eq!(plane.to_f32(), image.plane(&format!("d.{}", plane.name())).unwrap().to_f32());
+    }
+    write(folder.file("y.tif"), &noise(5, 3, &["d.R", "d.G", "d.B", "e.R"], 1)).unwrap();
+    assert_eq!(read(folder.file("y.tif")).unwrap().names().collect::<Vec<_>>(), ["C1", "C2", "C3", "C4"]);
+}
+
+/// The files have 20 × 18 pixels in tiles of 16 × 16 with LZW, one of them with tiles for each component.
+#[test]
+fn tiles_of_a_tiff_are_read() {
+    let folder = Folder::new();
+    for (bytes, names) in [(TILES, &["Y"][..]), (SEPARATE, &["R", "G", "B"])] {
+        std::fs::write(folder.file("x.tif"), bytes).unwrap();
+        let image = read(folder.file("x.tif")).unwrap();
+        assert_eq!((image.width(), image.height()), (20, 18));
+        assert_eq!(image.names().collect::<Vec<_>>(), names);
+        for (index, plane) in (0..).zip(image.planes()) {
+            for (x, y) in (0..20).flat_map(|x| (0..18).map(move |y| (x, y))) {
+                let sample = (plane.value(x, y).unwrap() * 255.0).round() as u32;
+                assert_eq!(sample, (x * 7 + y * 31 + index * 50) % 256, "plane {index} at {x}, {y}");
+            }
+        }
+    }
+}
+
+#[test]
+fn lines_of_a_pfm_end_in_one_or_two_bytes() {
+    let folder = Folder::new();
+    let values = [1.5f32, f32::from_le_bytes([10, 0, 0, 64])];
+    let samples: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    for header in ["Pf\n1 2\n-1\n", "Pf 1 2 -1 ", "Pf\r\n1 2\r\n-1\r\n", "Pf\r1 2\r-1\r"] {
+        for upward in [false, true] {
+            let body = if upward { [&samples[4..], &samples[..4]].concat() } else { samples.clone() };
+            std::fs::write(folder.file("x.pfm"), [header.as_bytes(), &body].concat()).unwrap();
+            let image = read(folder.file("x.pfm")).unwrap();
+            let rows = [0, 1].map(|y| image.planes()[0].value(0, y).unwrap());
+            let expected = if upward { values } else { [values[1], values[0]] };
+            assert_eq!(rows, expected, "{header:?}");
+        }
+    }
+}
+
+/// Makes a TIFF of 2 × 1 pixels of RGB and extra samples with 8 bits. The samples are 1, 2, 3, and so on.
+fn rgb_with(extra: &[u16], is_big_endian: bool, is_predicted: bool) -> Vec<u8> {
+    let count = 3 + extra.len() as u8;
+    let short = |value: u16| if is_big_endian { value.to_be_bytes() } else { value.to_le_bytes() };
+    let long = |value: u32| if is_big_endian { value.to_be_bytes() } else { value.to_le_bytes() };
+    // The second pixel, or the difference to the first.
+    let second = (1..=count).map(|sample| if is_predicted { count } else { count + sample });
+    let (strip, kinds) = (200, 220);
+    let mut tags: Vec<(u16, u32, Vec<u8>)> = vec![];
+    let single =
+        [(256, 2), (257, 1), (258, 8), (259, 1), (262, 2), (277, u16::from(count)), (278, 1), (279, 2 * u16::from(count))];
+    tags.extend(single.map(|(tag, value)| (tag, 1, short(value).to_vec())));
+    tags.push((273, 1, short(strip).to_vec()));
+    tags.push((317, 1, short(1 + u16::from(is_predicted)).to_vec()));
+    let listed: Vec<u8> = extra.iter().flat_map(|kind| short(*kind)).collect();
+    tags.push((338, extra.len() as u32, if extra.len() > 2 { long(kinds).to_vec() } else { listed.clone() }));
+    tags.sort();
+    let mut bytes = if is_big_endian { b"MM\0*\0\0\0\x08".to_vec() } else { b"II*\0\x08\0\0\0".to_vec() };
+    bytes.extend(short(tags.len() as u16));
+    for (tag, values, mut value) in tags {
+        value.resize(4, 0);
+        bytes.extend(short(tag).into_iter().chain(short(3)).chain(long(values)).chain(value));
+    }
+    bytes.resize(usize::from(strip), 0);
+    bytes.extend((1..=count).chain(second));
+    bytes.resize(kinds as usize, 0);
+    bytes.extend(listed);
+    bytes
+}
+
+#[test]
+fn extra_samples_of_a_tiff_are_planes() {
+    let folder = Folder::new();
+    let cases: [(&[u16], &[&str]); 6] = [
+        (&[0], &["R", "G", "B", "C4"]),
+        (&[2], &["R", "G", "B", "A"]),
+        (&[1, 0], &["R", "G", "B", "A", "C5"]),
+        (&[0, 2], &["R", "G", "B", "C4", "A"]),
+        (&[0, 0, 1], &["R", "G", "B", "C4", "C5", "A"]),
+        (&[2, 0, 1], &["R", "G", "B", "A", "C5", "C6"]),
+    ];
+    for (extra, names) in cases {
+        for (is_big_endian, is_predicted) in [(false, false), (false, true), (true, false), (true, true)] {
+            std::fs::write(folder.file("x.tif"), rgb_with(extra, is_big_endian, is_predicted)).unwrap();
+            let image = read(folder.file("x.tif")).unwrap_or_else(|error| panic!("{error}: {extra:?}"));
+            assert_eq!(image.names().collect::<Vec<_>>(), names, "{extra:?}");
+            for (index, plane) in image.planes().iter().enumerate() {
+                let samples = [0, 1].map(|x| (plane.value(x, 0).unwrap() * 255.0).round() as usize);
+                let expected = [index + 1, names.len() + index + 1];
+                assert_eq!(samples, expected, "{extra:?}, plane {index}, {is_big_endian}, {is_predicted}");
+            }
+        }
+    }
+}
+
 /// Makes small files of all formats.
 fn samples(folder: &Folder) -> Vec<(String, Vec<u8>)> {
     let image = noise(6, 5, &["Y"], 3);
@@ -172,7 +290,8 @@ fn changed_bits_never_panic() {
     let folder = Folder::new();
     let mut random = Random(7);
     let limits = Limits { bytes: 1 << 24 };
-    for (name, bytes) in samples(&folder) {
+    let tiles = [("tiles.tif", TILES), ("separate.tif", SEPARATE)].map(|(name, bytes)| (name.to_owned(), bytes.to_vec()));
+    for (name, bytes) in samples(&folder).into_iter().chain(tiles) {
         let path = folder.file(&name);
         let mut changed = bytes.clone();
         for bit in 0..bytes.len() * 8 {
@@ -208,25 +327,6 @@ fn broken_content_is_no_failure_of_the_machine() {
     tiff.extend([0xaa; 16]);
     let error = error_of(&folder, "x.tif", &tiff).to_string();
     assert!(error.starts_with("broken TIFF at byte"), "{error}");
-    // A TIFF of 4×4 pixels with two components, each in its own tile.
-    let mut tiff = b"II*\0\x08\0\0\0".to_vec();
-    let single =
-        [(256, 4), (257, 4), (259, 1), (262, 1), (277, 2), (284, 2), (322, 16), (323, 16)].map(|(tag, value)| (tag, 4, 1, value));
-    let double = [(258, 3, 2, 8 | 8 << 16), (324, 4, 2, 160), (325, 4, 2, 168)];
-    let mut tags: Vec<(u16, u16, u32, u32)> = single.into_iter().chain(double).collect();
-    tags.sort();
-    tiff.extend((tags.len() as u16).to_le_bytes());
-    for (tag, kind, count, value) in tags {
-        tiff.extend(tag.to_le_bytes());
-        tiff.extend(kind.to_le_bytes());
-        tiff.extend(count.to_le_bytes());
-        tiff.extend(value.to_le_bytes());
-    }
-    tiff.resize(160, 0);
-    tiff.extend([176u32, 176 + 256, 256, 256].iter().flat_map(|number| number.to_le_bytes()));
-    tiff.resize(176 + 512, 7);
-    let error = error_of(&folder, "y.tif", &tiff).to_string();
-    assert!(error.starts_with("a TIFF with a tile for each component"), "{error}");
 }
 
 /// Reads bytes as a file and returns the error.
