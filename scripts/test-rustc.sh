@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# `RUSTC_WORKSPACE_WRAPPER` of `make test`: compiles a crate of the workspace, and lints it if `CLIPPY_ARGS` is set.
+# `RUSTC_WORKSPACE_WRAPPER` of `make test`: compiles a crate of the workspace. If `CLIPPY_ARGS` is set,
+# `clippy-driver` compiles and lints it in one pass.
 #
-# Test programs run once and are not optimised: that would take longer than it saves. Cargo has one level for all targets
-# of a package, and tests need the libraries of some packages at level 2.
+# Test programs run once and are not optimised: that would take longer than it saves. Cargo has one level for
+# all targets of a package, and tests need the libraries of some packages at level 2.
 #
-# The library `broadloom` is compiled without its feature `cpu` too. Cargo would compile all that it depends on again.
+# The library `broadloom` is also compiled without its feature `cpu`. Cargo would compile its dependencies again.
 set -euo pipefail
 
-# `clippy-driver` lints a crate and compiles it, like rustc.
 compiler=(${CLIPPY_ARGS:+clippy-driver} "$1")
 shift
 
