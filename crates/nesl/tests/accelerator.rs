@@ -26,6 +26,14 @@ use support::{DEVICES, Open, interp};
 
 fn main() {
     let mut trials = vec![];
+    // Trials run in this order: the longest are first, so that none of them runs alone at the end.
+    trials.push(Trial::test("interp: regions launch no more than the machine", || regions::economy(&regions::PROGRAMS)));
+    trials.push(Trial::test("interp: regions of recursions launch no more than the machine", || {
+        regions::economy(&regions::RECURSIONS)
+    }));
+    for (name, device) in DEVICES {
+        trials.push(Trial::test(format!("{name}: teams run large calls"), move || teams::programs(device)));
+    }
     for (name, device) in DEVICES {
         let count = if name == "cpu" { 6 } else { SMALL.len() };
         trials
@@ -60,9 +68,6 @@ fn main() {
         }));
         trials.push(Trial::test(format!("{name}: cores take parts of calls"), move || tasks(|| Target::new(device))));
     }
-    for (name, device) in DEVICES {
-        trials.push(Trial::test(format!("{name}: teams run large calls"), move || teams::programs(device)));
-    }
     trials.push(Trial::test("interp: 25 random programs for teams", || teams::random(interp, 25)));
     trials.push(Trial::test("interp: kernels and waits of teams", teams::structure));
     trials.push(Trial::test("interp: calls that fail run flattened", failing));
@@ -92,7 +97,6 @@ fn main() {
         }));
     }
     trials.push(Trial::test("interp: errors in regions", regions::errors));
-    trials.push(Trial::test("interp: regions launch no more than the machine", regions::economy));
     trials.push(Trial::test("interp: vectors of the top level are copied once", variables));
     trials.push(Trial::test("interp: a function is called with columns", columns));
     trials.push(Trial::test("interp: numbers that the host knows need no kernel", known_numbers));

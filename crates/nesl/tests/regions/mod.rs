@@ -37,7 +37,7 @@ pub(crate) fn thousand(open: Open) -> Result<(), Failed> {
 }
 
 /// Programs that wait in loops and recursions.
-const PROGRAMS: [&str; 16] = [
+pub(crate) const PROGRAMS: [&str; 16] = [
     "function go(v, n) = if all({x == 1 : x in v}) then n else \
      go({if x == 1 then 1 else if oddp(x) then 3 * x + 1 else x / 2 : x in v}, n + 1); go([1:30], 0);",
     "function go(v, n) = if #v < 3 then (v, n) else go({x - 2 : x in v | x > 3}, n + #v); go([0:40], 0);",
@@ -104,7 +104,7 @@ fn compare(found: &mut Session, expected: &mut Session, texts: &[&str]) -> Resul
 }
 
 /// The convex hull of points on a spiral and in a square, and quicksort of unordered numbers.
-const RECURSIONS: [&str; 2] = [
+pub(crate) const RECURSIONS: [&str; 2] = [
     "function cross((x, y), ((x1, y1), (x2, y2))) : ((float, float), ((float, float), (float, float))) -> float = \
        (x1 - x) * (y2 - y) - (y1 - y) * (x2 - x); \
      function above(points, p1, p2) = let areas = {cross(p, (p1, p2)) : p in points}; \
@@ -134,9 +134,9 @@ fn counted(text: &str, target: impl Fn() -> Target) -> Result<[Statistics; 2], F
 
 /// Checks that a region launched from a template has no more kernels and no more waits than the machine, and
 /// neither has the rest of the program.
-pub(crate) fn economy() -> Result<(), Failed> {
+pub(crate) fn economy(programs: &[&str]) -> Result<(), Failed> {
     let mut wrong = vec![];
-    for text in PROGRAMS.iter().chain(&RECURSIONS) {
+    for text in programs {
         let target = || Target::new(interp).with_threshold(10).without_sequential_calls().with_regions_from(3);
         let [done, plain] = counted(text, target)?;
         if done.launches > plain.launches || done.waits > plain.waits {
