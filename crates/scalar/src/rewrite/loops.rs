@@ -30,10 +30,26 @@ impl Rewrite<'_, '_> {
         }
     }
 
-    /// Returns the size of the code of a block.
+    /// Returns the size of the code of a block, where all loops inside of it are unrolled that have a known number of iterations.
     fn size(&self, block: BlockId) -> usize {
-        let inside = self.structure.order.iter().filter(|inner| self.structure.is_inside(**inner, block));
-        inside.map(|inner| self.by_home[inner.index()].len() + self.source.block(*inner).statements.len()).sum::<usize>().max(1)
+        let statements = &self.source.block(block).statements;
+        let inner = statements.iter().map(|statement| {
+            let times = match statement {
+                Statement::For { counter, start, end, step, .. } => self.iterations(*counter, [*start, *end, *step]).unwrap_or(1),
+                _ => 1,
+            };
+            let inside: usize = statement.blocks().into_iter().flatten().map(|block| self.size(block)).sum();
+            inside.saturating_mul(times)
+        });
+        let own = self.by_home[block.index()].len() + statements.len();
+        inner.fold(own, usize::saturating_add).max(1)
+    }
+
+    /// Returns the number of iterations of a loop of the source whose bounds are literals.
+    fn iterations(&self, counter: Id, bounds: [Id; 3]) -> Option<usize> {
+        let literal = |id: Id| self.source.literal(id).and_then(Literal::as_i128);
+        let [Some(first), Some(end), Some(step)] = bounds.map(literal) else { return None };
+        rounds(self.source.type_of(counter).element(), first, end, step)
     }
 
     /// Returns true if a block leaves the loop whose body it is, or ends an iteration early.

@@ -54,6 +54,24 @@ fn stores_under_conditions_are_guarded() {
     assert_eq!(text.matches("bra").count(), 0, "{text}");
 }
 
+/// The size of nested loops is that of all iterations of both: the inner loop is unrolled, the outer is not.
+#[test]
+fn large_nested_loops_are_not_unrolled() {
+    let b = Builder::kernel("window");
+    let (input, output) = (b.pointer("input", Element::F32), b.pointer("output", Element::F32));
+    let (column, sum) = (b.thread(Axis::X), b.variable_with(b.literal(0.0f32)));
+    let [first, end] = [0, 16].map(|bound| b.constant(Type::U32, bound));
+    b.for_range(first, end, |row| {
+        b.for_range(first, end, |place| {
+            let value = b.load(input, b.add(column, b.add(b.mul(row, 64), place)));
+            b.set(sum, b.fma(value, value, b.get(sum)));
+        });
+    });
+    b.store(output, column, b.get(sum));
+    let text = ptx(&b.finish_kernel().unwrap());
+    assert_eq!(count(&text, "fma.rn.f32"), 16, "{text}");
+}
+
 /// The sum of a block: a tile in shared memory, then shuffles.
 #[test]
 fn shared_memory_has_constant_offsets() {
