@@ -12,6 +12,45 @@ use crate::{Boundary, Picture, Result};
 /// the image itself limits the time.
 const FEW_TAPS: u32 = 12;
 
+/// The change of a window that moves by one pixel. A NaN or an infinity would stay in a running sum, so samples that are not
+/// finite count as 0 there, and are counted.
+struct Change<'k> {
+    /// Change of the sum.
+    sum: Precise<'k>,
+    /// Change of the number of samples that make a sum +∞ or NaN, and of those that make it −∞ or NaN.
+    outliers: [Precise<'k>; 2],
+}
+
+/// Number of states that count samples that are not finite.
+const COUNTS: usize = 2;
+
+impl<'k> Change<'k> {
+    /// Returns the change by a pixel that enters.
+    fn entering(x: Real<'k>) -> Change<'k> {
+        let [below, above] = [x.lt(f32::INFINITY), x.gt(f32::NEG_INFINITY)];
+        let sum = below.and(above).select::<f32>(x, 0.0).cast::<f64>();
+        Change { sum, outliers: [below, above].map(|is_fine| is_fine.select::<f32>(0.0, 1.0).cast::<f64>()) }
+    }
+
+    /// Returns the change by a pixel that enters and one that leaves.
+    fn moving(enters: Real<'k>, leaves: Real<'k>) -> Change<'k> {
+        let (more, less) = (Change::entering(enters), Change::entering(leaves));
+        let [up, down] = [0, 1].map(|end| more.outliers[end] - less.outliers[end]);
+        Change { sum: more.sum - less.sum, outliers: [up, down] }
+    }
+
+    /// Returns the numbers of samples after the change.
+    fn counts(&self, before: &[Precise<'k>]) -> Vec<Precise<'k>> {
+        self.outliers.iter().zip(before).map(|(change, count)| *count + *change).collect()
+    }
+}
+
+/// Returns a weighted sum of a window with the samples that were left out of it.
+fn with_outliers<'k>(sum: Real<'k>, counts: &[Precise<'k>]) -> Real<'k> {
+    let infinity = |count: Precise<'k>, value: f32| count.gt(0.0).select::<f32>(value, 0.0);
+    sum + infinity(counts[0], f32::INFINITY) + infinity(counts[1], f32::NEG_INFINITY)
+}
+
 /// Mean of a line, carried along it.
 struct LineMean {
     axis: Axis,
@@ -32,15 +71,24 @@ impl Moving for LineMean {
     }
 
     fn start<'k>(&self, k: Kernel<'k>) -> Vec<Precise<'k>> {
-        let (sum, radius) = (k.local(0.0f64), self.radius as i32);
-        k.repeat(-radius - 1, radius, |i| sum.set(sum.get() + k.input(0).along(i).cast::<f64>()));
-        vec![sum.get()]
+        let radius = self.radius as i32;
+        let states = [0; 1 + COUNTS].map(|_| k.local(0.0f64));
+        k.repeat(-radius - 1, radius, |i| {
+            let change = Change::entering(k.input(0).along(i));
+            let counts = change.counts(&[states[1].get(), states[2].get()]);
+            let next = std::iter::once(states[0].get() + change.sum).chain(counts);
+            states.iter().zip(next).for_each(|(state, value)| state.set(value));
+        });
+        states.iter().map(|state| state.get()).collect()
     }
 
     fn step<'k>(&self, k: Kernel<'k>, state: &[Precise<'k>]) -> (Vec<Precise<'k>>, Vec<Real<'k>>) {
         let (input, radius) = (k.input(0), self.radius as i32);
-        let sum = state[0] + (input.along(radius).cast::<f64>() - input.along(-radius - 1).cast::<f64>());
-        (vec![sum], vec![(sum * (1.0 / f64::from(2 * self.radius + 1))).cast::<f32>()])
+        let change = Change::moving(input.along(radius), input.along(-radius - 1));
+        let (sum, counts) = (state[0] + change.sum, change.counts(&state[1..]));
+        let mean = (sum * (1.0 / f64::from(2 * self.radius + 1))).cast::<f32>();
+        let result = with_outliers(mean, &counts);
+        (std::iter::once(sum).chain(counts).collect(), vec![result])
     }
 }
 
@@ -137,25 +185,29 @@ impl Moving for SlidingGaussian {
     }
 
     fn start<'k>(&self, k: Kernel<'k>) -> Vec<Precise<'k>> {
-        let sums: Vec<_> = (0..2 * COSINES + 1).map(|_| k.local(0.0f64)).collect();
+        let states: Vec<_> = (0..2 * COSINES + 1 + COUNTS).map(|_| k.local(0.0f64)).collect();
         let radius = self.radius as i32;
         k.repeat(-radius - 1, radius, |i| {
-            let now: Vec<Precise<'k>> = sums.iter().map(|sum| sum.get()).collect();
-            let next = self.moved(&now, k.input(0).along(i).cast::<f64>());
-            sums.iter().zip(next).for_each(|(sum, value)| sum.set(value));
+            let now: Vec<Precise<'k>> = states.iter().map(|state| state.get()).collect();
+            let (sums, counts) = now.split_at(2 * COSINES + 1);
+            let change = Change::entering(k.input(0).along(i));
+            let next = self.moved(sums, change.sum).into_iter().chain(change.counts(counts));
+            states.iter().zip(next).for_each(|(state, value)| state.set(value));
         });
-        sums.iter().map(|sum| sum.get()).collect()
+        states.iter().map(|state| state.get()).collect()
     }
 
     fn step<'k>(&self, k: Kernel<'k>, state: &[Precise<'k>]) -> (Vec<Precise<'k>>, Vec<Real<'k>>) {
         let (input, radius) = (k.input(0), self.radius as i32);
-        let change = input.along(radius).cast::<f64>() - input.along(-radius - 1).cast::<f64>();
-        let sums = self.moved(state, change);
+        let change = Change::moving(input.along(radius), input.along(-radius - 1));
+        let (sums, counts) = state.split_at(2 * COSINES + 1);
+        let (sums, counts) = (self.moved(sums, change.sum), change.counts(counts));
         let mut result = sums[0] * self.weights[0];
         for number in 1..=COSINES {
             result = result + sums[2 * number - 1] * self.weights[number];
         }
-        (sums, vec![result.cast::<f32>()])
+        let result = with_outliers(result.cast::<f32>(), &counts);
+        (sums.into_iter().chain(counts).collect(), vec![result])
     }
 }
 

@@ -126,6 +126,8 @@ pub fn bilateral_grid(picture: &Picture, settings: &Grid, boundary: Boundary) ->
         let (sum, count) = (k.local(0.0f32), k.local(0.0f32));
         let (left, top) = (corner(k.x() / values, side), corner(k.y(), side));
         k.repeat(0, side, |j| {
+            // Sums of rows keep the rounding error of large cells small.
+            let of_row = k.local(0.0f32);
             k.repeat(0, side, |i| {
                 let sample = k.input(0).pick(left + i, top + j).max(least).min(most);
                 let own = sample.ge(first).and(sample.lt(end));
@@ -133,9 +135,10 @@ pub fn bilateral_grid(picture: &Picture, settings: &Grid, boundary: Boundary) ->
                     true => sample,
                     false => sample.max(low as f32).min(high as f32),
                 };
-                sum.set(sum.get() + own.select::<f32>(value, 0.0));
+                of_row.set(of_row.get() + own.select::<f32>(value, 0.0));
                 count.set(count.get() + own.select::<f32>(1.0, 0.0));
             });
+            sum.set(sum.get() + of_row.get());
         });
         vec![sum.get(), count.get()]
     })?;

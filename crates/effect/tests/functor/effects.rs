@@ -118,6 +118,37 @@ fn medians_of_squares_larger_than_the_image_agree() {
     assert!(found.planes()[0].to_f32().iter().all(|value| *value == sorted[37]), "{found:?}");
 }
 
+/// Samples that are not finite matter in windows that hold them, and nowhere else on their lines.
+#[test]
+fn samples_that_are_not_finite_leave_moving_averages() {
+    let mut random = Random(33);
+    let (width, height) = (90, 70);
+    let mut samples: Vec<f32> = (0..width * height).map(|_| random.below(1000u32) as f32 / 1000.0).collect();
+    for (x, y, value) in [(20, 10, f32::NAN), (60, 40, f32::INFINITY), (70, 44, f32::NEG_INFINITY), (3, 66, f32::INFINITY)] {
+        samples[y * width + x] = value;
+    }
+    let image = Image::from_f32(width as u32, height as u32, [("Y", samples)]).expect("an image");
+    for context in contexts() {
+        check(context, "box radius=13 boundary=clamp", std::slice::from_ref(&image), 1e-5);
+        // The window of `gaussian` has a radius of 30 pixels.
+        let found = computed(context, "gaussian sigma=8 boundary=clamp", &image);
+        let found = found.planes()[0].to_f32();
+        assert!(found[10 * width + 20].is_nan() && found[66 * width + 3] == f32::INFINITY);
+        for place in (0..found.len()).filter(|place| place % width > 51 && place / width < 10) {
+            assert!(found[place].is_finite(), "({}, {})", place % width, place / width);
+        }
+    }
+}
+
+/// The mean of a large cell is as exact as that of a small one.
+#[test]
+fn grids_of_large_cells_are_exact() {
+    let mut random = Random(34);
+    let samples = (0..260 * 250).map(|_| 0.55 + random.below(1000u32) as f32 / 10000.0).collect();
+    let image = Image::from_f32(260, 250, [("Y", samples)]).expect("an image");
+    check(&contexts()[0], "bilateral_grid cell=256 range=0.5", &[image], 1e-5);
+}
+
 #[test]
 fn grids_of_all_settings_agree_with_their_reference() {
     let context = &contexts()[0];
