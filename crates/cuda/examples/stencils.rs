@@ -88,6 +88,7 @@ fn main() {
             live: 16,
             inner,
             edge: Some(edge),
+            border: None,
             reach: (0, 0),
             fold: None,
         };

@@ -138,7 +138,10 @@ impl Ready {
         let (domain, fold) = (domain(tape, group, false), None);
         let border = match codes.get(2..) {
             Some([along_rows, along_columns]) => {
-                Some(Border { along_rows: source(along_rows)?, along_columns: source(along_columns)? })
+                let [along_rows, along_columns] = [source(along_rows)?, source(along_columns)?];
+                let of_position = edge.as_ref().map_or(1, |edge| edge.results().len());
+                let positions = (along_rows.results().len() / of_position) as u32;
+                Some(Border { positions, along_rows, along_columns })
             }
             _ => None,
         };

@@ -266,6 +266,10 @@ pub const JOIN_GAIN: u128 = 95;
 pub const PATCH_MEMORY: u64 = 120;
 /// Threads for the positions around the patches of an image, for each of its rows and columns.
 pub const FRAME_THREADS: u32 = 16;
+/// The same where most of them are computed in strips.
+pub const BORDER_THREADS: u32 = 4;
+/// Positions of such a strip, at most. Longer strips share more, but their code and that of patches together exceed the cache of instructions.
+pub const BORDER_POSITIONS: u32 = 4;
 /// Operations of a position from which on those around patches may be computed in strips, whose code has to be compiled.
 pub const BORDER_WORK: u64 = 64;
 /// Cost of a position of such a strip, at most, in hundredths of that of a position alone.

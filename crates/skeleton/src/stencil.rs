@@ -72,10 +72,12 @@ pub struct Stencil {
     pub fold: Option<Fold>,
 }
 
-/// Functions of strips near the edges of one of the last two axes, in the interior of all others. Each gives the results of [`Stencil::rows`] positions that lie
+/// Functions of strips near the edges of one of the last two axes, in the interior of all others. Each gives the results of several positions that lie
 /// [`Stencil::step`] apart, from the first on that it is asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Border {
+    /// Number of positions of a strip; at most the rows of a patch.
+    pub positions: u32,
     /// Function of positions of a row that is near the upper or the lower edge.
     pub along_rows: Source,
     /// Function of positions of a column that is near the left or the right edge, in rows that patches cover.
@@ -140,9 +142,12 @@ impl Stencil {
             return Err(bad(format!("lanes that look at {} others", self.reach.0 + self.reach.1)));
         }
         let border = || self.border.iter().flat_map(Border::sources);
-        let strip = values * self.rows as usize;
-        if border().any(|source| source.index() != self.inner.index() || source.results() != &results[..strip])
-            || self.border.is_some() && (in_vectors || !self.frames())
+        let strip = values * self.border.as_ref().map_or(0, |border| border.positions as usize);
+        if border().any(|source| source.index() != self.inner.index() || source.results() != results[..strip])
+            || self
+                .border
+                .as_ref()
+                .is_some_and(|border| in_vectors || !self.frames() || !(1..=self.rows).contains(&border.positions))
         {
             return Err(bad("a border of other strips than those of patches".to_owned()));
         }

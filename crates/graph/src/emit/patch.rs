@@ -444,17 +444,18 @@ impl<'p> Patches<'p> {
     /// Returns the traces of strips along rows and along columns for the positions around patches; `None` where positions cost little or share little.
     fn border(&self, priced: Priced) -> Option<[Fused<'p>; 2]> {
         let Patch { rows, step, .. } = priced.patch;
+        let positions = rows.min(cost::BORDER_POSITIONS);
         let alone = self.part.fused.priced(Patch::SINGLE).work;
-        if rows == 1 || self.rank < 2 || alone < cost::BORDER_WORK {
+        if positions == 1 || self.rank < 2 || alone < cost::BORDER_WORK {
             return None;
         }
-        let apart = (0..i64::from(rows)).map(|place| place * i64::from(step));
+        let apart = (0..i64::from(positions)).map(|place| place * i64::from(step));
         let last = self.rank as u8 - 1;
         let traced = |places: &mut dyn Iterator<Item = (i64, i64)>, ruled: u8| {
             let roots = self.group.roots_of(&self.group.feeds[0]);
             let strip = Fused::beside(self.tape, self.kept, roots, self.rank, places, ruled)?;
-            let work = strip.priced(Patch { rows, ..Patch::SINGLE }).work;
-            (work * 100 < alone * u64::from(rows) * cost::BORDER_GAIN).then_some(strip)
+            let work = strip.priced(Patch { rows: positions, ..Patch::SINGLE }).work;
+            (work * 100 < alone * u64::from(positions) * cost::BORDER_GAIN).then_some(strip)
         };
         let along_rows = traced(&mut apart.clone().map(|column| (0, column)), last - 1)?;
         let along_columns = traced(&mut apart.map(|row| (row, 0)), last)?;

@@ -98,9 +98,9 @@ impl Parts<'_> {
         k.sub(k.sub(behind, k.and(behind, around)), shift)
     }
 
-    /// Returns the number of positions, one beside the other, that as many strips as the step have.
+    /// Returns the number of positions, one beside the other, that as many strips of the frame as the step have.
     fn group(&self) -> u32 {
-        self.stencil.rows * self.stencil.step
+        self.stencil.border.as_ref().map_or(1, |border| border.positions) * self.stencil.step
     }
 
     fn covered(&self, k: &Writer) -> Covered {
@@ -112,7 +112,7 @@ impl Parts<'_> {
             (first, end, length)
         };
         let (first, end, height) = bounds(axes - 2);
-        let (behind, group) = ((stencil.rows - 1) * stencil.step, self.group());
+        let (behind, group) = ((stencil.rows - 1) * stencil.step, stencil.rows * stencil.step);
         let tall = k.sub(k.min(k.add(end, behind), height), first);
         let tall = k.select(k.ge(tall, group), tall, k.constant(ty, 0));
         let tall = if stencil.columns == 1 {
@@ -147,8 +147,8 @@ impl Parts<'_> {
             None => [k.constant(ty, 0); 2],
             Some(_) => {
                 let [first, end] = [0, 1].map(|end| k.min(k.scalar(self.bounds[2 * axes + end], ty), width));
-                let wide = k.sub(k.min(k.add(end, (stencil.rows - 1) * stencil.step), width), first);
-                [first, k.add(first, k.select(k.ge(wide, group), wide, k.constant(ty, 0)))]
+                let wide = k.sub(k.min(k.add(end, self.group() - stencil.step), width), first);
+                [first, k.add(first, k.select(k.ge(wide, self.group()), wide, k.constant(ty, 0)))]
             }
         };
         let own = |bounds: [Value; 2]| bounds.map(|bound| k.convert(bound, self.index));
@@ -166,7 +166,8 @@ impl Parts<'_> {
         let k = Writer::with_blocks("stencil", block, costs.register_blocks(threads, stencil.live));
         let shifted = if stencil.skew == 0 { 0 } else { 2 * (stencil.columns - 1) };
         let across = (Count::size(axes - 1) + shifted).div_ceil(own * stencil.columns);
-        let around = Count::product(0..axes - 2) * ((Count::size(axes - 2) + Count::size(axes - 1)) * cost::FRAME_THREADS);
+        let each = if self.border.is_some() { cost::BORDER_THREADS } else { cost::FRAME_THREADS };
+        let around = Count::product(0..axes - 2) * ((Count::size(axes - 2) + Count::size(axes - 1)) * each);
         let frames = around.div_ceil(across.clone() * threads);
         let down = frames.clone() + self.strips().div_ceil(block[1]);
         let number = self.row_of_blocks(&k);

@@ -213,10 +213,12 @@ fn patches_of_all_positions() {
                 let skew = wide.skew;
                 let inner = patch(taps, axes, index, [rows, step], wide);
                 let edge = function(taps, axes, index, &[(0, 0)], [Some(rule); 2], None);
-                let apart = || (0..i64::from(rows)).map(|place| place * i64::from(step));
+                let positions = rows.min(3);
+                let apart = || (0..i64::from(positions)).map(|place| place * i64::from(step));
                 let along_rows: Vec<(i64, i64)> = apart().map(|column| (0, column)).collect();
                 let along_columns: Vec<(i64, i64)> = apart().map(|row| (row, 0)).collect();
                 let border = Border {
+                    positions,
                     along_rows: function(taps, axes, index, &along_rows, [Some(rule), None], None),
                     along_columns: function(taps, axes, index, &along_columns, [None, Some(rule)], None),
                 };
@@ -241,12 +243,13 @@ fn patches_of_all_positions() {
                 let of_row = if taps == TAPS { (2 + before, width - 1 - last_column) } else { (0, 1 << 20) };
                 bounds.extend([(2, height - 2 - last_place), of_row]);
                 if has_border {
-                    bounds.push(if taps == TAPS { (2, width - 1 - last_place) } else { (0, width - last_place) });
+                    let last = i64::from((positions - 1) * step);
+                    bounds.push(if taps == TAPS { (2, width - 1 - last) } else { (0, width - last) });
                 }
                 let bounds = bounds.iter().flat_map(|(first, end)| [number(*first), number(*end)]);
                 let extents = [number(height), number(width)];
                 let functions = if has_border { 4 } else { 2 };
-                let extents = (0..functions).flat_map(|_| extents.clone());
+                let extents = (0..functions).flat_map(|_| extents);
                 let scalars: Vec<Literal> = bounds.chain(extents).collect();
                 let inputs: Vec<Vec<Literal>> = (0..functions).map(|_| literals.clone()).collect();
                 let given = Given { inputs: &inputs, scalars: &scalars, sizes: shape, ..Given::default() };
