@@ -2,7 +2,7 @@
 //!
 //! A finite number is represented as an [`Exact`] value, sign · significand · 2^exponent. Operations on exact
 //! values lose nothing that matters for rounding: bits that do not fit below the significand are recorded as
-//! one sticky bit. [`round`] then computes the bits in a [`Format`] with a [`Rounding`] (manual: "Rounding
+//! one sticky bit. `round` then computes the bits in a [`Format`] with a [`Rounding`] (manual: "Rounding
 //! Modifiers"). A [`Number`] is an exact value, an infinity or NaN, with the operations of IEEE 754. The
 //! caller chooses the NaN of an instruction.
 //!

@@ -7,6 +7,10 @@ use crate::builder::Value;
 use crate::op::{BlockId, Id};
 use crate::types::{Element, Literal};
 
+/// Size of nested loops that are unrolled, as a multiple of that of a single loop. Windows of images are such loops: their
+/// elements share parts of indices.
+const NESTED: usize = 3;
+
 impl Rewrite<'_, '_> {
     pub(super) fn repeat(&mut self, head: BlockId, condition: Id, body: BlockId) {
         self.forget(&[head, body]);
@@ -45,6 +49,12 @@ impl Rewrite<'_, '_> {
         inner.fold(own, usize::saturating_add).max(1)
     }
 
+    /// Returns true if there are loops in a block.
+    fn nests(&self, block: BlockId) -> bool {
+        let mut statements = self.source.block(block).statements.iter();
+        statements.any(|statement| matches!(statement, Statement::For { .. }))
+    }
+
     /// Returns the number of iterations of a loop of the source whose bounds are literals.
     fn iterations(&self, counter: Id, bounds: [Id; 3]) -> Option<usize> {
         let literal = |id: Id| self.source.literal(id).and_then(Literal::as_i128);
@@ -76,6 +86,7 @@ impl Rewrite<'_, '_> {
             {
                 let most = match unroll {
                     Unroll::Never => 1,
+                    Unroll::Auto | Unroll::By(_) if self.nests(body) => NESTED * limit,
                     Unroll::Auto | Unroll::By(_) => limit,
                     Unroll::Full => 64 * limit,
                 };

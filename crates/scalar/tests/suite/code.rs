@@ -60,7 +60,7 @@ fn large_nested_loops_are_not_unrolled() {
     let b = Builder::kernel("window");
     let (input, output) = (b.pointer("input", Element::F32), b.pointer("output", Element::F32));
     let (column, sum) = (b.thread(Axis::X), b.variable_with(b.literal(0.0f32)));
-    let [first, end] = [0, 16].map(|bound| b.constant(Type::U32, bound));
+    let [first, end] = [0, 32].map(|bound| b.constant(Type::U32, bound));
     b.for_range(first, end, |row| {
         b.for_range(first, end, |place| {
             let value = b.load(input, b.add(column, b.add(b.mul(row, 64), place)));
@@ -69,7 +69,7 @@ fn large_nested_loops_are_not_unrolled() {
     });
     b.store(output, column, b.get(sum));
     let text = ptx(&b.finish_kernel().unwrap());
-    assert_eq!(count(&text, "fma.rn.f32"), 16, "{text}");
+    assert_eq!(count(&text, "fma.rn.f32"), 32, "{text}");
 }
 
 /// The sum of a block: a tile in shared memory, then shuffles.
