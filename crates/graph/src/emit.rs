@@ -180,6 +180,21 @@ impl Roots<'_> {
     }
 }
 
+/// Traces roots at rows and columns relative to the position of the thread. All roots of the first place come first.
+fn traced_at(trace: &mut Trace<'_>, roots: Roots<'_>, rank: usize, places: impl Iterator<Item = (i64, i64)>) -> Option<Vec<u32>> {
+    let mut items = vec![];
+    for (row, column) in places {
+        let place = trace.near(rank, row, column);
+        for root in roots.ids() {
+            items.push(match roots {
+                Roots::Compute(_) => trace.compute(*root, &place)?,
+                Roots::Feed(_) => trace.at(*root, &place)?,
+            });
+        }
+    }
+    Some(items)
+}
+
 /// Traces of some nodes at the position of the thread, for the interior and, if that differs, for everywhere.
 pub(crate) struct Fused<'k> {
     interior: Trace<'k>,
@@ -294,17 +309,8 @@ impl<'k> Fused<'k> {
             if patch.columns > 1 || patch.step > 1 {
                 trace.most = MAX_PATCH;
             }
-            let mut items = vec![];
             let patch = if alone && !interior { Patch::SINGLE } else { patch };
-            for (row, column) in patch.places() {
-                let place = trace.near(rank, row, column);
-                for root in roots.ids() {
-                    items.push(match roots {
-                        Roots::Compute(_) => trace.compute(*root, &place)?,
-                        Roots::Feed(_) => trace.at(*root, &place)?,
-                    });
-                }
-            }
+            let items = traced_at(&mut trace, roots, rank, patch.places())?;
             if trace.windowed.is_some() {
                 trace.reach = trace.lanes_read(&items);
             }
@@ -331,16 +337,7 @@ impl<'k> Fused<'k> {
         trace.domain = roots.ids().first().map(|root| tape.entry(*root).shape);
         trace.ruled = Some(ruled);
         trace.most = MAX_PATCH;
-        let mut items = vec![];
-        for (row, column) in places {
-            let place = trace.near(rank, row, column);
-            for root in roots.ids() {
-                items.push(match roots {
-                    Roots::Compute(_) => trace.compute(*root, &place)?,
-                    Roots::Feed(_) => trace.at(*root, &place)?,
-                });
-            }
-        }
+        let items = traced_at(&mut trace, roots, rank, places)?;
         let length = tape.shapes[trace.domain? as usize].length.map(|length| (length, Number::Known(1)));
         Some(Fused::with((trace, items), None, rank, false, length))
     }

@@ -279,7 +279,7 @@ impl Recorder {
         let kind = Kind::Leaf(slot);
         let length = self.length(node)?;
         if is_known {
-            // The same memory with the same type and shape is the same node.
+            // A second use of memory with one type and shape is the node of the first.
             let is_same = |entry: &Entry| {
                 entry.kind == kind
                     && entry.ty == node.ty()

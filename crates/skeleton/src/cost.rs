@@ -266,7 +266,7 @@ pub const JOIN_GAIN: u128 = 95;
 pub const PATCH_MEMORY: u64 = 120;
 /// Threads for the positions around the patches of an image, for each of its rows and columns.
 pub const FRAME_THREADS: u32 = 16;
-/// The same where most of them are computed in strips.
+/// Threads for each row and column where most positions around the patches are computed in strips.
 pub const BORDER_THREADS: u32 = 4;
 /// Positions of such a strip, at most. Longer strips share more, but their code and that of patches together exceed the cache of instructions.
 pub const BORDER_POSITIONS: u32 = 4;

@@ -80,7 +80,7 @@ enum Part {
     Vector(Type, VectorPart),
     Segdes(SegdesPart),
     Pair(Box<(Part, Part)>),
-    /// The same entry as one further below.
+    /// An entry that equals one further below.
     Again(usize),
 }
 
@@ -154,7 +154,7 @@ enum Answer {
     /// Segments whose lengths are derived from their offsets.
     Offsets(OffsetsAnswer),
     Pair(Box<(Answer, Answer)>),
-    /// The same entry of the end as one further below.
+    /// An entry of the end that equals one further below.
     Again(usize),
 }
 
