@@ -281,9 +281,9 @@ pub const PATCH_START: u64 = 32;
 pub const ROW_READ: u64 = 4;
 /// A read of neighbouring elements by neighbouring threads that starts anywhere.
 pub const SHIFTED_READ: u64 = 8;
-/// A value of another lane, which threads exchange by a quarter of the lanes that compute.
+/// Cost of a value that a shuffle takes from another lane.
 pub const EXCHANGE: u64 = 3;
-/// Lanes at both ends of a warp that compute patches for others only, at most.
+/// Maximum number of lanes at both ends of a warp that compute values for other lanes only.
 pub const MOST_REACH: u32 = LANES / 4;
 /// A read of elements that lie several elements apart.
 pub const SCATTERED_READ: u64 = 16;

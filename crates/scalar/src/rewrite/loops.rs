@@ -34,7 +34,7 @@ impl Rewrite<'_, '_> {
         }
     }
 
-    /// Returns the size of the code of a block, where all loops inside of it are unrolled that have a known number of iterations.
+    /// Returns the size of the code of a block. Inner loops with a known number of iterations count as unrolled.
     fn size(&self, block: BlockId) -> usize {
         let statements = &self.source.block(block).statements;
         let inner = statements.iter().map(|statement| {
@@ -42,8 +42,8 @@ impl Rewrite<'_, '_> {
                 Statement::For { counter, start, end, step, .. } => self.iterations(*counter, [*start, *end, *step]).unwrap_or(1),
                 _ => 1,
             };
-            let inside: usize = statement.blocks().into_iter().flatten().map(|block| self.size(block)).sum();
-            inside.saturating_mul(times)
+            let blocks = statement.blocks().into_iter().flatten().map(|block| self.size(block));
+            blocks.fold(0, usize::saturating_add).saturating_mul(times)
         });
         let own = self.by_home[block.index()].len() + statements.len();
         inner.fold(own, usize::saturating_add).max(1)

@@ -260,9 +260,8 @@ impl Parts<'_> {
         let Some([along_rows, along_columns]) = &self.border else {
             return k.for_step(own, all_alone, apart, Unroll::Never, |number| self.alone(k, edge, &frame, unit(number, alone)));
         };
-        let strips = |length: Value| k.mul(k.div(k.add(length, self.group() - 1), self.group()), self.stencil.step);
-        let each_row = k.mul(tall, strips(k.sub(along[1], along[0])));
-        let each_column = k.mul(side, strips(inner));
+        let each_row = k.mul(tall, self.strips_in(k, along));
+        let each_column = k.mul(side, self.strips_in(k, rows));
         let [all_rows, all_columns] = [each_row, each_column].map(|each| k.mul(images, each));
         let of_rows = k.add(all_alone, all_rows);
         k.for_step(own, k.add(of_rows, all_columns), apart, Unroll::Never, |number| {
@@ -283,6 +282,12 @@ impl Parts<'_> {
     /// Returns the index that is so many behind the first one outside of a range.
     fn outside(&self, k: &Writer, number: Value, [first, end]: [Value; 2]) -> Value {
         k.select(k.lt(number, first), number, k.add(k.sub(number, first), end))
+    }
+
+    /// Returns the number of strips that cover a range.
+    fn strips_in(&self, k: &Writer, [first, end]: [Value; 2]) -> Value {
+        let groups = k.div(k.add(k.sub(end, first), self.group() - 1), self.group());
+        k.mul(groups, self.stencil.step)
     }
 
     /// Returns the first position of a strip that it stores, and the first that it computes, in a range of whole groups but for the last.
@@ -346,16 +351,14 @@ impl Parts<'_> {
 
     /// Computes a strip along a row above or below those that are covered.
     fn along_row(&self, k: &Writer, inlet: &Inlet, frame: &Frame<'_>, (image, number): Unit) {
-        let [left, right] = frame.along;
-        let step = self.stencil.step;
-        let strips = k.mul(k.div(k.add(k.sub(right, left), self.group() - 1), self.group()), step);
+        let strips = self.strips_in(k, frame.along);
         let row = k.div(number, strips);
         let [own, first] = self.strip_in(k, k.sub(number, k.mul(row, strips)), frame.along);
         let (row, above) = (self.outside(k, row, frame.rows), self.above(k, image));
         let position: Vec<Value> = above.iter().copied().chain([row, first]).collect();
         let results = inlet.at_unwritten(k, &position);
         for (index, values) in (0..).zip(results.chunks(self.values)) {
-            let column = k.add(first, index * step);
+            let column = k.add(first, index * self.stencil.step);
             self.put_alone(k, Some(k.ge(column, own)), (image, &above), [row, column], values);
         }
     }
