@@ -20,12 +20,13 @@ LLVM ?= shared
 
 # One call for all: with other packages in it, cargo may want other features of what they share, and builds all that again.
 build: cargo linker llvm ## the command, optimised: target/release/broadloom, and the library that CUDA programs are run with (LLVM=static: with LLVM inside)
-	cargo build --release --locked --package broadloom-cli --package broadloom-cudart --package broadloom --lib --bins --example life \
+	@[ -x target/release/broadloom ] || echo "Building Broadloom and its $$(grep -c '^name' Cargo.lock) crates: six to eight minutes on two cores, the first time only."
+	cargo build --release --locked --package broadloom-cli --package broadloom-cudart --package broadloom --lib --bins --example demo \
 	    $(if $(filter static,$(LLVM)),,--features broadloom-cpu/shared-llvm)
 	scripts/strip.sh target/release/broadloom target/release/libbroadloom_cudart.so
 
-demo: build ## what it does, in a minute
-	examples/demo.sh
+demo: build ## six jobs with their answers and times beside plain loops, in a minute
+	target/release/examples/demo
 
 # Disk: what would make a second run faster is half of what a first one writes.
 test: export CARGO_INCREMENTAL ?= 0

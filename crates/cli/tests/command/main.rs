@@ -5,6 +5,7 @@ mod bad_input;
 mod bench;
 mod check;
 mod cuda;
+mod demo;
 mod effect;
 mod exec;
 mod explain;
