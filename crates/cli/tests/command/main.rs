@@ -12,7 +12,6 @@ mod graph;
 mod harness;
 mod nesl;
 mod programs;
-mod readme;
 mod repl;
 mod run;
 mod signals;
