@@ -57,7 +57,7 @@ fn trials(document: &File, changes: &Changes) -> Vec<Trial> {
                 trials.push(Trial::test(name, move || console(&path, &block, &files, &changes)));
             }
             Ok(Kind::Skipped(requirement)) => {
-                let reason = format!("skipped: it needs a {requirement}");
+                let reason = format!("skipped: it needs: {requirement}");
                 let runner = move || Ok(Completion::ignored_with(reason));
                 trials.push(Trial::ignorable_test(format!("{}:{}", document.path, block.start), runner));
             }

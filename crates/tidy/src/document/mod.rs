@@ -25,7 +25,7 @@ pub struct Block {
 pub enum Kind {
     /// `console`: its commands print what it shows.
     Console,
-    /// `console gpu`, `console nvcc`: a console block whose commands need something that few machines have.
+    /// `console gpu`, `console nvcc`, …: a console block whose commands need something that few machines have.
     Skipped(String),
     /// `sh`: commands without output. Their options exist.
     Commands,
@@ -227,6 +227,8 @@ mod tests {
             let block = Block { start: 1, info: info.split_whitespace().map(str::to_owned).collect(), lines: vec![] };
             assert!(block.kind().is_err(), "{info}");
         }
+        let skipped = Block { start: 1, info: vec!["console".into(), "gpu".into()], lines: vec![] };
+        assert_eq!(skipped.kind(), Ok(Kind::Skipped("gpu".into())));
         let output = Block { start: 1, info: vec!["console".into()], lines: vec!["it = 1".into()] };
         assert!(output.calls().is_err());
     }
