@@ -22,8 +22,8 @@ fn names_in_a_module_are_printable() {
     assert!(text.contains('\u{1b}'));
     let explained = broadloom_with_input(&["explain", "-"], text.as_bytes()).exits(0).says(&["␛[31mrace.cu"]);
     let launch = ["check", "-", "--block", "64", "--arg", "f32[64]:iota", "--arg", "f32[1]:zero", "--arg", "i32:64"];
-    let checked = broadloom_with_input(&launch, text.as_bytes()).exits(1).says(&["␛[31mrace.cu:12"]);
-    assert!(!explained.out.contains('\u{1b}') && !checked.out.contains('\u{1b}'), "{}", checked.out);
+    let checked = broadloom_with_input(&launch, text.as_bytes()).exits(1).complains(&["␛[31mrace.cu:12"]);
+    assert!(!explained.out.contains('\u{1b}') && !checked.err.contains('\u{1b}'), "{}", checked.err);
 }
 
 #[test]
