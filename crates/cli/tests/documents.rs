@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Variables of the caller that commands get. All others are unset.
 const KEPT_VARIABLES: &[&str] = &["LD_LIBRARY_PATH", "BROADLOOM_CPU", "BROADLOOM_THREADS"];
@@ -110,7 +110,7 @@ fn console(path: &str, block: &Block, files: &[(String, String)], changes: &Chan
     let first = first.unwrap_or(block.lines.len().min(lines.len()));
     let line = |lines: &[String]| lines.get(first).map_or("(nothing)".to_owned(), Clone::clone);
     Err(format!(
-        "{path}:{} shows\n  {}\nbut the command says\n  {}\n`BLESS=1 cargo test -p broadloom-cli --test documents` rewrites it.",
+        "{path}:{} shows\n  {}\nbut the command says\n  {}\n`BLESS=1 cargo test --workspace --test documents` rewrites it.",
         block.start + first + 1,
         line(&block.lines),
         line(&lines)
@@ -184,27 +184,51 @@ impl Drop for Folder {
     }
 }
 
-/// Tests if the options of commands in the text of a document are in the help of the command.
+/// Returns the help of a command, empty if there is no such command; of the whole, with an empty name.
+fn help(name: &str) -> String {
+    let arguments: &[&str] = if name.is_empty() { &["--help"] } else { &[name, "--help"] };
+    let output = Command::new(env!("CARGO_BIN_EXE_broadloom")).args(arguments).output();
+    let output = output.ok().filter(|output| output.status.success());
+    output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default()
+}
+
+/// Returns the helps of all commands.
+fn all_helps() -> &'static str {
+    static HELPS: OnceLock<String> = OnceLock::new();
+    HELPS.get_or_init(|| {
+        let commands = help("");
+        let names = commands.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| line.starts_with("  "));
+        names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help").map(help).collect()
+    })
+}
+
+/// Tests if a help names an option.
+fn has_option(help: &str, option: &str) -> bool {
+    help.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').any(|word| word == option)
+}
+
+/// Tests if the options of commands in the text of a document are in the help of the command, and options
+/// alone in the help of any command.
 fn options_exist(path: &str, commands: &[(usize, String)]) -> Result<(), Failed> {
     let mut helps: BTreeMap<String, String> = BTreeMap::new();
     let mut wrong = String::new();
     for (line, command) in commands {
+        let first = command.split([' ', '=']).next().unwrap_or_default();
+        // The page about tests has options of cargo.
+        if first.starts_with("--") && path != "docs/TESTING.md" && !has_option(all_helps(), first) {
+            wrong.push_str(&format!("{path}:{line}: no command of broadloom has the option `{first}`\n"));
+        }
         let mut words = command.split_whitespace().skip_while(|word| *word != "broadloom").skip(1);
         let Some(name) = words.next().filter(|name| *name != "help" && name.chars().all(|c| c.is_ascii_lowercase())) else {
             continue;
         };
-        let help = helps.entry(name.to_owned()).or_insert_with(|| {
-            let output = Command::new(env!("CARGO_BIN_EXE_broadloom")).args([name, "--help"]).output();
-            let output = output.ok().filter(|output| output.status.success());
-            output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default()
-        });
+        let help = helps.entry(name.to_owned()).or_insert_with(|| help(name));
         if help.is_empty() {
             wrong.push_str(&format!("{path}:{line}: there is no command `{name}`: `{command}`\n"));
         }
         for word in words.take_while(|word| *word != "--").filter(|word| word.starts_with("--")) {
             let option = word.split('=').next().unwrap_or(word);
-            let known = help.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').any(|word| word == option);
-            if !known {
+            if !has_option(help, option) {
                 wrong.push_str(&format!("{path}:{line}: `broadloom {name}` has no option `{option}`: `{command}`\n"));
             }
         }

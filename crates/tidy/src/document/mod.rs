@@ -181,8 +181,8 @@ pub fn rewritten(text: &str, changes: &[(Block, Vec<String>)]) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Returns the commands `broadloom …` that a document names outside of console blocks: in `sh` blocks and in
-/// backticks. Each has the number of its line, from 1.
+/// Returns the commands `broadloom …` and the options `--…` that a document names outside of console blocks: in
+/// `sh` blocks and in backticks. Each has the number of its line, from 1.
 pub fn named_commands(text: &str) -> Vec<(usize, String)> {
     let mut named = vec![];
     let mut language: Option<&str> = None;
@@ -195,7 +195,8 @@ pub fn named_commands(text: &str) -> Vec<(usize, String)> {
             named.extend(line.split('`').skip(1).step_by(2).map(|word| (number + 1, word.to_owned())));
         }
     }
-    named.retain(|(_, command)| command.split_whitespace().any(|word| word == "broadloom"));
+    let is_call = |text: &str| text.split_whitespace().any(|word| word == "broadloom");
+    named.retain(|(_, text)| is_call(text) || text.starts_with("--"));
     named
 }
 
@@ -242,7 +243,8 @@ mod tests {
 
     #[test]
     fn commands_are_found_in_backticks_and_lists() {
-        let text = "Use `broadloom run x --stats` or `make`.\n\n```sh\nbroadloom devices   # all\n```\n";
-        assert_eq!(named_commands(text), [(1, "broadloom run x --stats".to_owned()), (4, "broadloom devices".to_owned())]);
+        let text = "Use `broadloom run x --stats`, `--int 64` or `make`.\n\n```sh\nbroadloom devices   # all\n```\n";
+        let named = [(1, "broadloom run x --stats"), (1, "--int 64"), (4, "broadloom devices")];
+        assert_eq!(named_commands(text), named.map(|(line, text)| (line, text.to_owned())));
     }
 }

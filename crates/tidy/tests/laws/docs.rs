@@ -2,6 +2,7 @@
 
 use broadloom_tidy::document::{Kind, blocks};
 use broadloom_tidy::{Repository, hold};
+use std::collections::BTreeSet;
 
 /// Documents that stay below a number of lines.
 const SHORT: &[(&str, usize)] = &[("docs/ARCHITECTURE.md", 500), ("docs/PERFORMANCE.md", 350)];
@@ -53,6 +54,28 @@ fn paths_named_in_documents_exist() {
         }
     }
     hold("A path that a document names exists. (What is no path stands without a slash, or outside of backticks.)", violations);
+}
+
+/// Returns the names of variables of the environment in a text, with their positions.
+fn variables(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.match_indices("BROADLOOM_").map(|(at, _)| {
+        let rest = &text[at..];
+        (at, rest.split(|c: char| !c.is_ascii_uppercase() && c != '_').next().unwrap_or(rest))
+    })
+}
+
+#[test]
+fn variables_named_in_documents_are_read() {
+    let repository = Repository::open();
+    let code = repository.files(|path| path == "Makefile" || path.ends_with(".rs") || path.ends_with(".sh"));
+    let known: BTreeSet<String> =
+        code.flat_map(|file| variables(&file.text).map(|(_, name)| name.to_owned()).collect::<Vec<_>>()).collect();
+    let mut violations = vec![];
+    for file in repository.documents() {
+        let unknown = variables(&file.text).filter(|(_, name)| !known.contains(*name));
+        violations.extend(unknown.map(|(at, name)| format!("{}: `{name}`", file.place(at))));
+    }
+    hold("A variable of the environment that a document names is read by code or a script.", violations);
 }
 
 /// Text that only an output has at the start of a line.
