@@ -22,8 +22,10 @@
 //! ```
 
 mod diagnostic;
+mod printable;
 mod render;
 mod source;
 
 pub use diagnostic::{Code, Diagnostic, Diagnostics, Label, Severity};
+pub use printable::printable;
 pub use source::{Position, Source, SourceId, Sources, Span};

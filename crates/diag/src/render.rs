@@ -4,7 +4,7 @@
 //! a huge or malicious file therefore costs no more than one in a small file. Labels near each other are
 //! shown in one excerpt.
 
-use crate::{Diagnostic, Diagnostics, Label, Position, Severity, Sources};
+use crate::{Diagnostic, Diagnostics, Label, Position, Severity, Sources, printable};
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -50,30 +50,30 @@ impl Sources {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
         };
-        let title = level.primary_title(diagnostic.message.as_str()).id(diagnostic.code.0);
+        let title = level.primary_title(printable(&diagnostic.message)).id(diagnostic.code.0);
         let mut group = Group::with_title(title);
         let primary = diagnostic.primary.iter().map(|label| (AnnotationKind::Primary, label));
         let others = diagnostic.labels.iter().map(|label| (AnnotationKind::Context, label));
         for window in self.windows(primary.chain(others).collect()) {
             let marks = window.marks.into_iter().map(|(kind, place, text)| {
                 let mark = kind.span(place);
-                if text.is_empty() { mark } else { mark.label(text) }
+                if text.is_empty() { mark } else { mark.label(printable(text)) }
             });
             let mut snippet = Snippet::source(window.text).line_start(window.first_line);
             match window.cut {
-                None => snippet = snippet.path(window.name),
+                None => snippet = snippet.path(printable(window.name)),
                 Some(Position { line, column }) => {
-                    let origin = Origin::path(window.name).line(line as usize).char_column(column as usize);
+                    let origin = Origin::path(printable(window.name)).line(line as usize).char_column(column as usize);
                     group = group.element(origin);
                 }
             }
             group = group.element(snippet.annotations(marks));
         }
         for note in &diagnostic.notes {
-            group = group.element(Level::NOTE.message(note.as_str()));
+            group = group.element(Level::NOTE.message(printable(note)));
         }
         for help in &diagnostic.helps {
-            group = group.element(Level::HELP.message(help.as_str()));
+            group = group.element(Level::HELP.message(printable(help)));
         }
         let mut text = renderer.render(&[group]);
         text.push('\n');

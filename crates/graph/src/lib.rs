@@ -1,4 +1,4 @@
-//! Data-parallel graphs, and the planner that all front ends share.
+//! Data-parallel graphs, and the planner of arrays, NESL and effects.
 //!
 //! A [`Node`] is an array that is computed or will be: a buffer, a constant fill, an elementwise operation, a
 //! [`View`], a gather, a reduction along axes. Constructing nodes checks them and computes nothing.

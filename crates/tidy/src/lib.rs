@@ -4,8 +4,10 @@
 //! repeated in reviews becomes a law.
 //!
 //! - [`Repository`]: the files that git knows, and the manifests of the crates;
-//! - [`rust`]: Rust text with comments and literals blanked, and a minimum of structure.
+//! - [`rust`]: Rust text with comments and literals blanked, and a minimum of structure;
+//! - [`document`]: fenced blocks of documents, and the outputs that they show.
 
+pub mod document;
 mod manifest;
 mod repository;
 pub mod rust;

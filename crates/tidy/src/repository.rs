@@ -85,6 +85,11 @@ impl Repository {
         self.paths.iter().filter(move |path| wanted(path)).filter_map(|path| self.file(path))
     }
 
+    /// Returns the documents for readers: those of the root and the guides.
+    pub fn documents(&self) -> impl Iterator<Item = File> + '_ {
+        self.files(|path| path.ends_with(".md") && (!path.contains('/') || path.starts_with("docs/")))
+    }
+
     /// Returns all Rust files.
     pub fn rust_files(&self) -> impl Iterator<Item = File> + '_ {
         self.files(|path| path.ends_with(".rs"))

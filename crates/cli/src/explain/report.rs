@@ -6,7 +6,7 @@ use crate::kernel::{params, type_text};
 use crate::pointers::{Pointee, pointees};
 use crate::terminal::{Style, Terminal};
 use broadloom::device::param_layout;
-use broadloom::diag::Diagnostics;
+use broadloom::diag::{Diagnostics, printable};
 use broadloom::ptx::{Func, Function, Item, Linkage, Module, Param, Reach, Space, Type, Variable};
 
 /// Column at which values start.
@@ -65,7 +65,7 @@ fn head(input: &Input, module: &Module, terminal: &mut Terminal) {
     let files: Vec<&str> = files.collect();
     if let [first, others @ ..] = files.as_slice() {
         let more = if others.is_empty() { String::new() } else { format!(" and {}", counted(others.len() as u64, "more file")) };
-        terminal.write(&format!("compiled from {first}{more}\n"));
+        terminal.write(&format!("compiled from {}{more}\n", printable(first)));
     }
 }
 

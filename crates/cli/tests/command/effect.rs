@@ -1,6 +1,6 @@
 //! Tests of effects on image files.
 
-use crate::harness::{broadloom, empty_folder};
+use crate::harness::{broadloom, empty_folder, root};
 use std::path::{Path, PathBuf};
 
 /// Writes a PFM with one plane.
@@ -243,4 +243,29 @@ fn samples_keep_their_type_unless_asked() {
     broadloom(&["effect", "box", &input, &at("g.exr"), "--planes", "Q", "--reference"])
         .exits(2)
         .complains(&["there is no plane `Q`"]);
+}
+
+/// The pictures of the documents are what the effects give, up to the rounding of a sample. `BLESS=1` rewrites
+/// them.
+#[test]
+fn pictures_of_documents_are_results() {
+    let folder = empty_folder("effect-pictures");
+    let at = in_folder(&folder);
+    let input = "examples/effects/grainy.png";
+    for (effect, setting) in [("degrain", "threshold=0.02"), ("nlmeans", "strength=0.2"), ("diffusion", "mix=0.5")] {
+        let (made, shown) = (at("made.png"), root().join(format!("docs/pictures/{effect}.png")));
+        broadloom(&["effect", effect, input, &made, "--set", setting, "--device", "cpu"]).exits(0);
+        if std::env::var_os("BLESS").is_some_and(|value| value != "0") {
+            std::fs::copy(&made, &shown).unwrap();
+        }
+        let as_values = |picture: &str| {
+            let out = at("values.pfm");
+            broadloom(&["effect", "color_matrix", picture, &out, "--device", "cpu"]).exits(0);
+            values(Path::new(&out))
+        };
+        let (made, expected) = (as_values(&made), as_values(&shown.display().to_string()));
+        assert_eq!((made.len(), expected.len()), (240 * 160 * 3, 240 * 160 * 3));
+        let far = made.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(far < 1.5 / 255.0, "{}: BLESS=1 rewrites it ({far})", shown.display());
+    }
 }

@@ -15,6 +15,17 @@ fn says_what_is_in_a_module() {
     ]);
 }
 
+/// Names of source files in a module do not reach the terminal as control sequences.
+#[test]
+fn names_in_a_module_are_printable() {
+    let text = std::fs::read_to_string("../../examples/race.ptx").unwrap().replace("race.cu\"", "\u{1b}[31mrace.cu\"");
+    assert!(text.contains('\u{1b}'));
+    let explained = broadloom_with_input(&["explain", "-"], text.as_bytes()).exits(0).says(&["␛[31mrace.cu"]);
+    let launch = ["check", "-", "--block", "64", "--arg", "f32[64]:iota", "--arg", "f32[1]:zero", "--arg", "i32:64"];
+    let checked = broadloom_with_input(&launch, text.as_bytes()).exits(1).complains(&["␛[31mrace.cu:12"]);
+    assert!(!explained.out.contains('\u{1b}') && !checked.err.contains('\u{1b}'), "{}", checked.err);
+}
+
 #[test]
 fn counts_shared_memory_of_called_functions_and_of_the_module() {
     let text = "

@@ -13,7 +13,6 @@ mod graph;
 mod harness;
 mod nesl;
 mod programs;
-mod readme;
 mod repl;
 mod run;
 mod signals;

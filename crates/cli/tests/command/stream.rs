@@ -86,6 +86,8 @@ fn pictures_are_drawn() {
     assert_eq!(before, shown, "docs/pictures/fm_radio.svg is not what `explain --emit svg` gives");
     let after = broadloom(&["explain", file, "--device", "interp", "--emit", "kernels-svg"]).exits(0).out;
     assert!(after.contains(">kernel 0: ") && after.contains(">Station</text>"), "{after}");
+    let shown = std::fs::read_to_string(root().join("docs/pictures/fm_radio_kernels.svg")).unwrap();
+    assert_eq!(after, shown, "docs/pictures/fm_radio_kernels.svg is not what `explain --emit kernels-svg` gives");
 }
 
 /// A check runs the kernels of a program under the checker. Errors are reported as in a run.

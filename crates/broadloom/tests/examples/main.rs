@@ -1,41 +1,54 @@
-//! Examples: the README shows that of arrays as it is, and what it prints; sound and radio pass through a stream
-//! program in pieces.
+//! Examples: documents show what `life` prints; sound and radio pass through a stream program in pieces.
 
-#[path = "../examples/life.rs"]
+#[path = "../../examples/life.rs"]
 mod life;
-#[path = "../examples/realtime.rs"]
+#[path = "../../examples/realtime.rs"]
 mod realtime;
 
+mod guides;
+
+use broadloom_tidy::Repository;
+use broadloom_tidy::document::{Call, blocks, output, rewritten};
 use std::path::Path;
 
-fn read(path: &str) -> String {
-    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)).unwrap()
-}
-
-/// The blocks of the README with a word behind their backticks.
-fn blocks<'a>(readme: &'a str, word: &str) -> Vec<&'a str> {
-    let starts = readme.split("\n```").skip(1).step_by(2);
-    starts.filter_map(|block| block.strip_prefix(word)?.strip_prefix('\n')).collect()
-}
-
-#[test]
-fn the_readme_shows_the_example() {
-    let (readme, example) = (read("README.md"), read("crates/broadloom/examples/life.rs"));
-    let shown = blocks(&readme, "rust");
-    assert!(!shown.is_empty());
-    for block in shown {
-        assert!(example.contains(block), "not in life.rs:\n{block}");
+/// Returns what an example prints.
+fn printed(call: &Call) -> String {
+    let name = call.command.split_whitespace().last().unwrap();
+    match name {
+        "life" => life::life(&broadloom::context("cpu").unwrap(), 200).unwrap(),
+        _ => panic!("no test runs the example `{name}`"),
     }
 }
 
-/// The picture and how many kernels a generation takes; the rest of a plan may depend on the machine.
+/// `BLESS=1` rewrites the documents.
 #[test]
-fn the_readme_shows_what_the_example_prints() {
-    let readme = read("README.md");
-    let printed = life::life(&broadloom::context("cpu").unwrap(), 200).unwrap();
-    let (picture, _) = printed.split_once(" kernel, ").unwrap();
-    assert!(picture.ends_with("\n\n1"), "{printed}");
-    assert!(blocks(&readme, "text").iter().any(|block| block.starts_with(picture)), "README.md does not show\n{printed}");
+fn documents_show_what_examples_print() {
+    let mut shown = 0;
+    let bless = std::env::var_os("BLESS").is_some_and(|value| value != "0");
+    for document in Repository::open().documents() {
+        let mut changes = vec![];
+        for block in
+            blocks(&document.text).into_iter().filter(|block| block.lines.iter().any(|line| line.starts_with("$ cargo ")))
+        {
+            let mut calls = block.calls().unwrap();
+            for call in &mut calls {
+                let text = printed(call);
+                let printed: Vec<&str> = text.lines().collect();
+                let lines = &mut call.steps[0].shown;
+                if !output::agrees(lines, &printed) {
+                    assert!(bless, "{}:{} does not show\n{text}\nBLESS=1 rewrites it.", document.path, block.start);
+                    *lines = output::blessed(lines, &printed);
+                }
+                shown += 1;
+            }
+            changes.push((block, calls.iter().flat_map(Call::lines).collect()));
+        }
+        if bless && !changes.is_empty() {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(&document.path);
+            std::fs::write(path, rewritten(&document.text, &changes)).unwrap();
+        }
+    }
+    assert!(shown > 0);
 }
 
 /// The strength of a frequency in samples, as the amplitude of a tone.
