@@ -390,8 +390,8 @@ impl<'a> Work<'a> {
         let mut spent = Duration::ZERO;
         for (path, image, samples) in images {
             let started = Instant::now();
-            file::losses(&path, &image, samples).iter().for_each(|loss| self.warn(&path, loss));
             file::write_as(&path, &image, samples)?;
+            file::losses(&path, &image, samples).iter().for_each(|loss| self.warn(&path, loss));
             spent += started.elapsed();
         }
         Ok(spent)

@@ -389,7 +389,7 @@ impl Run<'_> {
             contrast: number("contrast"),
             sharpen: number("sharpen"),
         };
-        self.sensor(|x| camera(x, &settings, boundary))
+        Ok(self.sensor(|x| camera(x, &settings, boundary))?.with_gamma(self.settings.number("gamma")))
     }
 
     fn key(&self) -> Outcome {

@@ -5,7 +5,7 @@
 //! and planes that no effect takes are never copied.
 
 use crate::functor::{Indexer, Output, Primitive};
-use crate::image::{Alpha, ColorSpace, Image, ImageError, Metadata, Plane, Rect, SampleType};
+use crate::image::{Alpha, ColorDescription, ColorSpace, Image, ImageError, Metadata, Plane, Rect, SampleType};
 use crate::plan::{Options, Plan};
 use crate::{Picture, Result};
 use broadloom_graph::Context;
@@ -81,6 +81,13 @@ impl Layers {
         self
     }
 
+    /// Returns the image with samples that are described as light to the power of 1/`gamma`.
+    pub(crate) fn with_gamma(mut self, gamma: f64) -> Layers {
+        self.color = ColorSpace::of_gamma(gamma);
+        Arc::make_mut(&mut self.metadata).color = ColorDescription::of_gamma(gamma);
+        self
+    }
+
     /// Returns the names of the planes that are no integers of 32 bits.
     pub(crate) fn numeric(&self) -> Vec<String> {
         let is_numeric = |layer: &&Layer| match &layer.content {
@@ -136,7 +143,7 @@ impl Layers {
             }
         }
         planes.extend(new.into_iter().flatten());
-        Layers { bounds: result.bounds, planes, color: self.color, metadata: result.metadata }
+        Layers { bounds: result.bounds, planes, color: result.color, metadata: result.metadata }
     }
 
     /// Returns a picture whose components are all planes of the image.

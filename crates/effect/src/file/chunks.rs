@@ -13,7 +13,7 @@ const MAX_BYTES: u64 = 64 << 20;
 /// Maximum number of kept chunks.
 const MAX_CHUNKS: usize = 10_000;
 /// Maximum size of a profile that is decompressed.
-const MAX_PROFILE: usize = 64 << 20;
+const MAX_PROFILE: usize = 16 << 20;
 
 /// Keyword of the text that is an XMP packet.
 const XMP: &[u8] = b"XML:com.adobe.xmp\0";

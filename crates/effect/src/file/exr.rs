@@ -16,6 +16,7 @@ use exr::meta::attribute::{Chromaticities, LevelMode, LineOrder, Text};
 use exr::meta::header::{Header, ImageAttributes, LayerAttributes};
 use exr::meta::{BlockDescription, MetaData};
 use exr::prelude::{Blocks, Compression, IntegerBounds, ReadChannels, ReadLayers, SmallVec, Vec2, WritableImage};
+use std::collections::HashSet;
 use std::io::{Seek, SeekFrom};
 use std::sync::Arc;
 
@@ -125,15 +126,48 @@ pub(super) fn read(mut source: Source, limits: Limits) -> Result<Image, Problem>
     if differ {
         metadata.losses.push("its parts differ in attributes that parts must share; those of the first are kept".to_owned());
     }
-    metadata.color.chromaticities = file
-        .attributes
-        .chromaticities
-        .map(|of| [of.white.0, of.white.1, of.red.0, of.red.1, of.green.0, of.green.1, of.blue.0, of.blue.1].map(f64::from));
-    metadata.resolution = parts[0].own.horizontal_density.and_then(|x| density(x, file.attributes.pixel_aspect));
-    metadata.attributes = Some(Arc::new(Attributes { shared: file.attributes, parts }));
+    let mut shared = file.attributes;
+    if !are_sound(&mut shared, &mut parts, &meta) {
+        metadata.losses.push("its attributes are not kept: some are broken".to_owned());
+    }
+    metadata.color.chromaticities = shared.chromaticities.map(|of| {
+        let Chromaticities { white, red, green, blue } = of;
+        [white.0, white.1, red.0, red.1, green.0, green.1, blue.0, blue.1].map(f64::from)
+    });
+    metadata.resolution = parts[0].own.horizontal_density.and_then(|x| density(x, shared.pixel_aspect));
+    metadata.attributes = Some(Arc::new(Attributes { shared, parts }));
     let image = Image::new(whole, planes)?.with_implied_color(ColorSpace::Linear).with_metadata(metadata);
     // The whole image is displayed if the display window is empty.
     Ok(image.with_display(display.unwrap_or(whole))?)
+}
+
+/// Gives parts names of their own, and returns whether a file may have the attributes. Removes them if not.
+fn are_sound(shared: &mut ImageAttributes, parts: &mut [Part], meta: &MetaData) -> bool {
+    let mut names = HashSet::new();
+    let several = parts.len() > 1;
+    for (index, part) in parts.iter_mut().enumerate().filter(|_| several) {
+        if part.own.layer_name.as_ref().is_none_or(|name| !names.insert(name.to_string())) {
+            let name = format!("part{index}");
+            part.own.layer_name = Text::new_or_none(&name);
+            names.insert(name);
+        }
+    }
+    let window = IntegerBounds::new(Vec2(0, 0), Vec2(1, 1));
+    let plain = |(header, part): (&Header, &Part)| {
+        let name = part.own.layer_name.clone().unwrap_or_default();
+        Header::new(name, header.layer_size, header.channels.list.clone())
+            .with_attributes(part.own.clone())
+            .with_shared_attributes(ImageAttributes { display_window: window, ..shared.clone() })
+    };
+    let headers: Vec<Header> = meta.headers.iter().zip(&*parts).map(plain).collect();
+    if MetaData::validate(&headers, true).is_ok() {
+        return true;
+    }
+    *shared = ImageAttributes::new(window);
+    for part in parts {
+        part.own = LayerAttributes { layer_name: part.own.layer_name.clone(), ..LayerAttributes::default() };
+    }
+    false
 }
 
 /// Returns the resolution of a number of pixels per inch along x.
@@ -278,7 +312,7 @@ pub(super) fn write(out: &mut dyn Out, image: &Image, samples: Option<SampleType
     }
     let unwritten = |error| match error {
         exr::error::Error::Io(error) => Problem::Write(error),
-        error => Problem::Write(std::io::Error::other(error)),
+        error => Problem::Unsupported(format!("an EXR cannot hold the image: {error}")),
     };
     match layers.len() {
         1 => {

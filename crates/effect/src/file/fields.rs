@@ -145,7 +145,7 @@ pub(super) fn unwritten(image: &Image, has_exif: bool) -> Vec<String> {
         true => !exif::is_common(field.tag) && !matches!(field.tag, WHITE | PRIMARIES) || field.is_big(),
         false => !matches!(field.tag, WHITE | PRIMARIES),
     };
-    image.metadata().fields.iter().filter(is_left).map(|field| name(field.tag)).collect()
+    image.metadata().fields.iter().filter(is_left).map(|field| format!("TIFF {}", name(field.tag))).collect()
 }
 
 /// Returns the names of fields that a TIFF could hold and that are false for the pixels.

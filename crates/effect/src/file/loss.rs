@@ -4,7 +4,7 @@
 //! which is told, and refused elsewhere.
 
 use super::{Format, Problem, chunks, exif, exr, fields, tiff};
-use crate::image::{Alpha, ColorSpace, Image, Orientation, Plane, SampleType, is_srgb_gamma};
+use crate::image::{Alpha, ColorSpace, Image, Length, Orientation, Plane, SampleType, is_srgb_gamma};
 
 /// Returns what is lost or converted when an image is written in a format, each as a sentence without its end.
 /// `samples` is the wanted sample type.
@@ -112,8 +112,12 @@ fn missing(format: Format, image: &Image) -> Vec<String> {
     add(color.chromaticities.is_some() && is_pfm, "chromaticities");
     let is_odd = |gamma: u32| gamma != 100_000 && !is_srgb_gamma(gamma);
     add(color.gamma.is_some_and(is_odd) && color.srgb.is_none() && format == Format::Tiff, "the gamma");
-    let is_known = metadata.resolution.is_some_and(|resolution| resolution.per(crate::image::Length::Inch).is_some());
-    add(metadata.resolution.is_some() && (is_pfm || format == Format::Exr && !is_known), "the resolution");
+    if let Some(resolution) = metadata.resolution {
+        let is_known = resolution.per(Length::Inch).is_some();
+        // Equal numbers without a unit say nothing.
+        let says = is_known || resolution.x != resolution.y;
+        add(says && (is_pfm || format == Format::Exr && !is_known), "the resolution");
+    }
     add(metadata.exif.is_some() && !has_blocks, "EXIF");
     let is_broken = metadata.exif.as_ref().is_some_and(|block| exif::fields(block).is_none());
     add(is_broken && format == Format::Tiff, "EXIF (the block is broken)");

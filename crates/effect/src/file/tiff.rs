@@ -130,7 +130,7 @@ struct Layout {
 
 /// Reads the first image of a file.
 pub(super) fn read(mut source: Source, limits: Limits) -> Result<Image, Problem> {
-    let metadata = fields::read(&mut source).map_err(Problem::of_read)?;
+    let mut metadata = fields::read(&mut source).map_err(Problem::of_read)?;
     let len = usize::try_from(source.len()).unwrap_or(usize::MAX);
     let mut bounded = tiff::decoder::Limits::default();
     bounded.decoding_buffer_size = usize::try_from(limits.bytes).unwrap_or(usize::MAX);
@@ -181,7 +181,10 @@ pub(super) fn read(mut source: Source, limits: Limits) -> Result<Image, Problem>
         DecodingResult::U16(samples) => planes(&names, bounds, &samples, &layout, |x| x)?,
         DecodingResult::F16(samples) => planes(&names, bounds, &samples, &layout, |x| f16::from_bits(x.to_bits()))?,
         DecodingResult::F32(samples) => planes(&names, bounds, &samples, &layout, |x| x)?,
-        DecodingResult::F64(samples) => planes(&names, bounds, &samples, &layout, |x| x as f32)?,
+        DecodingResult::F64(samples) => {
+            metadata.losses.push("its samples of 64 bits are read as 32 bits".to_owned());
+            planes(&names, bounds, &samples, &layout, |x| x as f32)?
+        }
         _ => return Err(Problem::Unsupported("a TIFF of integers that are signed or longer than 16 bits".to_owned())),
     };
     let is_integer = matches!(image.sample_type(), SampleType::U8 | SampleType::U16);

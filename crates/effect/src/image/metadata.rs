@@ -50,9 +50,9 @@ pub struct ColorDescription {
 }
 
 impl ColorDescription {
-    /// Returns whether nothing is said.
-    pub fn is_empty(&self) -> bool {
-        *self == ColorDescription::default()
+    /// Returns the description of samples that are light to the power of 1/`gamma`.
+    pub(crate) fn of_gamma(gamma: f64) -> ColorDescription {
+        ColorDescription { gamma: Some((1e5 / gamma).round() as u32), ..ColorDescription::default() }
     }
 }
 

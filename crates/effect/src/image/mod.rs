@@ -159,6 +159,13 @@ impl Image {
         self
     }
 
+    /// Returns the image with samples that are described as light to the power of 1/`gamma`. Samples are not converted.
+    pub(crate) fn with_gamma(mut self, gamma: f64) -> Image {
+        self.color = ColorSpace::of_gamma(gamma);
+        self.metadata_mut().color = ColorDescription::of_gamma(gamma);
+        self
+    }
+
     /// Returns the image with a colour space that its file implies or describes. The description is not changed.
     pub(crate) fn with_implied_color(mut self, color: ColorSpace) -> Image {
         self.color = color;

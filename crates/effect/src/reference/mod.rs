@@ -50,7 +50,7 @@ pub fn run(settings: &Settings, inputs: &[Image]) -> Result<Image, EffectError> 
             each(&|x| smooth::grid(x, edge, settings.integer("cell"), settings.number("range"), low, high))
         }
         "box" => each(&|x| blur::mean(x, edge, settings.integer("radius"))),
-        "camera" => raw::camera(settings, image, edge),
+        "camera" => Ok(raw::camera(settings, image, edge)?.with_gamma(settings.number("gamma"))),
         "canny" => edges::canny(settings, image, edge),
         "clahe" => {
             let range = range(settings)?;
