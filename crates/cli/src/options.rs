@@ -495,6 +495,9 @@ pub struct Effect {
     /// Convert sRGB to linear light before the effects, and back for integer output files
     #[arg(long)]
     pub linear: bool,
+    /// Turn the pixels of the input images upright, as their orientation says, before the effects
+    #[arg(long)]
+    pub auto_orient: bool,
     /// Sample type of the output [default: that of the first image]
     #[arg(long, value_enum, value_name = "TYPE")]
     pub depth: Option<Depth>,

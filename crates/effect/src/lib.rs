@@ -24,4 +24,4 @@ pub use catalogue::EffectError;
 pub use file::FileError;
 pub use functor::{Error, Result};
 pub use graph::{Boundary, Picture, Reduction};
-pub use image::{ColorSpace, Image, ImageError, Plane, Rect, Sample, SampleType, Samples};
+pub use image::{Alpha, ColorSpace, Image, ImageError, Metadata, Orientation, Plane, Rect, Sample, SampleType, Samples};

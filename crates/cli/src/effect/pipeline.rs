@@ -1,7 +1,8 @@
 //! Reading, computing and writing of frames, all three concurrently.
 //!
 //! One thread reads ahead, one writes, and effects run between them. At most [`AHEAD`] frames wait on either
-//! side. The first failure ends all three. Frames that were already written are kept.
+//! side. The first failure ends all three. Frames that were already written are kept. A signal that ends the command
+//! removes the file that is being written.
 
 use super::frames::Pattern;
 use super::{failure, failure_with, usage};
@@ -9,17 +10,19 @@ use crate::failure::{Exit, Failure, codes};
 use crate::options::{Depth, Effect};
 use crate::terminal::Terminal;
 use broadloom::Context;
+use broadloom::cpu::signals;
 use broadloom::diag::Diagnostic;
 use broadloom::effect::catalogue::{Chain, Engine, Inputs, Reference, Step};
 use broadloom::effect::effects::OnDevice;
-use broadloom::effect::file::{self, Format};
+use broadloom::effect::file::{self, FileError, Format, Problem};
 use broadloom::effect::plan::{Options, Switch};
-use broadloom::effect::{EffectError, Image, Plane, SampleType};
-use std::collections::BTreeMap;
+use broadloom::effect::{ColorSpace, EffectError, Image, Plane, SampleType};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Maximum number of frames that wait between two stages.
@@ -72,13 +75,14 @@ pub fn run(
     output: &Path,
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
-    let work = Work::new(options, steps, inputs, output)?;
+    let work = Work::new(options, steps, inputs, output, terminal)?;
     if let Some(remark) = missing(&work.frames[work.computed.clone()]).filter(|_| !broadloom::device::settings::is_quiet()) {
         terminal.remark(&remark);
     }
     let (mut engine, device) = engine(options)?;
     let started = Instant::now();
     let shows = std::io::stderr().is_terminal() && !broadloom::device::settings::is_quiet();
+    remove_unfinished_on_signals();
     let outcome = work.run(&mut *engine, shows);
     if shows {
         // Clears the progress line. A closed standard error is ignored.
@@ -94,6 +98,17 @@ pub fn run(
         report(&work, &times, &device, started.elapsed(), terminal);
     }
     Ok(Exit::Done)
+}
+
+/// Removes files that are being written before a signal ends the command.
+fn remove_unfinished_on_signals() {
+    let Some(mut signals) = signals::catch() else { return };
+    std::thread::spawn(move || {
+        if let Some(received) = signals.wait() {
+            let _discarded = file::discard_unfinished();
+            signals::end_by(received.signal);
+        }
+    });
 }
 
 /// Returns the reference implementation or the effects on a device, with a name.
@@ -129,10 +144,19 @@ struct Work<'a> {
     written: Option<Pattern>,
     /// Number of frames before the current one that the first effect takes; as many are taken after it.
     around: usize,
+    terminal: Terminal,
+    /// Warnings that were printed, without the names of the files.
+    warned: Mutex<BTreeSet<String>>,
 }
 
 impl<'a> Work<'a> {
-    fn new(options: &'a Effect, steps: &'a [Step], inputs: &[PathBuf], output: &Path) -> Result<Work<'a>, Failure> {
+    fn new(
+        options: &'a Effect,
+        steps: &'a [Step],
+        inputs: &[PathBuf],
+        output: &Path,
+        terminal: &Terminal,
+    ) -> Result<Work<'a>, Failure> {
         let of = |path: &PathBuf| Pattern::new(path).map_or_else(|| Input::One(path.clone()), Input::Frames);
         let inputs: Vec<Input> = inputs.iter().map(of).collect();
         let sequence = inputs.iter().find_map(|input| match input {
@@ -167,7 +191,16 @@ impl<'a> Work<'a> {
             _ => output.to_owned(),
         };
         file::check_target(&first, options.depth.map(Depth::sample_type)).map_err(|error| failure(error.into()))?;
-        Ok(Work { options, steps, inputs, output: output.to_owned(), frames, computed, written, around })
+        let (terminal, warned) = (terminal.clone(), Mutex::default());
+        Ok(Work { options, steps, inputs, output: output.to_owned(), frames, computed, written, around, terminal, warned })
+    }
+
+    /// Prints a warning about a file. For a sequence, it is printed for the first file alone.
+    fn warn(&self, path: &Path, text: &str) {
+        let is_new = self.warned.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned());
+        if is_new && !broadloom::device::settings::is_quiet() {
+            self.terminal.clone().remark(&format!("warning: {}: {text}", path.display()));
+        }
     }
 
     /// Runs all stages until the last frame is written.
@@ -239,7 +272,14 @@ impl<'a> Work<'a> {
             (Input::Frames(pattern), None) => pattern.file(0),
             (Input::One(path), _) => path.clone(),
         };
-        Ok(file::read(path)?)
+        let image = file::read(&path)?;
+        image.metadata().losses.iter().for_each(|loss| self.warn(&path, loss));
+        if let Some(doubt) = image.encoding_doubt().filter(|_| self.options.linear) {
+            let reason =
+                format!("--linear converts sRGB, and {doubt}: leave out --linear, or convert the colours to sRGB before");
+            return Err(FileError { path, problem: Problem::Unsupported(reason) }.into());
+        }
+        Ok(if self.options.auto_orient { image.upright()? } else { image })
     }
 
     /// Runs the effects on frames as they come.
@@ -278,6 +318,11 @@ impl<'a> Work<'a> {
                 planes: &self.options.planes,
                 region: self.options.region,
             };
+            if self.around > 0 && inputs.iter().any(|image| image.orientation() != source.orientation()) {
+                let effect = self.steps[0].effect().name;
+                let reason = "its frames must have the same orientation: --auto-orient turns them upright".to_owned();
+                return Err(Failed { error: EffectError::Inputs { effect, reason }, output: Some(frame.output.into()) });
+            }
             let started = Instant::now();
             let failed = |error| Failed { error, output: Some(frame.output.as_path().into()) };
             let mut image = engine.run_chain(&chain, &mut progress).map_err(failed)?;
@@ -296,9 +341,8 @@ impl<'a> Work<'a> {
                 image = image.with_display(source.display()).map_err(EffectError::from)?;
             }
             let samples = self.samples(&source);
-            // Integer files contain sRGB.
-            if self.options.linear && matches!(samples, Some(SampleType::U8 | SampleType::U16)) {
-                image = image.to_srgb();
+            if self.options.linear {
+                image = self.encoded(image, &source, samples, &frame.output)?;
             }
             if samples.is_none() {
                 image = like(&image, &source)?;
@@ -308,6 +352,24 @@ impl<'a> Work<'a> {
             }
         }
         Ok(times)
+    }
+
+    /// Returns an image in linear light as it is written: in the colours of the source where the file has integers.
+    fn encoded(&self, image: Image, source: &Image, samples: Option<SampleType>, path: &Path) -> Result<Image, EffectError> {
+        if matches!(samples, Some(SampleType::U8 | SampleType::U16)) {
+            let mut image = image.to_srgb();
+            if source.color() == ColorSpace::Srgb {
+                image.metadata_mut().color = source.metadata().color.clone();
+            }
+            return Ok(image);
+        }
+        let profile = source.metadata().color.profile.as_ref();
+        if source.color() == ColorSpace::Srgb && profile.is_some_and(|profile| !profile.is_srgb()) {
+            let reason = "linear light of the colours of the ICC profile cannot be described: leave out --linear, write integers, or \
+                          convert the colours to sRGB before";
+            return Err(FileError { path: path.to_owned(), problem: Problem::Unsupported(reason.to_owned()) }.into());
+        }
+        Ok(image)
     }
 
     /// Returns the sample type of the output: the requested one, or that of the source. `None` if planes have
@@ -329,6 +391,7 @@ impl<'a> Work<'a> {
         for (path, image, samples) in images {
             let started = Instant::now();
             file::write_as(&path, &image, samples)?;
+            file::losses(&path, &image, samples).iter().for_each(|loss| self.warn(&path, loss));
             spent += started.elapsed();
         }
         Ok(spent)

@@ -1,7 +1,7 @@
 //! Engines that run effects.
 
 use super::{EffectError, Inputs, Step};
-use crate::image::{Image, Rect};
+use crate::image::{Image, Rect, SampleType};
 use crate::reference;
 
 /// Engine that runs effects: the references on the host, or effects on a device.
@@ -39,7 +39,7 @@ pub struct Chain<'a> {
     pub inputs: &'a [Image],
     /// Further images of the other effects.
     pub further: &'a [Image],
-    /// Planes that effects take and change; empty for all planes.
+    /// Planes that effects take and change; empty for all planes but those of 32-bit integers.
     pub planes: &'a [String],
     /// Requested part of the result; `None` for the whole result.
     pub region: Option<Rect>,
@@ -96,24 +96,54 @@ pub(crate) fn only_named<'a>(
     }
 }
 
-/// Runs an effect by reference on some planes, or on all planes if none are named.
-fn on_planes(step: &Step, mut inputs: Vec<Image>, planes: &[String]) -> Result<Image, EffectError> {
-    if planes.is_empty() {
-        return reference::run(step, &inputs);
+/// Returns the planes that an effect takes: those that are named, or those that are no integers of 32 bits; `None` for
+/// all planes.
+pub(crate) fn chosen_planes(
+    step: &Step,
+    named: &[String],
+    there: Vec<&str>,
+    numeric: Vec<String>,
+) -> Result<Option<Vec<String>>, EffectError> {
+    if !named.is_empty() {
+        return Ok(Some(named.to_vec()));
     }
-    let names: Vec<&str> = planes.iter().map(String::as_str).collect();
+    if numeric.is_empty() {
+        let reason =
+            format!("all planes hold 32-bit integers, which effects keep: name planes as numbers, --planes {}", there[0]);
+        return Err(EffectError::Inputs { effect: step.effect().name, reason });
+    }
+    Ok(Some(numeric).filter(|numeric| numeric.len() < there.len()))
+}
+
+/// Error of an effect that changes the size of an image with planes that it does not take.
+pub(crate) fn other_size(step: &Step, there: &[&str], taken: &[String]) -> EffectError {
+    let kept: Vec<&str> = there.iter().copied().filter(|name| !taken.iter().any(|taken| taken == name)).collect();
+    let reason = format!(
+        "it changes the size of an image, so it cannot keep the planes that it does not take ({}); --planes names those that it takes",
+        kept.join(", ")
+    );
+    EffectError::Inputs { effect: step.effect().name, reason }
+}
+
+/// Runs an effect by reference on some planes, or on all planes but integers of 32 bits if none are named.
+fn on_planes(step: &Step, mut inputs: Vec<Image>, planes: &[String]) -> Result<Image, EffectError> {
     let is_of_frames = matches!(step.effect().inputs, Inputs::Frames(_));
     let Some(whole) = inputs.get(inputs.len() / 2 * usize::from(is_of_frames)).cloned() else {
         return Err(EffectError::Inputs { effect: step.effect().name, reason: "there is no image".to_owned() });
     };
+    let numeric = whole.planes().iter().filter(|plane| plane.sample_type() != SampleType::U32);
+    let numeric = numeric.map(|plane| plane.name().to_owned()).collect();
+    let Some(planes) = chosen_planes(step, planes, whole.names().collect(), numeric)? else {
+        return reference::run(step, &inputs);
+    };
+    let names: Vec<&str> = planes.iter().map(String::as_str).collect();
     let changed = if is_of_frames { inputs.len() } else { 1 };
     for image in &mut inputs[..changed] {
         *image = image.select(&names)?;
     }
     let result = reference::run(step, &inputs)?;
     if result.bounds() != whole.bounds() {
-        let reason = "it changes the size of an image, so --planes cannot keep the other planes".to_owned();
-        return Err(EffectError::Inputs { effect: step.effect().name, reason });
+        return Err(other_size(step, &whole.names().collect::<Vec<&str>>(), &planes));
     }
     let there: Vec<&str> = whole.names().collect();
     only_named(step, &there, &names, result.names())?;

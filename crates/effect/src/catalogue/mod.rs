@@ -16,8 +16,8 @@ mod settings;
 mod table;
 
 pub use chain::{Step, chain};
-pub(crate) use engine::only_named;
 pub use engine::{Chain, Engine, Reference};
+pub(crate) use engine::{chosen_planes, only_named, other_size};
 pub use error::EffectError;
 pub use nearest::nearest;
 pub use parameter::{Kind, Parameter, Value};

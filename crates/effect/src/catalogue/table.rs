@@ -216,15 +216,16 @@ pub const EFFECTS: &[Effect] = &[
         name: "key",
         summary: "chroma key: alpha from the distance to a colour",
         formula: "chroma c = (b − y, r − y)·(0.564, 0.713), y = 0.299·r + 0.587·g + 0.114·b; k = chroma of `color`; \
-                  alpha = clamp((|c − k| − tolerance) / softness); c' = c − spill · max(0, c·k/|k|) · k/|k|; rgb of (y, c'), times alpha; \
-                  the plane A, 1 where there is none, times alpha",
+                  alpha = clamp((|c − k| − tolerance) / softness); c' = c − spill · max(0, c·k/|k|) · k/|k|; rgb of (y, c'); \
+                  the plane A, 1 where there is none, times alpha; with `premultiply` the colours are multiplied by the new A, or by \
+                  alpha where they were associated; without it they are divided by the old A where they were associated",
         inputs: IMAGE,
         parameters: &[
             parameter("color", Kind::Numbers(3), "0,1,0", "colour of the screen: red, green, blue"),
             parameter("tolerance", Kind::Number(0.0, 1e30), "0.2", "distance of chroma up to which alpha is 0"),
             parameter("softness", Kind::Number(1e-6, 1e30), "0.1", "distance of chroma from alpha 0 to alpha 1"),
             parameter("spill", Kind::Number(0.0, 1.0), "1", "share of the screen's chroma that is removed"),
-            parameter("premultiply", Kind::Choice(&["yes", "no"]), "yes", "whether colours are multiplied by alpha"),
+            parameter("premultiply", Kind::Choice(&["yes", "no"]), "yes", "whether the result has associated alpha"),
         ],
         boundary: None,
     },
@@ -232,7 +233,7 @@ pub const EFFECTS: &[Effect] = &[
         name: "local_laplacian",
         summary: "local Laplacian filter: contrast of details",
         formula: "Paris, Hasinoff and Kautz, with `levels` copies of the brightness y = 0.299·r + 0.587·g + 0.114·b, or the mean of \
-                  fewer than three planes: for k = 0 … levels−1, l = k/(levels−1) and f = (y − l)·(levels−1), copy k is beta·(y − l) + l \
+                  fewer than three planes without alpha: for k = 0 … levels−1, l = k/(levels−1) and f = (y − l)·(levels−1), copy k is beta·(y − l) + l \
                   + alpha/(levels−1)·f·exp(−f²/2); pyramids of `pyramid` images; each is half of the one before, rounded up: (x(2i−1) + \
                   3·x(2i) + 3·x(2i+1) + x(2i+2))/8 along rows, then columns; doubled, 3/4 of x(⌊i/2⌋) + 1/4 of its neighbour nearer to \
                   i/2; differences to the next image, doubled; with g from the Gaussian pyramid of y, t = g·(levels−1) and k = ⌊t⌋ from \
@@ -336,7 +337,7 @@ pub const EFFECTS: &[Effect] = &[
     Effect {
         name: "tone_map",
         summary: "compression of high values",
-        formula: "e·x / (1 + e·x), e = 2^exposure",
+        formula: "e·x / (1 + e·x), e = 2^exposure; all planes but alpha",
         inputs: IMAGE,
         parameters: &[parameter("exposure", Kind::Number(-100.0, 100.0), "0", "exposure, in stops")],
         boundary: None,

@@ -1,6 +1,7 @@
 //! Effects on single pixels.
 
 use crate::functor::{Indexer, Kernel, Output, Primitive, Real};
+use crate::reference::KeyFactor;
 use crate::{Picture, Result};
 
 /// Multiplies pixels of three components by a matrix, given row by row.
@@ -84,8 +85,8 @@ pub struct ColourKey {
     pub softness: f32,
     /// Share of the screen's chroma that is removed.
     pub spill: f32,
-    /// True if colours are multiplied by alpha.
-    pub premultiply: bool,
+    /// Factor of the colours.
+    pub factor: KeyFactor,
 }
 
 const LUMA: [f32; 3] = [0.299, 0.587, 0.114];
@@ -96,9 +97,7 @@ pub fn key(picture: &Picture, key: &ColourKey) -> Result<Picture> {
     let y = LUMA[0] * r + LUMA[1] * g + LUMA[2] * b;
     let screen = [0.564 * (b - y), 0.713 * (r - y)];
     let length = screen[0].hypot(screen[1]);
-    let premultiply = f32::from(u8::from(key.premultiply));
-    let parameters =
-        [screen[0], screen[1], screen[0] / length, screen[1] / length, key.tolerance, key.softness, key.spill, premultiply];
+    let parameters = [screen[0], screen[1], screen[0] / length, screen[1] / length, key.tolerance, key.softness, key.spill];
     let inputs = [Indexer::point().pixel(4)];
     let functor = Primitive::from_kernel("key", &inputs, &[Output::Pixel(4)], &parameters, |k| {
         let [r, g, b, a] = [0, 1, 2, 3].map(|component| k.input(0).component(component).centre());
@@ -112,8 +111,16 @@ pub fn key(picture: &Picture, key: &ColourKey) -> Result<Picture> {
         let (cb, cr) = (cb - along * p(2), cr - along * p(3));
         let (b, r) = (y + cb / 0.564, y + cr / 0.713);
         let g = (y - r * LUMA[0] - b * LUMA[2]) / LUMA[1];
-        let factor = p(7).gt(0.5).select::<f32>(opacity, 1.0);
-        vec![r * factor, g * factor, b * factor, a * opacity]
+        let alpha = a * opacity;
+        match key.factor {
+            KeyFactor::One => vec![r, g, b, alpha],
+            KeyFactor::Opacity => vec![r * opacity, g * opacity, b * opacity, alpha],
+            KeyFactor::NewAlpha => vec![r * alpha, g * alpha, b * alpha, alpha],
+            KeyFactor::PerOldAlpha => {
+                let divisor = a.eq(0.0).select::<f32>(1.0, a);
+                vec![r / divisor, g / divisor, b / divisor, alpha]
+            }
+        }
     })?;
     functor.one(&[picture])
 }

@@ -1,9 +1,9 @@
 //! Effects by name, on a device.
 
 use super::*;
-use crate::catalogue::{Chain, EffectError, Engine, Inputs, Settings, Step, only_named};
+use crate::catalogue::{Chain, EffectError, Engine, Inputs, Settings, Step, chosen_planes, only_named, other_size};
 use crate::file::Cube;
-use crate::image::Image;
+use crate::image::{Alpha, Image};
 use crate::plan::{self, Explanation, Options, Plan};
 use crate::{Boundary, Error, Picture, reference};
 use broadloom_graph::Context;
@@ -112,7 +112,7 @@ fn failed(effect: &str, error: Error) -> EffectError {
     }
 }
 
-/// Computes an effect. Samples of the result are `f32`.
+/// Computes an effect. Samples of changed planes are `f32`.
 pub fn run(context: &Context, settings: &Settings, inputs: &[Image], options: &Options) -> Result<Image, EffectError> {
     let layers: Vec<Layers> = inputs.iter().map(Layers::from).collect();
     let result = apply(context, settings, &layers, options)?;
@@ -139,10 +139,11 @@ pub fn chained(context: &Context, chain: &Chain<'_>, options: &Options) -> Outco
         let Some(whole) = inputs.get(inputs.len() / 2 * usize::from(is_of_frames)).cloned() else {
             return Err(EffectError::Inputs { effect: step.effect().name, reason: "there is no image".to_owned() });
         };
-        if planes.is_empty() {
+        let chosen = chosen_planes(step, planes, whole.names(), whole.numeric())?;
+        let Some(planes) = chosen else {
             result = Some(apply(context, step, &inputs, options)?);
             continue;
-        }
+        };
         let changed = if is_of_frames { inputs.len() } else { 1 };
         for image in &mut inputs[..changed] {
             let there = image.names();
@@ -158,8 +159,7 @@ pub fn chained(context: &Context, chain: &Chain<'_>, options: &Options) -> Outco
         }
         let part = apply(context, step, &inputs, options)?;
         if part.bounds() != whole.bounds() {
-            let reason = "it changes the size of an image, so --planes cannot keep the other planes".to_owned();
-            return Err(EffectError::Inputs { effect: step.effect().name, reason });
+            return Err(other_size(step, &whole.names(), &planes));
         }
         let named: Vec<&str> = planes.iter().map(String::as_str).collect();
         only_named(step, &whole.names(), &named, part.names().into_iter())?;
@@ -263,7 +263,7 @@ pub fn apply(context: &Context, settings: &Settings, inputs: &[Layers], options:
             let frames = inputs.iter().map(|frame| run.picture(frame)).collect::<Result<Vec<Picture>, _>>()?;
             run.each(|_| temporal_degrain(&frames, &temporal, boundary))
         }
-        "tone_map" => run.each(|x| tone_map(x, number("exposure"))),
+        "tone_map" => run.each_color(|x| tone_map(x, number("exposure"))),
         "unsharp" => run.each(|x| unsharp(x, settings.number("sigma"), number("amount"), boundary)),
         "warp" => {
             if inputs[1].names().len() < 2 {
@@ -315,7 +315,7 @@ impl Run<'_> {
     fn planes(&self, indices: &[usize], names: &[&str], function: impl FnOnce(&Picture) -> crate::Result<Picture>) -> Outcome {
         let picture = self.picture(&self.image.select(indices))?;
         let result = function(&picture).map_err(|error| self.failed(error))?;
-        Ok(Layers::new(&result, names, self.image.color()))
+        Ok(self.image.with_picture(&result, names))
     }
 
     /// Changes some planes and keeps the others.
@@ -389,7 +389,7 @@ impl Run<'_> {
             contrast: number("contrast"),
             sharpen: number("sharpen"),
         };
-        self.sensor(|x| camera(x, &settings, boundary))
+        Ok(self.sensor(|x| camera(x, &settings, boundary))?.with_gamma(self.settings.number("gamma")))
     }
 
     fn key(&self) -> Outcome {
@@ -400,8 +400,9 @@ impl Run<'_> {
             tolerance: number("tolerance"),
             softness: number("softness"),
             spill: number("spill"),
-            premultiply: self.settings.choice("premultiply") == "yes",
+            factor: KeyFactor::new(self.image.alpha(), self.settings.choice("premultiply") == "yes"),
         };
+        let alpha_of_result = if self.settings.choice("premultiply") == "yes" { Alpha::Associated } else { Alpha::Straight };
         if settings.color[0] == settings.color[1] && settings.color[1] == settings.color[2] {
             return Err(self.bad("color", "it must not be grey"));
         }
@@ -412,11 +413,13 @@ impl Run<'_> {
             layer => format!("{layer}.A"),
         };
         if let Some(alpha) = all.iter().position(|name| *name == alpha_name) {
-            return self.some(&[red, green, blue, alpha], |x| key(x, &settings));
+            let keyed = self.some(&[red, green, blue, alpha], |x| key(x, &settings))?;
+            return Ok(keyed.with_alpha(alpha_of_result));
         }
         // An image without alpha is opaque.
         let image = self.image.with_filled(&alpha_name, 1.0).map_err(|error| self.failed(error))?;
-        Run { image: &image, ..*self }.some(&[red, green, blue, all.len()], |x| key(x, &settings))
+        let keyed = Run { image: &image, ..*self }.some(&[red, green, blue, all.len()], |x| key(x, &settings))?;
+        Ok(keyed.with_alpha(alpha_of_result))
     }
 
     fn laplacian(&self, boundary: Boundary) -> Outcome {
@@ -429,7 +432,7 @@ impl Run<'_> {
         };
         match reference::colors(self.settings.effect().name, &self.image.names()) {
             Ok(indices) => self.some(&indices, |x| detail(x, &luma(x)?, &settings, boundary)),
-            Err(_) => self.each(|x| detail(x, &mean_of_components(x)?, &settings, boundary)),
+            Err(_) => self.each_color(|x| detail(x, &mean_of_components(x)?, &settings, boundary)),
         }
     }
 }

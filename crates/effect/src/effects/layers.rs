@@ -5,10 +5,11 @@
 //! and planes that no effect takes are never copied.
 
 use crate::functor::{Indexer, Output, Primitive};
-use crate::image::{ColorSpace, Image, ImageError, Plane, Rect, SampleType};
+use crate::image::{Alpha, ColorDescription, ColorSpace, Image, ImageError, Metadata, Plane, Rect, SampleType};
 use crate::plan::{Options, Plan};
 use crate::{Picture, Result};
 use broadloom_graph::Context;
+use std::sync::Arc;
 
 /// An image whose planes are in memory or will be computed; cheap to clone.
 #[derive(Clone, Debug)]
@@ -16,6 +17,7 @@ pub struct Layers {
     bounds: Rect,
     planes: Vec<Layer>,
     color: ColorSpace,
+    metadata: Arc<Metadata>,
 }
 
 /// A plane with its name.
@@ -37,19 +39,25 @@ enum Content {
 impl From<&Image> for Layers {
     fn from(image: &Image) -> Layers {
         let layer = |plane: &Plane| Layer { name: plane.name().to_owned(), content: Content::Host(plane.clone()) };
-        Layers { bounds: image.bounds(), planes: image.planes().iter().map(layer).collect(), color: image.color() }
+        let planes = image.planes().iter().map(layer).collect();
+        Layers { bounds: image.bounds(), planes, color: image.color(), metadata: image.shared_metadata().clone() }
     }
 }
 
 impl Layers {
-    /// Creates an image from the components of a picture.
+    /// Creates an image without metadata from the components of a picture.
     pub fn new<S: AsRef<str>>(picture: &Picture, names: &[S], color: ColorSpace) -> Layers {
         let layer = |(component, name): (usize, &S)| Layer {
             name: name.as_ref().to_owned(),
             content: Content::Device(picture.clone(), component),
         };
         let planes = names.iter().take(picture.components()).enumerate().map(layer).collect();
-        Layers { bounds: picture.bounds(), planes, color }
+        Layers { bounds: picture.bounds(), planes, color, metadata: Arc::default() }
+    }
+
+    /// Returns an image of the components of a picture, with the colour space and the metadata of this one.
+    pub(crate) fn with_picture(&self, picture: &Picture, names: &[&str]) -> Layers {
+        Layers { metadata: self.metadata.clone(), ..Layers::new(picture, names, self.color) }
     }
 
     /// Returns the region of definition.
@@ -60,6 +68,33 @@ impl Layers {
     /// Returns the encoding of light in the samples.
     pub fn color(&self) -> ColorSpace {
         self.color
+    }
+
+    /// Returns the relation of colours to alpha.
+    pub(crate) fn alpha(&self) -> Alpha {
+        self.metadata.alpha
+    }
+
+    /// Returns the image with another relation of colours to alpha.
+    pub(crate) fn with_alpha(mut self, alpha: Alpha) -> Layers {
+        Arc::make_mut(&mut self.metadata).alpha = alpha;
+        self
+    }
+
+    /// Returns the image with samples that are described as light to the power of 1/`gamma`.
+    pub(crate) fn with_gamma(mut self, gamma: f64) -> Layers {
+        self.color = ColorSpace::of_gamma(gamma);
+        Arc::make_mut(&mut self.metadata).color = ColorDescription::of_gamma(gamma);
+        self
+    }
+
+    /// Returns the names of the planes that are no integers of 32 bits.
+    pub(crate) fn numeric(&self) -> Vec<String> {
+        let is_numeric = |layer: &&Layer| match &layer.content {
+            Content::Host(plane) => plane.sample_type() != SampleType::U32,
+            Content::Device(..) => true,
+        };
+        self.planes.iter().filter(is_numeric).map(|layer| layer.name.clone()).collect()
     }
 
     /// Returns the names of the planes.
@@ -83,7 +118,7 @@ impl Layers {
     /// Returns an image of some planes.
     pub(crate) fn select(&self, indices: &[usize]) -> Layers {
         let planes = indices.iter().map(|index| self.planes[*index].clone()).collect();
-        Layers { bounds: self.bounds, planes, color: self.color }
+        Layers { planes, ..self.clone() }
     }
 
     /// Returns the image with an additional plane of one value.
@@ -108,7 +143,7 @@ impl Layers {
             }
         }
         planes.extend(new.into_iter().flatten());
-        Layers { bounds: result.bounds, planes, color: self.color }
+        Layers { bounds: result.bounds, planes, color: result.color, metadata: result.metadata }
     }
 
     /// Returns a picture whose components are all planes of the image.
@@ -167,7 +202,7 @@ impl Layers {
         Ok(self)
     }
 
-    /// Computes the image. Samples are `f32`.
+    /// Computes the image. Samples of computed planes are `f32`; the others keep theirs.
     pub fn image(&self, options: &Options) -> Result<Image> {
         self.image_with(options, &mut |_, _| {})
     }
@@ -183,12 +218,13 @@ impl Layers {
             }
         };
         let plane = |layer: &Layer| match &layer.content {
-            Content::Host(plane) => plane.converted(SampleType::F32).renamed(&layer.name),
+            Content::Host(plane) => plane.clone().renamed(&layer.name),
             Content::Device(picture, component) => {
                 let known = pictures.iter().position(|own| own.identity() == picture.identity()).unwrap_or(0);
                 images[known].planes()[*component].clone().renamed(&layer.name)
             }
         };
-        Ok(Image::new(self.bounds, self.planes.iter().map(plane).collect())?.with_color(self.color))
+        let image = Image::new(self.bounds, self.planes.iter().map(plane).collect())?;
+        Ok(image.with_implied_color(self.color).with_metadata(self.metadata.clone()))
     }
 }

@@ -23,6 +23,7 @@ mod table;
 mod temporal;
 mod warp;
 
+pub use crate::reference::KeyFactor;
 pub use blur::{box_blur, gaussian, line_mean, unsharp};
 pub use canny::canny;
 pub use clahe::{Clahe, clahe};

@@ -1,16 +1,24 @@
 //! EXR, by the `exr` crate. Files are written with lossless ZIP compression of 16 rows.
+//!
+//! Attributes, parts and channels of integers are kept. All parts of a file are planes of one image, and its planes are
+//! written to their parts.
 
 use super::source::Source;
 use super::target::Out;
 use super::{Limits, Problem, check_size};
-use crate::image::{ColorSpace, Image, Plane, Rect, SampleType, reserved};
+use crate::image::{
+    Alpha, Attributes, ColorSpace, Image, Length, Metadata, Part, PartChannel, Plane, Rect, Resolution, Sample, SampleType,
+    Samples, reserved, with_samples,
+};
 use exr::image::read::read as reading;
 use exr::image::{AnyChannel, AnyChannels, Encoding, FlatSamples, Layer};
-use exr::meta::MetaData;
-use exr::meta::attribute::{LineOrder, Text};
-use exr::meta::header::LayerAttributes;
+use exr::meta::attribute::{Chromaticities, LevelMode, LineOrder, Text};
+use exr::meta::header::{Header, ImageAttributes, LayerAttributes};
+use exr::meta::{BlockDescription, MetaData};
 use exr::prelude::{Blocks, Compression, IntegerBounds, ReadChannels, ReadLayers, SmallVec, Vec2, WritableImage};
+use std::collections::HashSet;
 use std::io::{Seek, SeekFrom};
+use std::sync::Arc;
 
 /// Maximum number of parts of a file.
 const MAX_PARTS: usize = 256;
@@ -68,6 +76,12 @@ pub(super) fn read(mut source: Source, limits: Limits) -> Result<Image, Problem>
     let len = source.len();
     let meta = MetaData::read_from_buffered(&mut source, false).map_err(broken)?;
     check(&meta, len, limits)?;
+    let has_levels = |header: &Header| match header.blocks {
+        BlockDescription::Tiles(tiles) => tiles.level_mode != LevelMode::Singular,
+        BlockDescription::ScanLines => false,
+    };
+    let levels = meta.headers.iter().any(has_levels);
+    let differ = meta.headers.iter().any(|header| header.shared_attributes != meta.headers[0].shared_attributes);
     source.seek(SeekFrom::Start(0)).map_err(Problem::Read)?;
     let read = reading().no_deep_data().largest_resolution_level().all_channels().all_layers().all_attributes();
     let file = read.non_parallel().from_buffered(source).map_err(broken)?;
@@ -75,82 +89,248 @@ pub(super) fn read(mut source: Source, limits: Limits) -> Result<Image, Problem>
     let IntegerBounds { position: Vec2(x, y), size: Vec2(width, height) } = file.attributes.display_window;
     let side = |extent: usize| u32::try_from(extent).ok();
     let display = side(width).zip(side(height)).and_then(|(width, height)| Rect::new(x, y, width, height).checked().ok());
-    let mut parts = vec![];
+    let (mut planes, mut parts) = (vec![], vec![]);
     for (index, layer) in file.layer_data.into_iter().enumerate() {
         let Vec2(x, y) = layer.attributes.layer_position;
         let (width, height) = check_size(layer.size.0 as u64, layer.size.1 as u64, 1, limits)?;
         let bounds = Rect::new(x, y, width, height).checked()?;
-        let part = layer.attributes.layer_name.map_or_else(|| format!("part{index}"), |name| name.to_string());
+        let mut part = Part::of(&layer, bounds);
+        let prefix = layer.attributes.layer_name.map_or_else(|| format!("part{index}"), |name| name.to_string());
         for channel in layer.channel_data.list {
             let own = channel.name.to_string();
-            let is_prefixed = own.strip_prefix(part.as_str()).is_some_and(|rest| rest.starts_with('.'));
-            let name = if several && !is_prefixed { format!("{part}.{own}") } else { own };
+            let is_prefixed = own.strip_prefix(prefix.as_str()).is_some_and(|rest| rest.starts_with('.'));
+            let name = if several && !is_prefixed { format!("{prefix}.{own}") } else { own.clone() };
             let plane = match channel.sample_data {
                 FlatSamples::F16(samples) => Plane::new(&name, width, height, samples),
                 FlatSamples::F32(samples) => Plane::new(&name, width, height, samples),
-                FlatSamples::U32(samples) => {
-                    Plane::new(&name, width, height, samples.into_iter().map(|sample| sample as f32).collect())
-                }
+                FlatSamples::U32(samples) => Plane::new(&name, width, height, samples),
             };
-            parts.push((bounds, plane?));
+            planes.push((bounds, plane?));
+            part.channels.push(PartChannel { plane: name, channel: own, is_linear: channel.quantize_linearly });
         }
+        parts.push(part);
     }
-    let whole = parts.iter().try_fold(parts[0].0, |whole, (bounds, _)| whole.union(*bounds))?;
-    let pixel: usize = parts.iter().map(|(_, plane)| plane.sample_type().bytes()).sum();
+    let whole = planes.iter().try_fold(planes[0].0, |whole, (bounds, _)| whole.union(*bounds))?;
+    let pixel: usize = planes.iter().map(|(_, plane)| plane.sample_type().bytes()).sum();
     check_size(u64::from(whole.width), u64::from(whole.height), pixel as u64, limits)?;
-    let planes = parts.into_iter().map(|(bounds, plane)| match bounds == whole {
+    let planes = planes.into_iter().map(|(bounds, plane)| match bounds == whole {
         true => Ok(plane),
         false => placed(&plane, bounds, whole),
     });
     let mut planes = planes.collect::<Result<Vec<Plane>, Problem>>()?;
     planes.sort_by(|a, b| order(a.name()).cmp(&order(b.name())));
-    let image = Image::new(whole, planes)?.with_color(ColorSpace::Linear);
+    let mut metadata = Metadata { alpha: Alpha::Associated, ..Metadata::default() };
+    if levels {
+        metadata.losses.push("its smaller levels are not read: the image is written at its full size alone".to_owned());
+    }
+    if differ {
+        metadata.losses.push("its parts differ in attributes that parts must share; those of the first are kept".to_owned());
+    }
+    let mut shared = file.attributes;
+    if !are_sound(&mut shared, &mut parts, &meta) {
+        metadata.losses.push("its attributes are not kept: some are broken".to_owned());
+    }
+    metadata.color.chromaticities = shared.chromaticities.map(|of| {
+        let Chromaticities { white, red, green, blue } = of;
+        [white.0, white.1, red.0, red.1, green.0, green.1, blue.0, blue.1].map(f64::from)
+    });
+    metadata.resolution = parts[0].own.horizontal_density.and_then(|x| density(x, shared.pixel_aspect));
+    metadata.attributes = Some(Arc::new(Attributes { shared, parts }));
+    let image = Image::new(whole, planes)?.with_implied_color(ColorSpace::Linear).with_metadata(metadata);
     // The whole image is displayed if the display window is empty.
     Ok(image.with_display(display.unwrap_or(whole))?)
 }
 
-/// Returns a plane in a larger rectangle, padded with 0.
-fn placed(plane: &Plane, bounds: Rect, whole: Rect) -> Result<Plane, Problem> {
-    let mut samples = reserved::<f32>(whole.area())?;
-    samples.resize(whole.area() as usize, 0.0);
-    let values = plane.to_f32();
-    let (left, top) = ((i64::from(bounds.x) - i64::from(whole.x)) as usize, (i64::from(bounds.y) - i64::from(whole.y)) as usize);
-    for (row, values) in values.chunks_exact(bounds.width as usize).enumerate() {
-        samples[(top + row) * whole.width as usize + left..][..values.len()].copy_from_slice(values);
+/// Gives parts names of their own, and returns whether a file may have the attributes. Removes them if not.
+fn are_sound(shared: &mut ImageAttributes, parts: &mut [Part], meta: &MetaData) -> bool {
+    let mut names = HashSet::new();
+    let several = parts.len() > 1;
+    for (index, part) in parts.iter_mut().enumerate().filter(|_| several) {
+        if part.own.layer_name.as_ref().is_none_or(|name| !names.insert(name.to_string())) {
+            let name = format!("part{index}");
+            part.own.layer_name = Text::new_or_none(&name);
+            names.insert(name);
+        }
     }
-    Ok(Plane::new(plane.name(), whole.width, whole.height, samples)?.converted(plane.sample_type()))
+    let window = IntegerBounds::new(Vec2(0, 0), Vec2(1, 1));
+    let plain = |(header, part): (&Header, &Part)| {
+        let name = part.own.layer_name.clone().unwrap_or_default();
+        Header::new(name, header.layer_size, header.channels.list.clone())
+            .with_attributes(part.own.clone())
+            .with_shared_attributes(ImageAttributes { display_window: window, ..shared.clone() })
+    };
+    let headers: Vec<Header> = meta.headers.iter().zip(&*parts).map(plain).collect();
+    if MetaData::validate(&headers, true).is_ok() {
+        return true;
+    }
+    *shared = ImageAttributes::new(window);
+    for part in parts {
+        part.own = LayerAttributes { layer_name: part.own.layer_name.clone(), ..LayerAttributes::default() };
+    }
+    false
 }
 
-/// Writes an image. Names of planes, including layers, are names of channels.
-pub(super) fn write(out: &mut dyn Out, image: &Image, samples: Option<SampleType>) -> Result<(), Problem> {
-    let bounds = image.bounds();
-    let mut list: SmallVec<[AnyChannel<FlatSamples>; 4]> = SmallVec::new();
-    for plane in image.planes() {
-        let wanted = samples.unwrap_or(match plane.sample_type() {
-            SampleType::F16 => SampleType::F16,
-            SampleType::U8 | SampleType::U16 | SampleType::F32 => SampleType::F32,
-        });
-        let Some(name) = Text::new_or_none(plane.name()).filter(|name| !name.as_slice().is_empty()) else {
-            return Err(Problem::Unsupported(format!("the name of the plane `{}` cannot be in an EXR", plane.name())));
-        };
-        let plane = plane.converted(wanted);
-        let rows = 0..bounds.height;
-        let samples = match wanted {
-            SampleType::F16 => FlatSamples::F16(rows.filter_map(|y| plane.row(y)).flatten().copied().collect()),
-            _ => FlatSamples::F32(rows.filter_map(|y| plane.row(y)).flatten().copied().collect()),
-        };
-        list.push(AnyChannel::new(name, samples));
+/// Returns the resolution of a number of pixels per inch along x.
+fn density(x: f32, aspect: f32) -> Option<Resolution> {
+    let fraction = |value: f32| {
+        let thousandths = (f64::from(value) * 1000.0).round();
+        (1.0..=4e9).contains(&thousandths).then_some((thousandths as u32, 1000))
+    };
+    Some(Resolution { x: fraction(x)?, y: fraction(x * aspect)?, unit: Length::Inch })
+}
+
+/// Returns a plane in a larger rectangle, padded with 0.
+fn placed(plane: &Plane, bounds: Rect, whole: Rect) -> Result<Plane, Problem> {
+    fn samples<T: Sample>(_: &[T], plane: &Plane, bounds: Rect, whole: Rect) -> Result<Samples, Problem> {
+        let mut samples = reserved::<T>(whole.area())?;
+        samples.resize(whole.area() as usize, T::default());
+        let place = |own: i32, of: i32| (i64::from(own) - i64::from(of)) as usize;
+        let (left, top) = (place(bounds.x, whole.x), place(bounds.y, whole.y));
+        for (row, values) in (0..plane.height()).filter_map(|y| plane.row::<T>(y)).enumerate() {
+            samples[(top + row) * whole.width as usize + left..][..values.len()].copy_from_slice(values);
+        }
+        Ok(Samples::new(samples))
     }
-    let size = Vec2(bounds.width as usize, bounds.height as usize);
-    let position = Vec2(bounds.x, bounds.y);
-    let encoding = Encoding { compression: Compression::ZIP16, blocks: Blocks::ScanLines, line_order: LineOrder::Increasing };
-    let layer = Layer::new(size, LayerAttributes::default().with_position(position), encoding, AnyChannels::sort(list));
-    let mut file = exr::image::Image::from_layer(layer);
+    let samples = with_samples!(plane.samples(), own => samples(own, plane, bounds, whole))?;
+    Ok(Plane::from_samples(plane.name(), whole.width, whole.height, whole.width as usize, samples)?)
+}
+
+/// Returns the names of attributes that are more than the layout of the pixels.
+pub(super) fn names(image: &Image) -> Vec<String> {
+    let Some(attributes) = &image.metadata().attributes else { return vec![] };
+    let mut names: Vec<String> = attributes.shared.other.keys().map(|name| format!("attribute {name}")).collect();
+    names.extend(attributes.shared.time_code.map(|_| "attribute timeCode".to_owned()));
+    if attributes.shared.pixel_aspect != 1.0 && image.metadata().resolution.is_none() {
+        names.push("attribute pixelAspectRatio".to_owned());
+    }
+    for part in &attributes.parts {
+        let own = &part.own;
+        names.extend(own.other.keys().map(|name| format!("attribute {name}")));
+        macro_rules! named {
+            ($($field:ident $name:literal),*) => { $(names.extend(own.$field.is_some().then(|| concat!("attribute ", $name).to_owned()));)* };
+        }
+        named!(
+            layer_name "name", white_luminance "whiteLuminance", adopted_neutral "adoptedNeutral",
+            rendering_transform_name "renderingTransform", look_modification_transform_name "lookModTransform", owner "owner",
+            comments "comments", capture_date "capDate", utc_offset "utcOffset", longitude "longitude", latitude "latitude",
+            altitude "altitude", focus "focus", exposure "expTime", aperture "aperture", iso_speed "isoSpeed",
+            environment_map "envmap", film_key_code "keyCode", wrap_mode_name "wrapmodes", frames_per_second "framesPerSecond",
+            multi_view_names "multiView", world_to_camera "worldToCamera", world_to_normalized_device "worldToNDC",
+            original_data_window "originalDataWindow", preview "preview", view_name "view", software_name "software",
+            near_clip_plane "near", far_clip_plane "far", horizontal_field_of_view "fieldOfViewHorizontal",
+            vertical_field_of_view "fieldOfViewVertical"
+        );
+    }
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// A part that is written: its description and its planes with the names and flags of their channels.
+struct WrittenPart<'a> {
+    part: Option<&'a Part>,
+    planes: Vec<(&'a Plane, String, Option<bool>)>,
+}
+
+/// Distributes planes to parts: a plane that was read to its part, a new one to the part whose name begins its own, or
+/// to the first part.
+fn distributed(image: &Image) -> Vec<WrittenPart<'_>> {
+    let parts = image.metadata().attributes.as_ref().map_or(&[][..], |attributes| &attributes.parts);
+    let mut written: Vec<WrittenPart<'_>> = parts.iter().map(|part| WrittenPart { part: Some(part), planes: vec![] }).collect();
+    if written.is_empty() {
+        written.push(WrittenPart { part: None, planes: vec![] });
+    }
+    for plane in image.planes() {
+        let known = parts.iter().enumerate().find_map(|(index, part)| {
+            let channel = part.channels.iter().find(|channel| channel.plane == plane.name())?;
+            Some((index, channel.channel.clone(), Some(channel.is_linear)))
+        });
+        let begun = || {
+            parts.iter().enumerate().filter(|_| parts.len() > 1).find_map(|(index, part)| {
+                let name = part.own.layer_name.as_ref()?.to_string();
+                let channel = plane.name().strip_prefix(name.as_str())?.strip_prefix('.')?;
+                Some((index, channel.to_owned(), None))
+            })
+        };
+        let (index, channel, is_linear) = known.or_else(begun).unwrap_or((0, plane.name().to_owned(), None));
+        written[index].planes.push((plane, channel, is_linear));
+    }
+    written.retain(|part| !part.planes.is_empty());
+    written
+}
+
+/// Writes an image with its attributes, each plane to its part.
+pub(super) fn write(out: &mut dyn Out, image: &Image, samples: Option<SampleType>) -> Result<(), Problem> {
+    let metadata = image.metadata();
+    let is_moved = metadata.read_bounds != Some(image.bounds());
+    let parts = distributed(image);
+    let several = parts.len() > 1;
+    let mut layers: Vec<Layer<AnyChannels<FlatSamples>>> = vec![];
+    for WrittenPart { part, planes } in &parts {
+        let bounds = part.filter(|_| several && !is_moved).map_or(image.bounds(), |part| part.bounds);
+        let view = image.view(bounds)?;
+        let mut list: SmallVec<[AnyChannel<FlatSamples>; 4]> = SmallVec::new();
+        for (plane, name, is_linear) in planes {
+            let text = Text::new_or_none(name).filter(|name| !name.as_slice().is_empty());
+            let Some(text) = text.filter(|text| !list.iter().any(|other| other.name == *text)) else {
+                return Err(Problem::Unsupported(format!("the name of the plane `{}` cannot be in an EXR", plane.name())));
+            };
+            let Some(plane) = view.plane(plane.name()) else { continue };
+            let mut channel = AnyChannel::new(text, flat(plane, samples));
+            channel.quantize_linearly = is_linear.unwrap_or(channel.quantize_linearly);
+            list.push(channel);
+        }
+        let mut attributes = part.map_or_else(LayerAttributes::default, |part| part.own.clone());
+        attributes.layer_position = Vec2(bounds.x, bounds.y);
+        if is_moved {
+            // The preview shows other pixels.
+            attributes.preview = None;
+        }
+        let inch = metadata.resolution.and_then(|resolution| resolution.per(Length::Inch));
+        attributes.horizontal_density = attributes.horizontal_density.or(inch.map(|(x, _)| x as f32));
+        let encoding = Encoding { compression: Compression::ZIP16, blocks: Blocks::ScanLines, line_order: LineOrder::Increasing };
+        let size = Vec2(bounds.width as usize, bounds.height as usize);
+        layers.push(Layer::new(size, attributes, encoding, AnyChannels::sort(list)));
+    }
     let display = image.display();
-    file.attributes.display_window =
-        IntegerBounds::new(Vec2(display.x, display.y), Vec2(display.width as usize, display.height as usize));
-    file.write().non_parallel().to_buffered(out).map_err(|error| match error {
+    let window = IntegerBounds::new(Vec2(display.x, display.y), Vec2(display.width as usize, display.height as usize));
+    let mut shared = match &metadata.attributes {
+        Some(attributes) => attributes.shared.clone(),
+        None => {
+            let mut shared = ImageAttributes::new(window);
+            let inch = metadata.resolution.and_then(|resolution| resolution.per(Length::Inch));
+            shared.pixel_aspect = inch.map_or(1.0, |(x, y)| (y / x) as f32);
+            shared
+        }
+    };
+    shared.display_window = window;
+    if shared.chromaticities.is_none() {
+        shared.chromaticities = metadata.color.chromaticities.map(|of| {
+            let at = |index: usize| Vec2(of[index] as f32, of[index + 1] as f32);
+            Chromaticities { white: at(0), red: at(2), green: at(4), blue: at(6) }
+        });
+    }
+    let unwritten = |error| match error {
         exr::error::Error::Io(error) => Problem::Write(error),
-        error => Problem::Write(std::io::Error::other(error)),
-    })
+        error => Problem::Unsupported(format!("an EXR cannot hold the image: {error}")),
+    };
+    match layers.len() {
+        1 => {
+            let layer = layers.remove(0);
+            exr::image::Image::new(shared, layer).write().non_parallel().to_buffered(out).map_err(unwritten)
+        }
+        _ => exr::image::Image::from_layers(shared, layers).write().non_parallel().to_buffered(out).map_err(unwritten),
+    }
+}
+
+/// Returns the samples of a plane one behind the other. Integers of 32 bits stay; the others have the wanted type.
+fn flat(plane: &Plane, samples: Option<SampleType>) -> FlatSamples {
+    fn rows<T: Sample>(plane: &Plane) -> Vec<T> {
+        (0..plane.height()).filter_map(|y| plane.row(y)).flatten().copied().collect()
+    }
+    match (plane.sample_type(), samples) {
+        (SampleType::U32, _) => FlatSamples::U32(rows(plane)),
+        (SampleType::F16, None) | (_, Some(SampleType::F16)) => FlatSamples::F16(rows(&plane.converted(SampleType::F16))),
+        _ => FlatSamples::F32(rows(&plane.converted(SampleType::F32))),
+    }
 }

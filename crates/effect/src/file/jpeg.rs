@@ -2,7 +2,7 @@
 
 use super::png::Planes;
 use super::source::Source;
-use super::{Limits, Problem, check_size};
+use super::{Limits, Problem, check_size, chunks, segments};
 use crate::image::{ColorSpace, Image, Rect};
 use std::io::{BufRead, Seek, SeekFrom};
 use zune_jpeg::JpegDecoder;
@@ -39,6 +39,7 @@ fn check_end(source: &mut Source) -> Result<(), Problem> {
 /// Reads an image. A file that ends too early is an error.
 pub(super) fn read(mut source: Source, limits: Limits) -> Result<Image, Problem> {
     check_end(&mut source)?;
+    let mut metadata = segments::read(&mut source).map_err(Problem::of_read)?;
     let options = DecoderOptions::default().set_strict_mode(true).set_max_width(65535).set_max_height(65535);
     let mut decoder = JpegDecoder::new_with_options(source, options.jpeg_set_max_scans(MAX_SCANS));
     decoder.decode_headers().map_err(broken)?;
@@ -56,5 +57,9 @@ pub(super) fn read(mut source: Source, limits: Limits) -> Result<Image, Problem>
     }
     let mut planes = Planes::new(names, bounds, false)?;
     pixels.chunks_exact(width as usize * names.len()).for_each(|row| planes.push(row));
-    Ok(planes.image(names, bounds)?.with_color(ColorSpace::Srgb))
+    if metadata.color.profile.as_ref().is_some_and(|profile| !chunks::fits(profile, names.len() == 3)) {
+        metadata.color.profile = None;
+        metadata.losses.push("the ICC profile is not kept: it is for other colours than the samples that are read".to_owned());
+    }
+    Ok(planes.image(names, bounds)?.with_implied_color(ColorSpace::Srgb).with_metadata(metadata))
 }

@@ -19,13 +19,20 @@
 //! - No file makes the process panic.
 //! - A file is written under another name in the folder of its target, and renamed to the target when it is
 //!   complete.
+//! - No file says something false about its pixels: metadata is kept, or [`losses`] names it.
 
+mod chunks;
 mod cube;
+mod directory;
 mod error;
+mod exif;
 mod exr;
+mod fields;
 mod jpeg;
+mod loss;
 mod pfm;
 mod png;
+mod segments;
 mod source;
 #[doc(hidden)]
 pub mod target;
@@ -33,8 +40,9 @@ mod tiff;
 
 pub use cube::Cube;
 pub use error::{FileError, Problem};
+pub use target::{Discarded, discard_unfinished};
 
-use crate::image::{Image, Plane, SampleType};
+use crate::image::{Image, Orientation, Plane, SampleType};
 use source::Source;
 use std::path::Path;
 
@@ -141,7 +149,10 @@ pub fn read_with(path: impl AsRef<Path>, limits: Limits) -> Result<Image, FileEr
         Format::Exr => exr::read(source, limits),
         Format::Pfm => pfm::read(source, limits),
     };
-    decoded.map_err(|problem| FileError::new(path, problem.at(format, place.get().min(len))))
+    let mut image = decoded.map_err(|problem| FileError::new(path, problem.at(format, place.get().min(len))))?;
+    let bounds = image.bounds();
+    image.metadata_mut().read_bounds = Some(bounds);
+    Ok(image)
 }
 
 /// Writes an image in the format of the name's extension. Samples keep the type of the image if the format
@@ -169,11 +180,50 @@ fn format_of_target(path: &Path, samples: Option<SampleType>) -> Result<Format, 
     }
 }
 
-/// Writes an image with a given sample type.
+/// Returns what is lost or converted when an image is written to a file of this name, each as a sentence without its
+/// end. Content of the file that the image was read from, and that was not read, is in `Metadata::losses`.
+pub fn losses(path: impl AsRef<Path>, image: &Image, samples: Option<SampleType>) -> Vec<String> {
+    Format::of_name(path.as_ref()).map_or(vec![], |format| loss::losses(format, image, samples))
+}
+
+/// Returns the EXIF block of an image, which agrees with its pixels.
+fn exif_block(image: &Image) -> Option<Vec<u8>> {
+    let metadata = image.metadata();
+    let pixels = pixels(image);
+    if let Some(block) = &metadata.exif {
+        return Some(exif::updated(block, pixels));
+    }
+    let mut fields = fields::common(&metadata.fields);
+    exif::update_fields(&mut fields, pixels);
+    let turned = metadata.orientation.filter(|orientation| *orientation != Orientation::Upright);
+    (!fields.is_empty() || turned.is_some()).then(|| exif::updated(&exif::block(&fields), pixels))
+}
+
+/// Returns the facts about the pixels of an image that EXIF describes.
+fn pixels(image: &Image) -> exif::Pixels {
+    let is_linear = image.color() == crate::image::ColorSpace::Linear;
+    exif::Pixels { orientation: image.metadata().orientation, width: image.width(), height: image.height(), is_linear }
+}
+
+/// Returns the image as a format holds it: upright where the format has no orientation, with the alpha of the format.
+fn fitted(format: Format, image: &Image) -> Result<Image, Problem> {
+    let image = if loss::holds_orientation(format) { image.clone() } else { image.upright()? };
+    Ok(match format {
+        Format::Png => image.straight()?,
+        Format::Exr => image.associated()?,
+        Format::Jpeg | Format::Tiff | Format::Pfm => image,
+    })
+}
+
+/// Writes an image with a given sample type. Pixels are turned upright for formats without an orientation. Colours are
+/// divided by associated alpha for PNG, and multiplied by straight alpha for EXR. [`losses`] tells what happens.
 pub fn write_as(path: impl AsRef<Path>, image: &Image, samples: Option<SampleType>) -> Result<(), FileError> {
     let path = path.as_ref();
     let fail = |problem| FileError::new(path, problem);
     let format = format_of_target(path, samples).map_err(fail)?;
+    loss::check(format, image, samples).map_err(fail)?;
+    let samples = samples.or((format == Format::Png).then(|| png::sample_type(image)));
+    let image = &fitted(format, image).map_err(fail)?;
     let encode = |out: &mut dyn target::Out| match format {
         Format::Png => png::write(out, image, samples),
         Format::Jpeg => Err(Problem::NotWritten(format)),

@@ -2,9 +2,10 @@
 
 use super::source::Source;
 use super::target::Out;
-use super::{Format, Limits, Problem, check_size, simple_planes};
-use crate::image::{ColorSpace, Image, Plane, Rect, Sample, SampleType, reserved};
-use png::{BitDepth, ColorType, Decoder, Encoder, ScaledFloat, SrgbRenderingIntent, Transformations};
+use super::{Format, Limits, Problem, check_size, chunks, simple_planes};
+use crate::image::{Alpha, ColorDescription, ColorSpace, Image, Plane, Rect, Sample, SampleType, reserved};
+use png::chunk::ChunkType;
+use png::{BitDepth, ColorType, Decoder, Encoder, Info, Transformations};
 use std::io::Write;
 
 /// Maximum number of bytes from one byte of compressed data.
@@ -34,8 +35,9 @@ fn chunks_by_name(text: &str) -> String {
 }
 
 /// Reads an image. Palettes and depths below 8 bits become 8 bits. A transparent colour becomes alpha.
-pub(super) fn read(source: Source, limits: Limits) -> Result<Image, Problem> {
+pub(super) fn read(mut source: Source, limits: Limits) -> Result<Image, Problem> {
     let len = source.len();
+    let metadata = chunks::read(&mut source).map_err(Problem::of_read)?;
     let bytes = usize::try_from(limits.bytes.saturating_add(OVERHEAD)).unwrap_or(usize::MAX);
     let mut decoder = Decoder::new_with_limits(source, png::Limits { bytes });
     decoder.set_transformations(Transformations::EXPAND);
@@ -63,7 +65,6 @@ pub(super) fn read(source: Source, limits: Limits) -> Result<Image, Problem> {
     let sample = if depth == BitDepth::Sixteen { 2 } else { 1 };
     let (width, height) = check_size(sides.0, sides.1, sample * names.len() as u64, limits)?;
     let info = reader.info();
-    let is_linear = info.srgb.is_none() && info.gama_chunk.is_some_and(|gamma| gamma.into_scaled() == 100_000);
     let is_interlaced = info.interlaced;
     let bounds = Rect::sized(width, height);
     let line = reader.output_line_size(width).ok_or(Problem::Size { width: sides.0, height: sides.1 })?;
@@ -84,8 +85,19 @@ pub(super) fn read(source: Source, limits: Limits) -> Result<Image, Problem> {
         }
     }
     reader.finish().map_err(broken)?;
-    let color = if is_linear { ColorSpace::Linear } else { ColorSpace::Srgb };
-    Ok(planes.image(names, bounds)?.with_color(color))
+    let color = if is_linear(&metadata.color) { ColorSpace::Linear } else { ColorSpace::Srgb };
+    let image = planes.image(names, bounds)?.with_implied_color(color).with_metadata(metadata);
+    Ok(image.with_alpha(Alpha::Straight))
+}
+
+/// Returns whether a file says that its samples are linear light. The code points come first, then the profile, sRGB and
+/// the exponent.
+fn is_linear(color: &ColorDescription) -> bool {
+    match (color.cicp, &color.profile, color.srgb) {
+        (Some(cicp), _, _) => cicp[1] == 8,
+        (None, None, None) => color.gamma == Some(100_000),
+        _ => false,
+    }
 }
 
 /// Planes that grow row by row.
@@ -144,27 +156,34 @@ fn unwritten(error: png::EncodingError) -> Problem {
     }
 }
 
-/// Writes an image. Linear light is marked by a gamma of 1.
+/// Returns the sample type of an image that is written without a wanted one.
+pub(super) fn sample_type(image: &Image) -> SampleType {
+    if image.sample_type() == SampleType::U8 { SampleType::U8 } else { SampleType::U16 }
+}
+
+/// Returns whether an image is written in colours.
+pub(super) fn is_rgb(image: &Image) -> bool {
+    image.planes().len() >= 3
+}
+
+/// Writes an image with its chunks. Linear light that nothing else describes is marked by a gamma of 1.
 pub(super) fn write(out: &mut dyn Out, image: &Image, samples: Option<SampleType>) -> Result<(), Problem> {
     let planes = simple_planes(Format::Png, image, true)?;
-    let wanted = samples.unwrap_or(match image.sample_type() {
-        SampleType::U8 => SampleType::U8,
-        SampleType::U16 | SampleType::F16 | SampleType::F32 => SampleType::U16,
-    });
+    let wanted = samples.unwrap_or_else(|| sample_type(image));
     let planes: Vec<Plane> = planes.into_iter().map(|plane| plane.converted(wanted)).collect();
-    let mut encoder = Encoder::new(out, image.width(), image.height());
-    encoder.set_color(match planes.len() {
+    let mut info = Info::with_size(image.width(), image.height());
+    info.color_type = match planes.len() {
         1 => ColorType::Grayscale,
         2 => ColorType::GrayscaleAlpha,
         3 => ColorType::Rgb,
         _ => ColorType::Rgba,
-    });
-    encoder.set_depth(if wanted == SampleType::U8 { BitDepth::Eight } else { BitDepth::Sixteen });
-    match image.color() {
-        ColorSpace::Srgb => encoder.set_source_srgb(SrgbRenderingIntent::Perceptual),
-        ColorSpace::Linear => encoder.set_source_gamma(ScaledFloat::new(1.0)),
+    };
+    info.bit_depth = if wanted == SampleType::U8 { BitDepth::Eight } else { BitDepth::Sixteen };
+    info.icc_profile = chunks::new_profile(image, is_rgb(image)).map(|profile| profile.to_vec().into());
+    let mut writer = Encoder::with_info(out, info).and_then(Encoder::write_header).map_err(unwritten)?;
+    for chunk in chunks::of_image(image, is_rgb(image), image.color() == ColorSpace::Linear) {
+        writer.write_chunk(ChunkType(chunk.kind), &chunk.bytes).map_err(unwritten)?;
     }
-    let mut writer = encoder.write_header().map_err(unwritten)?;
     let mut stream = writer.stream_writer().map_err(unwritten)?;
     let mut line = vec![];
     for y in 0..image.height() {

@@ -1,15 +1,43 @@
 //! Files that are being written: under another name, until they are complete.
+//!
+//! A failure removes such a file. A program that is about to end by a signal calls [`discard_unfinished`], which removes
+//! all of them.
 
 use super::Problem;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Cursor, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Output of encoders.
 pub trait Out: Write + Seek {}
 
 impl<T: Write + Seek> Out for T {}
+
+/// Paths of the files that are incomplete. Who creates or renames one holds the lock.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(vec![]);
+
+fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
+    // A panic elsewhere leaves the list intact.
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Proof that no file is written any more. Threads that begin or finish one wait until it is dropped.
+#[derive(Debug)]
+pub struct Discarded {
+    _paths: MutexGuard<'static, Vec<PathBuf>>,
+}
+
+/// Removes all files that are incomplete, for a program that ends before they are written. Files that are complete stay.
+pub fn discard_unfinished() -> Discarded {
+    let mut paths = unfinished();
+    for path in paths.drain(..) {
+        // This error cannot be reported: the program ends.
+        let _ = fs::remove_file(path);
+    }
+    Discarded { _paths: paths }
+}
 
 /// A file that is removed when dropped, unless it is kept.
 struct Temporary {
@@ -19,6 +47,8 @@ struct Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
+        let mut paths = unfinished();
+        paths.retain(|path| *path != self.path);
         if !self.is_kept {
             // This error cannot be reported. The failure that led here is reported.
             let _ = fs::remove_file(&self.path);
@@ -66,8 +96,10 @@ pub fn replace(path: &Path, encode: impl FnOnce(&mut dyn Out) -> Result<(), Prob
         file.set_permissions(metadata.permissions()).map_err(Problem::Write)?;
     }
     drop(file);
+    let paths = unfinished();
     fs::rename(&temporary.path, &resolved).map_err(Problem::Write)?;
     temporary.is_kept = true;
+    drop(paths);
     Ok(())
 }
 
@@ -80,8 +112,12 @@ fn beside(path: &Path) -> io::Result<(File, Temporary)> {
         hidden.push(name);
         hidden.push(format!(".{}.{}.part", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed)));
         let path = path.with_file_name(hidden);
+        let mut paths = unfinished();
         match OpenOptions::new().write(true).create_new(true).open(&path) {
-            Ok(file) => return Ok((file, Temporary { path, is_kept: false })),
+            Ok(file) => {
+                paths.push(path.clone());
+                return Ok((file, Temporary { path, is_kept: false }));
+            }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }

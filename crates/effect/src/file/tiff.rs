@@ -2,12 +2,11 @@
 
 use super::source::Source;
 use super::target::Out;
-use super::{Limits, Problem, check_size};
-use crate::image::{ColorSpace, Image, Plane, Rect, Sample, SampleType, reserved};
+use super::{Limits, Problem, check_size, directory, fields};
+use crate::image::{Alpha, ColorSpace, Field, Image, Plane, Profile, Rect, Sample, SampleType, reserved};
 use half::f16;
 use std::io::{self, Read, Seek, SeekFrom};
 use tiff::decoder::{ChunkType, Decoder, DecodingResult};
-use tiff::encoder::{DirectoryEncoder, TiffEncoder, TiffKind};
 use tiff::tags::{ByteOrder, Tag};
 use tiff::{ColorType, TiffError, TiffResult};
 
@@ -130,7 +129,8 @@ struct Layout {
 }
 
 /// Reads the first image of a file.
-pub(super) fn read(source: Source, limits: Limits) -> Result<Image, Problem> {
+pub(super) fn read(mut source: Source, limits: Limits) -> Result<Image, Problem> {
+    let mut metadata = fields::read(&mut source).map_err(Problem::of_read)?;
     let len = usize::try_from(source.len()).unwrap_or(usize::MAX);
     let mut bounded = tiff::decoder::Limits::default();
     bounded.decoding_buffer_size = usize::try_from(limits.bytes).unwrap_or(usize::MAX);
@@ -181,11 +181,19 @@ pub(super) fn read(source: Source, limits: Limits) -> Result<Image, Problem> {
         DecodingResult::U16(samples) => planes(&names, bounds, &samples, &layout, |x| x)?,
         DecodingResult::F16(samples) => planes(&names, bounds, &samples, &layout, |x| f16::from_bits(x.to_bits()))?,
         DecodingResult::F32(samples) => planes(&names, bounds, &samples, &layout, |x| x)?,
-        DecodingResult::F64(samples) => planes(&names, bounds, &samples, &layout, |x| x as f32)?,
+        DecodingResult::F64(samples) => {
+            metadata.losses.push("its samples of 64 bits are read as 32 bits".to_owned());
+            planes(&names, bounds, &samples, &layout, |x| x as f32)?
+        }
         _ => return Err(Problem::Unsupported("a TIFF of integers that are signed or longer than 16 bits".to_owned())),
     };
     let is_integer = matches!(image.sample_type(), SampleType::U8 | SampleType::U16);
-    Ok(image.with_color(if is_integer { ColorSpace::Srgb } else { ColorSpace::Linear }))
+    let has_srgb_curve = metadata.color.profile.as_ref().is_some_and(Profile::has_srgb_curve);
+    let color = if is_integer || has_srgb_curve { ColorSpace::Srgb } else { ColorSpace::Linear };
+    // The first sample that is marked as alpha is the plane A.
+    let is_associated = extra.iter().find(|kind| matches!(kind, 1 | 2)) == Some(&1);
+    let alpha = if is_associated { Alpha::Associated } else { Alpha::Straight };
+    Ok(image.with_implied_color(color).with_metadata(metadata).with_alpha(alpha))
 }
 
 /// Splits interleaved or planar samples into planes.
@@ -216,17 +224,18 @@ fn planes<F: Copy, T: Sample>(
     Ok(Image::new(bounds, planes)?)
 }
 
-fn unwritten(error: TiffError) -> Problem {
-    match error {
-        TiffError::IoError(error) => Problem::Write(error),
-        error => Problem::Write(std::io::Error::other(error)),
+/// Returns the sample type of an image that is written without a wanted one.
+pub(super) fn sample_type(image: &Image) -> SampleType {
+    match image.sample_type() {
+        SampleType::U32 => SampleType::F32,
+        other => other,
     }
 }
 
-/// Writes an image. Red, green, blue and alpha come first, grey with alpha last.
-pub(super) fn write(mut out: &mut dyn Out, image: &Image, samples: Option<SampleType>) -> Result<(), Problem> {
-    let wanted = samples.unwrap_or(image.sample_type());
-    let mut planes: Vec<Plane> = image.planes().iter().map(|plane| plane.converted(wanted)).collect();
+/// Returns the planes in the order of a file, and whether the first three are red, green and blue. Red, green, blue and
+/// alpha come first, grey with alpha last.
+fn ordered(image: &Image) -> (Vec<Plane>, bool) {
+    let mut planes: Vec<Plane> = image.planes().to_vec();
     // The layer does not matter where there is one.
     if planes.iter().all(|plane| plane.layer() == planes[0].layer()) {
         planes = planes.iter().map(|plane| plane.clone().renamed(plane.channel())).collect();
@@ -238,18 +247,39 @@ pub(super) fn write(mut out: &mut dyn Out, image: &Image, samples: Option<Sample
     } else {
         planes.sort_by_key(|plane| plane.name() == "A");
     }
-    let image = Written { planes, is_rgb, wanted };
-    let mut write = || match image.bytes() < BIG {
-        true => {
-            let mut encoder = TiffEncoder::new(&mut out)?;
-            image.write(encoder.image_directory()?, |offset| offset as u32)
-        }
-        false => {
-            let mut encoder = TiffEncoder::new_big(&mut out)?;
-            image.write(encoder.image_directory()?, |offset| offset)
-        }
+    (planes, is_rgb)
+}
+
+/// Returns whether an image is written in colours.
+pub(super) fn is_rgb(image: &Image) -> bool {
+    ordered(image).1
+}
+
+/// Values of the tag ExtraSamples: 1 is associated alpha, 2 is straight alpha, 0 is any other plane.
+fn extra_samples(planes: &[Plane], is_rgb: bool, alpha: Alpha) -> Vec<u16> {
+    let kind = match alpha {
+        Alpha::Associated => 1,
+        Alpha::Straight | Alpha::Unknown => 2,
     };
-    write().map_err(unwritten)
+    planes[if is_rgb { 3 } else { 1 }..].iter().map(|plane| if plane.name() == "A" { kind } else { 0 }).collect()
+}
+
+/// Returns whether a reader gives the planes of an image the names that they have.
+pub(super) fn has_known_names(image: &Image) -> bool {
+    let (planes, is_rgb) = ordered(image);
+    let extra = extra_samples(&planes, is_rgb, image.alpha());
+    let read = names(is_rgb, planes.len() as u16, &extra);
+    image.planes().iter().all(|plane| read.iter().any(|name| name == plane.name()))
+}
+
+/// Writes an image.
+pub(super) fn write(mut out: &mut dyn Out, image: &Image, samples: Option<SampleType>) -> Result<(), Problem> {
+    let wanted = samples.unwrap_or(sample_type(image));
+    let (planes, is_rgb) = ordered(image);
+    let planes = planes.iter().map(|plane| plane.converted(wanted)).collect();
+    let fields = fields::of_image(image, is_rgb);
+    let image = Written { planes, is_rgb, wanted, alpha: image.alpha(), fields };
+    image.write(&mut out).map_err(Problem::Write)
 }
 
 /// An image that is being written.
@@ -257,6 +287,9 @@ struct Written {
     planes: Vec<Plane>,
     is_rgb: bool,
     wanted: SampleType,
+    alpha: Alpha,
+    /// Fields beside those of the layout.
+    fields: Vec<Field>,
 }
 
 impl Written {
@@ -268,15 +301,12 @@ impl Written {
         u64::from(self.planes[0].width()) * u64::from(self.planes[0].height()) * self.pixel() as u64
     }
 
-    /// Writes strips and tags.
-    fn write<W: std::io::Write + std::io::Seek, K: TiffKind, O: Copy>(
-        &self,
-        mut directory: DirectoryEncoder<'_, W, K>,
-        offset: impl Fn(u64) -> O,
-    ) -> TiffResult<()>
-    where
-        [O]: tiff::encoder::TiffValue,
-    {
+    /// Writes a header, strips, and the directory behind them.
+    fn write(&self, out: &mut dyn Out) -> io::Result<()> {
+        let is_big = self.bytes() >= BIG || self.fields.iter().any(Field::is_big);
+        let header: &[u8] = if is_big { b"II+\0\x08\0\0\0\0\0\0\0\0\0\0\0" } else { b"II*\0\0\0\0\0" };
+        out.write_all(header)?;
+        let mut place = header.len() as u64;
         let (width, height) = (self.planes[0].width(), self.planes[0].height());
         let line = width as usize * self.pixel();
         let rows = (STRIP / line).clamp(1, height as usize);
@@ -286,35 +316,53 @@ impl Written {
             strip.clear();
             for y in first..height.min(first + rows as u32) {
                 match self.wanted {
-                    SampleType::U8 => self.row(y, &mut strip, u8::to_ne_bytes),
-                    SampleType::U16 => self.row(y, &mut strip, u16::to_ne_bytes),
-                    SampleType::F16 => self.row(y, &mut strip, f16::to_ne_bytes),
-                    SampleType::F32 => self.row(y, &mut strip, f32::to_ne_bytes),
+                    SampleType::U8 => self.row(y, &mut strip, u8::to_le_bytes),
+                    SampleType::U16 => self.row(y, &mut strip, u16::to_le_bytes),
+                    SampleType::F16 => self.row(y, &mut strip, f16::to_le_bytes),
+                    SampleType::F32 => self.row(y, &mut strip, f32::to_le_bytes),
+                    SampleType::U32 => self.row(y, &mut strip, u32::to_le_bytes),
                 }
             }
-            sizes.push(offset(strip.len() as u64));
-            offsets.push(offset(directory.write_data(&strip[..])?));
+            out.write_all(&strip)?;
+            sizes.push(strip.len() as u64);
+            offsets.push(place);
+            place += strip.len() as u64;
         }
         let count = self.planes.len();
-        let bits = vec![self.wanted.bytes() as u16 * 8; count];
-        let is_float = matches!(self.wanted, SampleType::F16 | SampleType::F32);
-        let colors = if self.is_rgb { 3 } else { 1 };
-        // 2 is unassociated alpha, and 0 is any other plane.
-        let extra: Vec<u16> = self.planes[colors..].iter().map(|plane| if plane.name() == "A" { 2 } else { 0 }).collect();
-        directory.write_tag(Tag::ImageWidth, width)?;
-        directory.write_tag(Tag::ImageLength, height)?;
-        directory.write_tag(Tag::BitsPerSample, &bits[..])?;
-        directory.write_tag(Tag::Compression, 1u16)?;
-        directory.write_tag(Tag::PhotometricInterpretation, if self.is_rgb { 2u16 } else { 1u16 })?;
-        directory.write_tag(Tag::StripOffsets, &offsets[..])?;
-        directory.write_tag(Tag::SamplesPerPixel, count as u16)?;
-        directory.write_tag(Tag::RowsPerStrip, rows as u32)?;
-        directory.write_tag(Tag::StripByteCounts, &sizes[..])?;
-        directory.write_tag(Tag::SampleFormat, &vec![if is_float { 3u16 } else { 1u16 }; count][..])?;
+        let format = match self.wanted {
+            SampleType::U8 | SampleType::U16 | SampleType::U32 => 1,
+            SampleType::F16 | SampleType::F32 => 3,
+        };
+        let places = |tag: u16, values: &[u64]| match is_big {
+            true => Field::long8s(tag, values),
+            false => Field::longs(tag, &values.iter().map(|value| *value as u32).collect::<Vec<u32>>()),
+        };
+        let mut fields = vec![
+            Field::longs(Tag::ImageWidth.to_u16(), &[width]),
+            Field::longs(Tag::ImageLength.to_u16(), &[height]),
+            Field::shorts(Tag::BitsPerSample.to_u16(), &vec![self.wanted.bytes() as u16 * 8; count]),
+            Field::shorts(Tag::Compression.to_u16(), &[1]),
+            Field::shorts(Tag::PhotometricInterpretation.to_u16(), &[if self.is_rgb { RGB } else { 1 }]),
+            places(Tag::StripOffsets.to_u16(), &offsets),
+            Field::shorts(Tag::SamplesPerPixel.to_u16(), &[count as u16]),
+            Field::longs(Tag::RowsPerStrip.to_u16(), &[rows as u32]),
+            places(Tag::StripByteCounts.to_u16(), &sizes),
+            Field::shorts(Tag::SampleFormat.to_u16(), &vec![format; count]),
+        ];
+        let extra = extra_samples(&self.planes, self.is_rgb, self.alpha);
         if !extra.is_empty() {
-            directory.write_tag(Tag::ExtraSamples, &extra[..])?;
+            fields.push(Field::shorts(Tag::ExtraSamples.to_u16(), &extra));
         }
-        directory.finish()
+        fields.extend(self.fields.iter().cloned());
+        let padding = place % 2;
+        let mut behind = vec![0; padding as usize];
+        let directory = directory::write(&mut behind, place, &fields, is_big);
+        out.write_all(&behind)?;
+        out.seek(SeekFrom::Start(if is_big { 8 } else { 4 }))?;
+        match is_big {
+            true => out.write_all(&directory.to_le_bytes()),
+            false => out.write_all(&(directory as u32).to_le_bytes()),
+        }
     }
 
     fn row<T: Sample, const N: usize>(&self, y: u32, strip: &mut Vec<u8>, bytes: impl Fn(T) -> [u8; N]) {

@@ -91,13 +91,14 @@ pub(crate) fn allocated(context: &Context, ty: Type, shape: Shape) -> Result<Nod
 /// Creates an array of `f32` with the axes component, row, column from an image. Copies its samples to the
 /// device if `is_copied` is set.
 pub(crate) fn uploaded(context: &Context, image: &Image, is_copied: bool) -> Result<Node> {
-    let ty = image.sample_type();
+    // Identifiers that an effect is told to take are numbers.
+    let ty = if image.sample_type() == SampleType::U32 { SampleType::F32 } else { image.sample_type() };
     let (components, [height, width]) = (image.planes().len(), [image.height() as usize, image.width() as usize]);
     let element = match ty {
         SampleType::U8 => Type::U8,
         SampleType::U16 => Type::U16,
         SampleType::F16 => Type::F16,
-        SampleType::F32 => Type::F32,
+        SampleType::F32 | SampleType::U32 => Type::F32,
     };
     let node = allocated(context, element, Shape::from([components, height, width]))?;
     if let Some(buffer) = node.buffer().filter(|_| is_copied) {
@@ -105,7 +106,7 @@ pub(crate) fn uploaded(context: &Context, image: &Image, is_copied: bool) -> Res
             SampleType::U8 => copied::<u8>(&buffer, image)?,
             SampleType::U16 => copied::<u16>(&buffer, image)?,
             SampleType::F16 => copied::<half::f16>(&buffer, image)?,
-            SampleType::F32 => copied::<f32>(&buffer, image)?,
+            SampleType::F32 | SampleType::U32 => copied::<f32>(&buffer, image)?,
         }
     }
     let scale = |node: Node, most: f32| -> broadloom_graph::Result<Node> {
@@ -114,7 +115,7 @@ pub(crate) fn uploaded(context: &Context, image: &Image, is_copied: bool) -> Res
         Node::elementwise(Elementwise::Binary(BinaryOp::Div), &[&real, &most])
     };
     match ty {
-        SampleType::F32 => Ok(node),
+        SampleType::F32 | SampleType::U32 => Ok(node),
         SampleType::F16 => Ok(Node::elementwise(Elementwise::Convert(Element::F32), &[&node])?),
         SampleType::U8 => Ok(scale(node, 255.0)?),
         SampleType::U16 => Ok(scale(node, 65535.0)?),

@@ -16,6 +16,13 @@ pub enum ColorSpace {
     Srgb,
 }
 
+impl ColorSpace {
+    /// Returns the colour space of samples that are light to the power of 1/`gamma`: linear for 1, else taken for sRGB.
+    pub(crate) fn of_gamma(gamma: f64) -> ColorSpace {
+        if gamma == 1.0 { ColorSpace::Linear } else { ColorSpace::Srgb }
+    }
+}
+
 impl fmt::Display for ColorSpace {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {

@@ -4,7 +4,10 @@
 //! negative. All planes cover it. Each plane has its own memory, sample type and pitch. Memory is shared: a
 //! copy, a view of a region and a selection of planes cost a few words.
 //!
-//! Integer samples represent values scaled to 0 … 1. Floating-point samples represent themselves.
+//! Integer samples of 8 and 16 bits represent values scaled to 0 … 1. Floating-point samples and integers of 32 bits
+//! represent themselves.
+//!
+//! [`Metadata`] is what a file says beside the pixels: colours, orientation, resolution, alpha and more.
 //!
 //! Invariants:
 //!
@@ -13,18 +16,28 @@
 //! - Names of planes differ.
 //! - Every row of every plane lies inside the plane's memory.
 
+mod alpha;
 mod color;
 mod error;
 mod host;
+mod metadata;
+mod orientation;
 mod plane;
+mod profile;
 mod rect;
 
+pub use alpha::Alpha;
 pub use color::{ColorSpace, linear_to_srgb, srgb_to_linear};
 pub use error::ImageError;
+pub use metadata::{ColorDescription, Length, Metadata, Profile, Resolution};
+pub use orientation::Orientation;
 pub use plane::{Plane, Sample, SampleType, Samples};
 pub use rect::Rect;
 
 pub(crate) use error::reserved;
+pub(crate) use metadata::{Attributes, Chunk, Field, FieldValue, Part, PartChannel};
+pub(crate) use plane::with_samples;
+pub(crate) use profile::is_srgb_gamma;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -37,6 +50,7 @@ pub struct Image {
     color: ColorSpace,
     /// Displayed rectangle, if it differs from the region of definition.
     display: Option<Rect>,
+    metadata: Arc<Metadata>,
 }
 
 impl Image {
@@ -61,7 +75,8 @@ impl Image {
             }
         }
         drop(names);
-        Ok(Image { bounds, planes: Arc::new(planes), color: ColorSpace::default(), display: None })
+        let planes = Arc::new(planes);
+        Ok(Image { bounds, planes, color: ColorSpace::default(), display: None, metadata: Arc::default() })
     }
 
     /// Creates an image at the origin from planes of `f32`, row by row.
@@ -132,9 +147,73 @@ impl Image {
         self.color
     }
 
-    /// Returns the image with another colour space. Samples are not converted.
+    /// Returns the image with another colour space. Samples are not converted. Files describe the image so: the
+    /// description of its colours is replaced, except for chromaticities.
     pub fn with_color(mut self, color: ColorSpace) -> Image {
         self.color = color;
+        let chromaticities = self.metadata.color.chromaticities;
+        self.metadata_mut().color = match color {
+            ColorSpace::Linear => ColorDescription { gamma: Some(100_000), chromaticities, ..ColorDescription::default() },
+            ColorSpace::Srgb => ColorDescription { srgb: Some(0), ..ColorDescription::default() },
+        };
+        self
+    }
+
+    /// Returns the image with samples that are described as light to the power of 1/`gamma`. Samples are not converted.
+    pub(crate) fn with_gamma(mut self, gamma: f64) -> Image {
+        self.color = ColorSpace::of_gamma(gamma);
+        self.metadata_mut().color = ColorDescription::of_gamma(gamma);
+        self
+    }
+
+    /// Returns the image with a colour space that its file implies or describes. The description is not changed.
+    pub(crate) fn with_implied_color(mut self, color: ColorSpace) -> Image {
+        self.color = color;
+        self
+    }
+
+    /// Returns what the file says beside the pixels.
+    pub fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    /// Returns the metadata for changes.
+    pub fn metadata_mut(&mut self) -> &mut Metadata {
+        Arc::make_mut(&mut self.metadata)
+    }
+
+    /// Returns the metadata without a copy.
+    pub(crate) fn shared_metadata(&self) -> &Arc<Metadata> {
+        &self.metadata
+    }
+
+    /// Returns the image with other metadata.
+    pub fn with_metadata(mut self, metadata: impl Into<Arc<Metadata>>) -> Image {
+        self.metadata = metadata.into();
+        self
+    }
+
+    /// Returns the orientation.
+    pub fn orientation(&self) -> Orientation {
+        self.metadata.orientation.unwrap_or_default()
+    }
+
+    /// Returns the image with another orientation. Pixels are not moved.
+    pub fn with_orientation(mut self, orientation: Option<Orientation>) -> Image {
+        self.metadata_mut().orientation = orientation;
+        self
+    }
+
+    /// Returns the relation of colours to alpha.
+    pub fn alpha(&self) -> Alpha {
+        self.metadata.alpha
+    }
+
+    /// Returns the image with another relation of colours to alpha. Samples are not converted.
+    pub fn with_alpha(mut self, alpha: Alpha) -> Image {
+        if self.metadata.alpha != alpha {
+            self.metadata_mut().alpha = alpha;
+        }
         self
     }
 
@@ -176,13 +255,17 @@ impl Image {
             let there = || self.names().map(str::to_owned).collect();
             self.plane(name).cloned().ok_or_else(|| ImageError::NoPlane { name: (*name).to_owned(), there: there() })
         };
-        let planes = names.iter().map(find).collect::<Result<Vec<_>, _>>()?;
-        Ok(Image { display: self.display, color: self.color, ..Image::new(self.bounds, planes)? })
+        self.with_planes(names.iter().map(find).collect::<Result<Vec<_>, _>>()?)
     }
 
     /// Returns the image with other planes over the same rectangle.
     pub fn with_planes(&self, planes: Vec<Plane>) -> Result<Image, ImageError> {
-        Ok(Image { display: self.display, color: self.color, ..Image::new(self.bounds, planes)? })
+        Ok(Image { display: self.display, ..self.replaced(self.bounds, planes)? })
+    }
+
+    /// Returns an image of other pixels with the colour space and the metadata of this one.
+    pub(crate) fn replaced(&self, bounds: Rect, planes: Vec<Plane>) -> Result<Image, ImageError> {
+        Ok(Image { color: self.color, metadata: self.metadata.clone(), ..Image::new(bounds, planes)? })
     }
 
     /// Returns the image with samples of another type. Integers saturate. Planes that already have the type
@@ -192,7 +275,8 @@ impl Image {
         Image { planes: Arc::new(planes), ..self.clone() }
     }
 
-    /// Returns the image in linear light, as `f32`. Planes of alpha (`A`) and depth (`Z`) keep their values.
+    /// Returns the image in linear light, as `f32`. Planes of alpha (`A`), depth (`Z`) and integers of 32 bits keep
+    /// their values. Associated colours are divided by alpha before, and multiplied behind.
     pub fn to_linear(&self) -> Image {
         match self.color {
             ColorSpace::Linear => self.clone(),
@@ -200,7 +284,8 @@ impl Image {
         }
     }
 
-    /// Returns the image encoded in sRGB, as `f32`. Planes of alpha (`A`) and depth (`Z`) keep their values.
+    /// Returns the image encoded in sRGB, as `f32`. Planes of alpha (`A`), depth (`Z`) and integers of 32 bits keep
+    /// their values. Associated colours are divided by alpha before, and multiplied behind.
     pub fn to_srgb(&self) -> Image {
         match self.color {
             ColorSpace::Srgb => self.clone(),
@@ -211,13 +296,20 @@ impl Image {
     /// Applies a function to the values of colour planes.
     fn mapped(&self, function: fn(f32) -> f32) -> Image {
         let planes = self.planes.iter().map(|plane| {
-            let plane = plane.converted(SampleType::F32);
-            if matches!(plane.channel(), "A" | "Z") {
-                return plane;
+            if plane.sample_type() == SampleType::U32 {
+                return plane.clone();
             }
-            let samples = plane.to_f32().into_iter().map(function).collect::<Vec<f32>>();
+            if matches!(plane.channel(), "A" | "Z") {
+                return plane.converted(SampleType::F32);
+            }
+            let alpha = self.alpha_of(plane).filter(|_| self.alpha() == Alpha::Associated).map(Plane::to_f32);
+            let mut samples = plane.to_f32();
+            for (index, value) in samples.iter_mut().enumerate() {
+                let factor = alpha.as_ref().map_or(1.0, |alpha| if alpha[index] == 0.0 { 1.0 } else { alpha[index] });
+                *value = function(*value / factor) * factor;
+            }
             let (width, pitch) = (plane.width(), plane.width() as usize);
-            Plane::from_samples(plane.name(), width, plane.height(), pitch, Samples::new(samples)).unwrap_or(plane)
+            Plane::from_samples(plane.name(), width, plane.height(), pitch, Samples::new(samples)).unwrap_or(plane.clone())
         });
         Image { planes: Arc::new(planes.collect()), ..self.clone() }
     }

@@ -16,6 +16,8 @@ pub enum SampleType {
     F16,
     /// Floating point of 32 bits.
     F32,
+    /// Integers of 32 bits, such as identifiers of objects. They represent themselves.
+    U32,
 }
 
 impl SampleType {
@@ -24,21 +26,23 @@ impl SampleType {
         match self {
             SampleType::U8 => 1,
             SampleType::U16 | SampleType::F16 => 2,
-            SampleType::F32 => 4,
+            SampleType::F32 | SampleType::U32 => 4,
         }
     }
 
-    /// Returns the name: `u8`, `u16`, `f16`, `f32`.
+    /// Returns the name: `u8`, `u16`, `f16`, `f32`, `u32`.
     pub fn name(self) -> &'static str {
         match self {
             SampleType::U8 => "u8",
             SampleType::U16 => "u16",
             SampleType::F16 => "f16",
             SampleType::F32 => "f32",
+            SampleType::U32 => "u32",
         }
     }
 
-    /// Returns the smallest type that represents the samples of both exactly.
+    /// Returns the smallest type that represents the samples of both exactly. Integers of 32 bits beside other samples
+    /// become `f32`, which is exact up to 2²⁴.
     pub fn join(self, other: SampleType) -> SampleType {
         match (self, other) {
             (a, b) if a == b => a,
@@ -59,7 +63,7 @@ pub trait Sample: Copy + Default + Send + Sync + fmt::Debug + 'static {
     /// The type as a value.
     const TYPE: SampleType;
 
-    /// Returns the value that a sample represents. Integers are scaled to 0 … 1.
+    /// Returns the value that a sample represents. Integers of 8 and 16 bits are scaled to 0 … 1.
     fn to_f32(self) -> f32;
 
     /// Returns the nearest sample. Integers saturate, and NaN becomes 0 in integer types.
@@ -103,6 +107,7 @@ sample!(u8, U8, |x: u8| f32::from(x) / 255.0, |x: f32| (x * 255.0).round() as u8
 sample!(u16, U16, |x: u16| f32::from(x) / 65535.0, |x: f32| (f64::from(x) * 65535.0).round() as u16);
 sample!(f16, F16, f16::to_f32, f16::from_f32);
 sample!(f32, F32, |x: f32| x, |x: f32| x);
+sample!(u32, U32, |x: u32| x as f32, |x: f32| x.round() as u32);
 
 /// Shared samples in memory.
 #[derive(Clone, Debug)]
@@ -115,6 +120,8 @@ pub enum Samples {
     F16(Arc<Vec<f16>>),
     /// Floating point of 32 bits.
     F32(Arc<Vec<f32>>),
+    /// Integers of 32 bits.
+    U32(Arc<Vec<u32>>),
 }
 
 /// Evaluates an expression for the samples of any type.
@@ -125,9 +132,12 @@ macro_rules! with_samples {
             $crate::image::Samples::U16($name) => $body,
             $crate::image::Samples::F16($name) => $body,
             $crate::image::Samples::F32($name) => $body,
+            $crate::image::Samples::U32($name) => $body,
         }
     };
 }
+
+pub(crate) use with_samples;
 
 impl Samples {
     /// Wraps samples.
@@ -142,6 +152,7 @@ impl Samples {
             Samples::U16(_) => SampleType::U16,
             Samples::F16(_) => SampleType::F16,
             Samples::F32(_) => SampleType::F32,
+            Samples::U32(_) => SampleType::U32,
         }
     }
 
@@ -286,6 +297,7 @@ impl Plane {
             SampleType::U16 => Samples::new(self.collect::<u16>()),
             SampleType::F16 => Samples::new(self.collect::<f16>()),
             SampleType::F32 => Samples::new(self.collect::<f32>()),
+            SampleType::U32 => Samples::new(self.collect::<u32>()),
         };
         Plane { name: self.name.clone(), samples, start: 0, pitch: self.width, width: self.width, height: self.height }
     }

@@ -4,7 +4,7 @@ use super::field::Field;
 use super::{colors, replaced};
 use crate::catalogue::{EffectError, Settings};
 use crate::file::Cube;
-use crate::image::{Image, Plane};
+use crate::image::{Alpha, Image, Plane};
 
 /// Applies a function to red, green and blue together. Other planes are not changed.
 fn each_pixel(settings: &Settings, image: &Image, function: impl Fn([f64; 3]) -> [f64; 3]) -> Result<Image, EffectError> {
@@ -121,6 +121,32 @@ fn luma_chroma([r, g, b]: [f64; 3]) -> (f64, [f64; 2]) {
     (y, [0.564 * (b - y), 0.713 * (r - y)])
 }
 
+/// Factor of the colours of a keyed image, in which alpha is the old alpha times the opacity of the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyFactor {
+    /// Colours stay: straight alpha from straight alpha.
+    One,
+    /// Colours are multiplied by the opacity: associated alpha from associated alpha.
+    Opacity,
+    /// Colours are multiplied by the new alpha: associated alpha from straight alpha.
+    NewAlpha,
+    /// Colours are divided by the old alpha: straight alpha from associated alpha.
+    PerOldAlpha,
+}
+
+impl KeyFactor {
+    /// Returns the factor for the alpha of an image, and for associated or straight alpha of the result. Unknown alpha
+    /// counts as straight.
+    pub fn new(alpha: Alpha, is_associated: bool) -> KeyFactor {
+        match (alpha, is_associated) {
+            (Alpha::Straight | Alpha::Unknown, false) => KeyFactor::One,
+            (Alpha::Straight | Alpha::Unknown, true) => KeyFactor::NewAlpha,
+            (Alpha::Associated, true) => KeyFactor::Opacity,
+            (Alpha::Associated, false) => KeyFactor::PerOldAlpha,
+        }
+    }
+}
+
 /// Computes `key`: alpha from the chroma distance, and colours without the chroma of the screen.
 pub(super) fn key(settings: &Settings, image: &Image) -> Result<Image, EffectError> {
     let effect = settings.effect().name;
@@ -138,6 +164,8 @@ pub(super) fn key(settings: &Settings, image: &Image) -> Result<Image, EffectErr
     let unit = screen.map(|part| part / length);
     let (tolerance, softness) = (settings.number("tolerance"), settings.number("softness"));
     let (spill, premultiply) = (settings.number("spill"), settings.choice("premultiply") == "yes");
+    let factor = KeyFactor::new(image.alpha(), premultiply);
+    let alpha_of_result = if premultiply { Alpha::Associated } else { Alpha::Straight };
     let indices = colors(effect, &image.names().collect::<Vec<&str>>())?;
     let mut fields = indices.map(|index| Field::of(&image.planes()[index]));
     let layer = image.planes()[indices[0]].layer();
@@ -155,8 +183,20 @@ pub(super) fn key(settings: &Settings, image: &Image) -> Result<Image, EffectErr
         let [cb, cr] = [chroma[0] - along * unit[0], chroma[1] - along * unit[1]];
         let (b, r) = (y + cb / 0.564, y + cr / 0.713);
         let g = (y - LUMA[0] * r - LUMA[2] * b) / LUMA[1];
+        let old = alpha.values[place];
         alpha.values[place] *= opacity;
-        let factor = if premultiply { opacity } else { 1.0 };
+        let factor = match factor {
+            KeyFactor::One => 1.0,
+            KeyFactor::Opacity => opacity,
+            KeyFactor::NewAlpha => alpha.values[place],
+            KeyFactor::PerOldAlpha => {
+                if old == 0.0 {
+                    1.0
+                } else {
+                    1.0 / old
+                }
+            }
+        };
         for (field, value) in fields.iter_mut().zip([r, g, b]) {
             field.values[place] = value * factor;
         }
@@ -164,9 +204,9 @@ pub(super) fn key(settings: &Settings, image: &Image) -> Result<Image, EffectErr
     let mut changed: Vec<(usize, Field)> = indices.into_iter().zip(fields).collect();
     if let Some(index) = alpha_index {
         changed.push((index, alpha));
-        return replaced(image, &changed);
+        return Ok(replaced(image, &changed)?.with_alpha(alpha_of_result));
     }
     let mut planes: Vec<Plane> = replaced(image, &changed)?.planes().to_vec();
     planes.push(alpha.plane(&alpha_name)?);
-    Ok(image.with_planes(planes)?)
+    Ok(image.with_planes(planes)?.with_alpha(alpha_of_result))
 }

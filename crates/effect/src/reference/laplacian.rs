@@ -4,7 +4,7 @@
 //! brightness by Aubry and others. Pyramids are halved by [1 3 3 1]/8 along both axes and doubled by [1 3]/4.
 
 use super::field::{Edge, Field};
-use super::{colors, mean_of_planes, replaced};
+use super::{colors, replaced};
 use crate::catalogue::{EffectError, Settings};
 use crate::image::Image;
 
@@ -82,12 +82,12 @@ fn filtered(y: &Field, edge: Edge, copies: i64, count: i64, alpha: f64, beta: f6
     result.unwrap_or_else(|| y.clone())
 }
 
-/// Computes `local_laplacian`. Brightness is 0.299·r + 0.587·g + 0.114·b, or the mean of the planes if there
-/// are fewer than three.
+/// Computes `local_laplacian`. Brightness is 0.299·r + 0.587·g + 0.114·b, or the mean of the planes without
+/// alpha if there are fewer than three.
 pub(super) fn local(settings: &Settings, image: &Image, edge: Edge) -> Result<Image, EffectError> {
     let planes: Vec<usize> = match colors(settings.effect().name, &image.names().collect::<Vec<&str>>()) {
         Ok(colors) => colors.to_vec(),
-        Err(_) => (0..image.planes().len()).collect(),
+        Err(_) => (0..image.planes().len()).filter(|index| image.planes()[*index].channel() != "A").collect(),
     };
     let fields: Vec<Field> = planes.iter().map(|index| Field::of(&image.planes()[*index])).collect();
     let y = match &fields[..] {
@@ -95,7 +95,11 @@ pub(super) fn local(settings: &Settings, image: &Image, edge: Edge) -> Result<Im
             let some = r.zip(g, |r, g| 0.299 * r + 0.587 * g);
             some.zip(b, |some, b| some + 0.114 * b)
         }
-        _ => mean_of_planes(image),
+        [] => return replaced(image, &[]),
+        [first, others @ ..] => {
+            let sum = others.iter().fold(first.clone(), |sum, x| sum.zip(x, |sum, x| sum + x));
+            sum.map(|sum| sum / fields.len() as f64)
+        }
     };
     let (copies, count) = (settings.integer("levels"), settings.integer("pyramid"));
     let bright = filtered(&y, edge, copies, count, settings.number("alpha"), settings.number("beta"));

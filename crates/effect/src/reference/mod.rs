@@ -21,6 +21,7 @@ mod warp;
 use crate::catalogue::{EffectError, Inputs, Settings};
 use crate::image::{Image, Plane, Rect};
 pub(crate) use color::Curve;
+pub use color::KeyFactor;
 use field::{Edge, Field};
 pub(crate) use resize::new_size;
 
@@ -49,7 +50,7 @@ pub fn run(settings: &Settings, inputs: &[Image]) -> Result<Image, EffectError> 
             each(&|x| smooth::grid(x, edge, settings.integer("cell"), settings.number("range"), low, high))
         }
         "box" => each(&|x| blur::mean(x, edge, settings.integer("radius"))),
-        "camera" => raw::camera(settings, image, edge),
+        "camera" => Ok(raw::camera(settings, image, edge)?.with_gamma(settings.number("gamma"))),
         "canny" => edges::canny(settings, image, edge),
         "clahe" => {
             let range = range(settings)?;
@@ -89,7 +90,7 @@ pub fn run(settings: &Settings, inputs: &[Image]) -> Result<Image, EffectError> 
         "temporal_degrain" => grain::temporal(settings, inputs, edge),
         "tone_map" => {
             let gain = settings.number("exposure").exp2();
-            each(&|x| x.map(|value| gain * value / (1.0 + gain * value)))
+            each_color(image, &|x| x.map(|value| gain * value / (1.0 + gain * value)))
         }
         "unsharp" => each(&|x| {
             let soft = blur::gaussian(x, edge, settings.number("sigma"));

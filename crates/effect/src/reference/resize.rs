@@ -84,5 +84,5 @@ pub(super) fn resize(settings: &Settings, image: &Image) -> Result<Image, Effect
         });
         result.plane(plane.name())
     });
-    Ok(Image::new(bounds, planes.collect::<Result<_, _>>()?)?.with_color(image.color()))
+    Ok(image.replaced(bounds, planes.collect::<Result<_, _>>()?)?)
 }

@@ -3,6 +3,7 @@
 mod catalogue;
 mod file;
 mod image;
+mod metadata;
 mod parts;
 mod reference;
 mod values;

@@ -1,0 +1,99 @@
+//! Segments of a JPEG beside its pixels: JFIF, EXIF, XMP, ICC profile and others.
+
+use super::source::Source;
+use crate::image::{Field, Length, Metadata, Profile, Resolution};
+use std::collections::BTreeMap;
+use std::io::{Read, Seek, SeekFrom};
+
+/// Maximum number of bytes of all segments that are read.
+const MAX_BYTES: usize = 64 << 20;
+
+/// Field of a TIFF with the resources of Photoshop.
+const PHOTOSHOP: u16 = 34377;
+
+/// Reads the metadata of a file and returns to its start. Broken segments are left out.
+pub(super) fn read(source: &mut Source) -> std::io::Result<Metadata> {
+    let mut metadata = Metadata::default();
+    let mut parts: BTreeMap<u8, Vec<u8>> = BTreeMap::new();
+    let (mut unkept, mut left, mut count_of_parts) = (vec![], MAX_BYTES, 0);
+    source.seek(SeekFrom::Start(2))?;
+    while let Some((marker, bytes)) = segment(source) {
+        left = left.saturating_sub(bytes.len());
+        if left == 0 {
+            unkept.push("further segments".to_owned());
+            break;
+        }
+        match marker {
+            0xe0 if bytes.starts_with(b"JFIF\0") => metadata.resolution = density(&bytes).or(metadata.resolution),
+            0xe0 if bytes.starts_with(b"JFXX\0") => unkept.push("thumbnail".to_owned()),
+            0xe1 if bytes.starts_with(b"Exif\0\0") && metadata.exif.is_none() => metadata.exif = Some(bytes[6..].into()),
+            0xe1 if bytes.starts_with(b"http://ns.adobe.com/xap/1.0/\0") && metadata.xmp.is_none() => {
+                metadata.xmp = Some(bytes[29..].into());
+            }
+            0xe2 if bytes.starts_with(b"ICC_PROFILE\0") && bytes.len() > 14 => {
+                count_of_parts = bytes[13];
+                parts.insert(bytes[12], bytes[14..].to_vec());
+            }
+            0xed if bytes.starts_with(b"Photoshop 3.0\0") && !metadata.fields.iter().any(|field| field.tag == PHOTOSHOP) => {
+                metadata.fields.push(Field::bytes(PHOTOSHOP, 1, &bytes[14..]));
+            }
+            // The transform of Adobe belongs to the pixels.
+            0xee if bytes.starts_with(b"Adobe") => {}
+            0xfe => unkept.push("comment".to_owned()),
+            0xe0..=0xef => unkept.push(format!("APP{}", marker - 0xe0)),
+            _ => {}
+        }
+    }
+    source.seek(SeekFrom::Start(0))?;
+    if parts.keys().copied().eq(1..=count_of_parts) && !parts.is_empty() {
+        metadata.color.profile = Some(Profile::new(parts.into_values().flatten().collect::<Vec<u8>>()));
+    } else if !parts.is_empty() {
+        metadata.losses.push("the ICC profile is not kept: parts of it are missing".to_owned());
+    }
+    if let Some((fields, _)) = metadata.exif.as_ref().and_then(|block| super::exif::fields(block)) {
+        metadata.orientation = super::exif::orientation(&fields);
+        metadata.resolution = metadata.resolution.or(super::exif::resolution(&fields));
+    }
+    if !unkept.is_empty() {
+        unkept.sort();
+        unkept.dedup();
+        metadata.losses.push(format!("segments that no written format holds are not kept: {}", unkept.join(", ")));
+    }
+    Ok(metadata)
+}
+
+/// Reads the next segment: its marker and its bytes. Returns `None` before the pixels, and where there is no segment.
+fn segment(source: &mut Source) -> Option<(u8, Vec<u8>)> {
+    let mut byte = [0];
+    let mut read = |byte: &mut [u8; 1]| source.read_exact(byte).ok();
+    read(&mut byte)?;
+    if byte[0] != 0xff {
+        return None;
+    }
+    // Bytes of 255 may stand before a marker.
+    while byte[0] == 0xff {
+        read(&mut byte)?;
+    }
+    let marker = byte[0];
+    if matches!(marker, 0 | 0x01 | 0xd0..=0xda) {
+        return None;
+    }
+    let mut len = [0; 2];
+    source.read_exact(&mut len).ok()?;
+    let mut bytes = vec![0; usize::from(u16::from_be_bytes(len)).checked_sub(2)?];
+    source.read_exact(&mut bytes).ok()?;
+    Some((marker, bytes))
+}
+
+/// Returns the resolution of a JFIF segment. Units without a length with a ratio of 1 say nothing.
+fn density(bytes: &[u8]) -> Option<Resolution> {
+    let word = |at: usize| Some(u32::from(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?)));
+    let unit = match bytes.get(7)? {
+        1 => Length::Inch,
+        2 => Length::Centimetre,
+        _ => Length::Unknown,
+    };
+    let (x, y) = (word(8)?, word(10)?);
+    let says = x > 0 && y > 0 && (unit != Length::Unknown || x != y);
+    says.then_some(Resolution { x: (x, 1), y: (y, 1), unit })
+}
