@@ -40,14 +40,23 @@ struct Farewell;
 
 impl Drop for Farewell {
     fn drop(&mut self) {
-        // SAFETY: only returns a number.
-        if this_thread() == unsafe { libc::getpid() } {
-            PROCESS.close();
-            if PROCESS.has_others() {
-                // Functions that are registered last are called first.
-                // SAFETY: the function stays in place until the process ends.
-                unsafe { on_exit(leave, null_mut()) };
-            }
+        thread_ends();
+    }
+}
+
+/// Waits for the threads inside LLVM if the calling thread is the main thread, and keeps others out. It is
+/// called when a thread ends, before everything else that `exit` does.
+///
+/// The main thread calls it by itself if it has loaded this library. A library that is opened later, by any
+/// thread, is told by whoever the main thread has loaded.
+pub fn thread_ends() {
+    // SAFETY: only returns a number.
+    if this_thread() == unsafe { libc::getpid() } {
+        PROCESS.close();
+        if PROCESS.has_others() {
+            // Functions that are registered last are called first.
+            // SAFETY: the function stays in place until the process ends.
+            unsafe { on_exit(leave, null_mut()) };
         }
     }
 }
@@ -134,7 +143,7 @@ thread_local! {
     static FAREWELL: Farewell = const { Farewell };
 }
 
-/// Runs when this library is loaded. The main thread does that, unless a program opens it as a library.
+/// Runs when this library is loaded, by the thread that loads it.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static LOADED: extern "C" fn() = {

@@ -50,7 +50,7 @@ mod warp;
 mod window;
 
 pub(crate) use ending::Abandoned;
-pub use ending::before_leaving;
+pub use ending::{before_leaving, thread_ends};
 pub use machine::Machine;
 pub(crate) use progress::Progress;
 
