@@ -9,6 +9,9 @@
 //! If another thread than the main thread calls `exit`, only `on_exit` reports it. That is too late for
 //! tables that are younger.
 //!
+//! Functions that the program registered before it loaded LLVM run after LLVM's tables are destroyed. What they
+//! launch is not compiled any more ([`is_over`]): it fails, as on a GPU whose driver is shutting down.
+//!
 //! The process does not wait for compilations that ran out of time. If one of them is inside LLVM, the
 //! process leaves at once with its exit status. Buffered output is written and [`before_leaving`] is called;
 //! everything else that `exit` would do is skipped.
@@ -25,6 +28,14 @@ use std::time::{Duration, Instant};
 pub const PATIENCE: Duration = Duration::from_secs(1);
 
 static PROCESS: Gate = Gate::new();
+
+/// Set when LLVM's tables are about to be destroyed.
+static OVER: AtomicBool = AtomicBool::new(false);
+
+/// Tests if LLVM can no longer be used, because `exit` destroys its tables.
+pub fn is_over() -> bool {
+    OVER.load(SeqCst)
+}
 
 /// Counter of the threads inside, until it is closed.
 pub struct Gate {
@@ -157,6 +168,7 @@ static LOADED: extern "C" fn() = {
 pub(super) fn enter() -> Inside<'static> {
     static ONCE: Once = Once::new();
     extern "C" fn at_exit(status: c_int, argument: *mut c_void) {
+        OVER.store(true, SeqCst);
         PROCESS.close();
         if PROCESS.has_others() {
             leave(status, argument);
