@@ -301,8 +301,13 @@ impl Shaped {
             .map_err(|error| self.told(module, &error))
     }
 
-    /// Reports an internal error at the launched kernel.
+    /// Reports an internal error at the launched kernel, or that kernels are not compiled any more.
     fn told(&self, module: &Loaded, error: &CompileError) -> Error {
+        if compile::is_over() {
+            let kernel = &error.kernel;
+            let reason = format!("the process ends, and kernel `{kernel}` is launched for the first time");
+            return Error::NotHere { device: "cpu".to_owned(), reason };
+        }
         let span = self.text(module).functions[self.kernel].span;
         let mut diagnostics = Diagnostics::new();
         diagnostics.push(Diagnostic::error(INTERNAL, error.to_string()).at(span, "this kernel"));

@@ -1,8 +1,9 @@
 //! A replacement for NVIDIA's `libcudart` and `libcuda`, so that compiled CUDA programs run on Broadloom's
 //! devices.
 //!
-//! One shared library holds the functions of both. Small libraries with NVIDIA's names depend on it and
-//! redirect programs here; `broadloom exec` writes them. `docs/CUDA_PROGRAMS.md` is the user's guide.
+//! One shared library holds the functions of both. Programs load shim libraries with NVIDIA's names, which
+//! `broadloom exec` writes; the first call of a function opens this library (`broadloom-shim`).
+//! `docs/CUDA_PROGRAMS.md` is the user's guide.
 //!
 //! - [`functions`] lists all functions, each implemented or with the error that it returns.
 //! - `runtime/` and `driver/` define the functions, one file per area; `both/` defines those that both

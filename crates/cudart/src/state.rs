@@ -223,6 +223,8 @@ pub(crate) fn status_of(error: &Error) -> Status {
         Error::BadLaunch { .. } => Status::LAUNCH_OUT_OF_RESOURCES,
         Error::Unsupported(_) => Status::INVALID_PTX,
         Error::UnknownStream(_) | Error::UnknownEvent(_) => Status::INVALID_HANDLE,
+        // NVIDIA's driver answers so while the process ends.
+        Error::NotHere { .. } if broadloom_cpu::compile::is_over() => Status::DEINITIALIZED,
         Error::NotHere { .. } => Status::NO_DEVICE,
         Error::Lost { .. } => Status::LAUNCH_FAILED,
         Error::Driver { code, .. } => Status(*code),

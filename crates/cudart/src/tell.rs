@@ -57,6 +57,14 @@ pub(crate) fn heard<T>(body: impl FnOnce() -> T) -> (T, String) {
     (value, HEARD.take().unwrap_or_default())
 }
 
+/// Called by a shim library when the thread that loaded it ends, usually the main thread at `exit`. That
+/// thread may not be the one that opened this library.
+#[unsafe(no_mangle)]
+extern "C" fn broadloom_exit_begins() {
+    // A panic must not unwind into C.
+    let _ = std::panic::catch_unwind(broadloom_cpu::compile::thread_ends);
+}
+
 /// True if the process is to exit with status 1 in place of 0.
 static BADLY: AtomicBool = AtomicBool::new(false);
 

@@ -1,4 +1,4 @@
-//! Environment variables by which Python libraries find the replacement library, so that users need not set
+//! Environment variables by which Python libraries find the shim libraries, so that users need not set
 //! them.
 //!
 //! **A variable that the user has set is not changed.**
@@ -24,20 +24,18 @@ pub fn tell(command: &mut Command, folder: &Path) {
     }
 }
 
-/// Returns the libraries to preload; `None` if a path contains a blank or a colon, which the loader cannot
-/// read.
+/// Returns the libraries of the folder to preload; `None` if its path contains a blank or a colon, which the
+/// loader cannot read.
 ///
 /// A library with its own `RPATH`, such as PyTorch's, finds NVIDIA's runtime before the search path is used.
 /// Its calls still go to the library that was loaded first. `cuda.core` opens NVIDIA's linker by its path,
 /// unless a library of that name is loaded.
-pub fn preloaded(library: &Path, folder: &Path, others: Option<OsString>) -> Option<OsString> {
-    let linkers = super::NAMES[..super::RUNTIME].iter().map(|(name, _)| folder.join(name));
-    let unclear =
-        |path: &PathBuf| path.as_os_str().as_encoded_bytes().iter().any(|byte| byte.is_ascii_whitespace() || *byte == b':');
-    let all: Vec<PathBuf> = [library.to_owned()].into_iter().chain(linkers).collect();
-    if all.iter().any(unclear) {
+pub fn preloaded(folder: &Path, others: Option<OsString>) -> Option<OsString> {
+    if folder.as_os_str().as_encoded_bytes().iter().any(|byte| byte.is_ascii_whitespace() || *byte == b':') {
         return None;
     }
+    let linkers = super::NAMES[..super::RUNTIME].iter().map(|(name, _)| *name);
+    let all: Vec<PathBuf> = [super::SHIM].into_iter().chain(linkers).map(|name| folder.join(name)).collect();
     Some(all.iter().rev().fold(others.unwrap_or_default(), |others, path| super::before(path, Some(others))))
 }
 
@@ -47,12 +45,12 @@ mod tests {
 
     #[test]
     fn only_paths_that_the_loader_understands_are_told() {
-        let linkers = "/f/libnvJitLink.so.12:/f/libnvJitLink.so.13";
-        let told = |library: &str, folder: &str, others: Option<&str>| {
-            preloaded(Path::new(library), Path::new(folder), others.map(OsString::from)).map(|told| told.into_string().unwrap())
+        let own = "/f/libbroadloom_shim.so:/f/libnvJitLink.so.12:/f/libnvJitLink.so.13";
+        let told = |folder: &str, others: Option<&str>| {
+            preloaded(Path::new(folder), others.map(OsString::from)).map(|told| told.into_string().unwrap())
         };
-        assert_eq!(told("/a/b.so", "/f", None), Some(format!("/a/b.so:{linkers}")));
-        assert_eq!(told("/a/b.so", "/f", Some("/c.so")), Some(format!("/a/b.so:{linkers}:/c.so")));
-        assert_eq!((told("/a b/c.so", "/f", None), told("/a:b/c.so", "/f", None), told("/a", "/f f", None)), (None, None, None));
+        assert_eq!(told("/f", None), Some(own.to_owned()));
+        assert_eq!(told("/f", Some("/c.so")), Some(format!("{own}:/c.so")));
+        assert_eq!((told("/f f", None), told("/f:f", None)), (None, None));
     }
 }

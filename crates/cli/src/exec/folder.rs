@@ -1,8 +1,9 @@
-//! Folder in which libraries with NVIDIA's names lead to the replacement library.
+//! Folder of the shim libraries, which have NVIDIA's names and lead to the replacement library.
 //!
 //! The loader executes any library that it finds there. The folder therefore contains only links to the
-//! replacement library and to this command, and small libraries with known contents. Its name is a hash of
-//! them. The folder, its files and all parent folders must belong to this user or root. No one else may write
+//! replacement library and to this command, and shims with known contents. The link marks the folder: the
+//! replacement library never takes a library beside it for NVIDIA's. The folder's name is a hash of its
+//! contents. The folder, its files and all parent folders must belong to this user or root. No one else may write
 //! to them ([`private`](broadloom::device::private)). **Each run examines all of it before the folder is
 //! added to the search path.**
 //!
@@ -14,22 +15,22 @@
 //! - the user's state folder;
 //! - a new folder with a random name.
 
-use super::stub;
 use broadloom::device::CacheFolder;
 use broadloom::device::private::{Folder, Reason, Refusal, Temporary, state_folder};
+use broadloom_shim::Shim;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-/// Maximum size in bytes of a library that only contains names.
-const MOST_BYTES: u64 = 1 << 17;
+/// Maximum size in bytes of a shim.
+const MOST_BYTES: u64 = 1 << 20;
 
 /// Contents of a folder.
 pub struct Wanted<'a> {
     /// Purpose of the folder. The folder beside an installed library is named `broadloom-` followed by this.
     pub kind: &'a str,
-    /// Libraries, each with its symbol version.
+    /// Shims, each with its symbol version.
     pub names: &'a [(&'a str, Option<&'a str>)],
-    /// Replacement library to which all these libraries lead.
+    /// Replacement library to which all shims lead.
     pub library: &'a Path,
     /// Name of the link to the replacement library.
     pub link: &'a str,
@@ -39,7 +40,8 @@ pub struct Wanted<'a> {
 
 impl Wanted<'_> {
     fn files(&self) -> impl Iterator<Item = (&str, Vec<u8>)> {
-        self.names.iter().map(|(name, version)| (*name, stub::library(name, *version, self.link)))
+        let shim = |name, version| Shim { name, version, replacement: self.library };
+        self.names.iter().map(move |(name, version)| (*name, shim(*name, *version).bytes()))
     }
 
     fn links(&self) -> impl Iterator<Item = (&str, &Path)> {

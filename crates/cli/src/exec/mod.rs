@@ -1,21 +1,21 @@
 //! `broadloom exec`: runs a compiled CUDA program unmodified on a machine without a GPU.
 //!
-//! The program requests NVIDIA's libraries from the system's loader. A folder with libraries of those names
-//! is put first in the search path. These libraries lead to Broadloom's replacement library. The program then
-//! replaces this process.
+//! The program requests NVIDIA's libraries from the system's loader. A folder with shim libraries of those
+//! names is put first in the search path. Their functions open Broadloom's replacement library at the first
+//! call (`broadloom-shim`). The program then replaces this process.
 //!
-//! A program that does not request these libraries itself, such as an interpreter, gets the replacement
-//! library preloaded. Libraries that it opens later may search their own folders.
+//! A program that does not request these libraries itself, such as an interpreter, gets a shim preloaded.
+//! Libraries that it opens later may search their own folders. **The replacement library itself is never
+//! preloaded: its symbols, and those of LLVM, would take the place of the program's.**
 //!
-//! On a GPU the program is started directly. To record it there, the replacement library is loaded before
-//! NVIDIA's libraries and forwards calls to them.
+//! On a GPU the program is started directly. To record it there, a shim is loaded before NVIDIA's libraries,
+//! and the replacement library forwards calls to them.
 
 mod checked;
 mod clients;
 mod folder;
 mod program;
 mod recorded;
-mod stub;
 
 pub use checked::check;
 
@@ -38,8 +38,11 @@ const GRACE: Duration = Duration::from_secs(5);
 /// File name of the replacement library.
 const LIBRARY: &str = "libbroadloom_cudart.so";
 
-/// Names that programs request, with their symbol versions.
-const NAMES: [(&str, Option<&str>); 8] = [
+/// Name of the shim that is preloaded. It has the functions of driver and runtime.
+const SHIM: &str = "libbroadloom_shim.so";
+
+/// Names of the shims with their symbol versions: those that programs request, and the one that is preloaded.
+const NAMES: [(&str, Option<&str>); 9] = [
     ("libnvJitLink.so.12", Some("libnvJitLink.so.12")),
     ("libnvJitLink.so.13", Some("libnvJitLink.so.13")),
     ("libcudart.so.11.0", Some("libcudart.so.11.0")),
@@ -48,9 +51,10 @@ const NAMES: [(&str, Option<&str>); 8] = [
     ("libcudart.so", None),
     ("libcuda.so.1", None),
     ("libcuda.so", None),
+    (SHIM, None),
 ];
 
-/// Index of the first runtime name, and of the first driver name.
+/// Index of the first runtime name, and of the first driver name. The preloaded shim follows the driver.
 const RUNTIME: usize = 2;
 const DRIVER: usize = 6;
 
@@ -87,7 +91,7 @@ fn limit_time(command: &mut Command, limit: Option<Duration>) {
     }
 }
 
-/// Builds the command for a program with the replacement library before NVIDIA's libraries.
+/// Builds the command for a program with the shims before NVIDIA's libraries.
 pub fn command(program: &OsStr, arguments: &[OsString], device: &str) -> Result<Command, Failure> {
     if let Some(reason) = program::objection(Path::new(program)) {
         let message = format!("`{}` cannot be run on the device `{device}`: {reason}", program.to_string_lossy());
@@ -101,7 +105,7 @@ pub fn command(program: &OsStr, arguments: &[OsString], device: &str) -> Result<
     // A program that finds the runtime by the search path needs nothing else. The programs that it starts are
     // not affected.
     if !program::finds_runtime(Path::new(program))
-        && let Some(preloaded) = clients::preloaded(&library()?, &folder, std::env::var_os("LD_PRELOAD"))
+        && let Some(preloaded) = clients::preloaded(&folder, std::env::var_os("LD_PRELOAD"))
     {
         command.env("LD_PRELOAD", preloaded);
     }
@@ -125,10 +129,11 @@ fn on_gpu(options: &Exec, name: &str, ordinal: u32) -> Result<Command, Failure> 
     command.args(&options.arguments);
     command.env("CUDA_VISIBLE_DEVICES", visible(ordinal, std::env::var("CUDA_VISIBLE_DEVICES").ok().as_deref()));
     if options.trace.is_some() || options.stats {
-        command.env("BROADLOOM_DEVICE", name).env("LD_PRELOAD", before(&library()?, std::env::var_os("LD_PRELOAD")));
+        let folder = prepare("driver", &NAMES[DRIVER..])?;
+        let preloaded = before(&folder.join(SHIM), std::env::var_os("LD_PRELOAD"));
+        command.env("BROADLOOM_DEVICE", name).env("LD_PRELOAD", preloaded);
         // The static runtime in such a program opens the driver by name.
         if program::objection(Path::new(&options.program)).is_some() {
-            let folder = prepare("driver", &NAMES[DRIVER..])?;
             command.env("LD_LIBRARY_PATH", before(&folder, std::env::var_os("LD_LIBRARY_PATH")));
         }
     }
@@ -227,9 +232,9 @@ mod tests {
     }
 
     #[test]
-    fn the_driver_is_the_end_of_the_names() {
-        assert!(NAMES[DRIVER..].iter().all(|(name, _)| name.starts_with("libcuda.so")));
+    fn the_driver_and_the_shim_are_the_end_of_the_names() {
+        assert!(NAMES[DRIVER..].iter().all(|(name, _)| name.starts_with("libcuda.so") || *name == SHIM));
         assert!(NAMES[RUNTIME..DRIVER].iter().all(|(name, _)| name.starts_with("libcudart.so")));
-        assert!(NAMES[..RUNTIME].iter().all(|(name, _)| name.starts_with(stub::LINKER_NAME)));
+        assert!(NAMES[..RUNTIME].iter().all(|(name, _)| name.starts_with(broadloom_shim::LINKER_NAME)));
     }
 }

@@ -9,6 +9,9 @@
 //! If another thread than the main thread calls `exit`, only `on_exit` reports it. That is too late for
 //! tables that are younger.
 //!
+//! Functions that the program registered before it loaded LLVM run after LLVM's tables are destroyed. What they
+//! launch is not compiled any more ([`is_over`]): it fails, as on a GPU whose driver is shutting down.
+//!
 //! The process does not wait for compilations that ran out of time. If one of them is inside LLVM, the
 //! process leaves at once with its exit status. Buffered output is written and [`before_leaving`] is called;
 //! everything else that `exit` would do is skipped.
@@ -26,6 +29,14 @@ pub const PATIENCE: Duration = Duration::from_secs(1);
 
 static PROCESS: Gate = Gate::new();
 
+/// Set when LLVM's tables are about to be destroyed.
+static OVER: AtomicBool = AtomicBool::new(false);
+
+/// Tests if LLVM can no longer be used, because `exit` destroys its tables.
+pub fn is_over() -> bool {
+    OVER.load(SeqCst)
+}
+
 /// Counter of the threads inside, until it is closed.
 pub struct Gate {
     inside: AtomicUsize,
@@ -40,14 +51,23 @@ struct Farewell;
 
 impl Drop for Farewell {
     fn drop(&mut self) {
-        // SAFETY: only returns a number.
-        if this_thread() == unsafe { libc::getpid() } {
-            PROCESS.close();
-            if PROCESS.has_others() {
-                // Functions that are registered last are called first.
-                // SAFETY: the function stays in place until the process ends.
-                unsafe { on_exit(leave, null_mut()) };
-            }
+        thread_ends();
+    }
+}
+
+/// Waits for the threads inside LLVM if the calling thread is the main thread, and keeps others out. It is
+/// called when a thread ends, before everything else that `exit` does.
+///
+/// The main thread calls it by itself if it has loaded this library. A library that is opened later, by any
+/// thread, is told by whoever the main thread has loaded.
+pub fn thread_ends() {
+    // SAFETY: only returns a number.
+    if this_thread() == unsafe { libc::getpid() } {
+        PROCESS.close();
+        if PROCESS.has_others() {
+            // Functions that are registered last are called first.
+            // SAFETY: the function stays in place until the process ends.
+            unsafe { on_exit(leave, null_mut()) };
         }
     }
 }
@@ -134,7 +154,7 @@ thread_local! {
     static FAREWELL: Farewell = const { Farewell };
 }
 
-/// Runs when this library is loaded. The main thread does that, unless a program opens it as a library.
+/// Runs when this library is loaded, by the thread that loads it.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static LOADED: extern "C" fn() = {
@@ -148,6 +168,7 @@ static LOADED: extern "C" fn() = {
 pub(super) fn enter() -> Inside<'static> {
     static ONCE: Once = Once::new();
     extern "C" fn at_exit(status: c_int, argument: *mut c_void) {
+        OVER.store(true, SeqCst);
         PROCESS.close();
         if PROCESS.has_others() {
             leave(status, argument);

@@ -50,7 +50,7 @@ mod warp;
 mod window;
 
 pub(crate) use ending::Abandoned;
-pub use ending::before_leaving;
+pub use ending::{before_leaving, is_over, thread_ends};
 pub use machine::Machine;
 pub(crate) use progress::Progress;
 
@@ -187,10 +187,15 @@ impl Draft {
 
     /// Compiles the code. `module` and `options` are those that the passes were run with.
     pub fn compile(self, module: &Module, options: &Options) -> Result<Code, CompileError> {
-        let _inside = ending::enter();
-        let context = Context::create();
         let name = &module.functions[self.0.kernel.func].name;
         let broken = |reason: String| CompileError { kernel: name.clone(), reason };
+        let over = || broken("the process ends".to_owned());
+        // Entering may take until the process ends.
+        let _inside = if is_over() { None } else { Some(ending::enter()) };
+        if is_over() {
+            return Err(over());
+        }
+        let context = Context::create();
         let has_one_thread = self.0.has_one_thread();
         progress::begin("translation to LLVM");
         let (llvm, mut code) = translate(&context, module, self.0, options).map_err(broken)?;

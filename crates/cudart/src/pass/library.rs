@@ -94,10 +94,16 @@ fn file_of(address: usize) -> Option<PathBuf> {
     Some(PathBuf::from(std::ffi::OsStr::from_bytes(unsafe { CStr::from_ptr(facts.dli_fname) }.to_bytes())))
 }
 
-/// Tests if an address is in the file of this code.
+/// Tests if an address is in the file of this code or in a shim library that leads here.
 fn is_here(address: usize) -> bool {
     static HERE: OnceLock<Option<PathBuf>> = OnceLock::new();
-    address != 0 && *HERE.get_or_init(|| file_of(of as *const () as usize)) == file_of(address)
+    let Some(file) = (address != 0).then(|| file_of(address)).flatten() else { return false };
+    HERE.get_or_init(|| file_of(of as *const () as usize)).as_ref() == Some(&file) || is_beside_own(&file)
+}
+
+/// Tests if a file is in a folder where this library, or a link to it, replaces NVIDIA's.
+fn is_beside_own(file: &Path) -> bool {
+    file.parent().is_some_and(|folder| folder.join(crate::LIBRARY).exists())
 }
 
 /// Returns the candidate files for a library, best first.
@@ -111,7 +117,7 @@ fn candidates(names: &[&str]) -> Vec<PathBuf> {
     let cache = std::fs::read("/etc/ld.so.cache").unwrap_or_default();
     found.extend(in_cache(&cache, names));
     found.extend(FOLDERS.iter().flat_map(|folder| names.iter().map(|name| Path::new(folder).join(name))));
-    found.retain(|path| path.is_file() && !path.parent().is_some_and(|folder| folder.join(crate::LIBRARY).exists()));
+    found.retain(|path| path.is_file() && !is_beside_own(path));
     found
 }
 
