@@ -46,7 +46,10 @@
 #![allow(clippy::vec_box, reason = "generated code points to what is in those boxes")]
 
 pub mod abi;
+mod admit;
 mod ahead;
+#[doc(hidden)]
+pub mod arena;
 #[doc(hidden)]
 pub mod background;
 #[doc(hidden)]
@@ -98,6 +101,7 @@ mod variables;
 mod watchdog;
 mod worker;
 
+pub use admit::Foreign;
 pub use background::{Compiling, Notice};
 pub use broadloom_device::CacheFolder;
 pub use device::Cpu;
