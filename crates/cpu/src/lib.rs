@@ -107,5 +107,5 @@ pub use broadloom_device::CacheFolder;
 pub use device::Cpu;
 pub use execute::Output;
 pub use module::refused;
-pub use options::Options;
+pub use options::{Options, STRICT};
 pub use statistics::KernelStatistics;

@@ -74,7 +74,21 @@ impl fmt::Debug for Options {
     }
 }
 
+/// Name of the CPU device in strict mode.
+pub const STRICT: &str = "cpu:strict";
+
 impl Options {
+    /// Returns the default options of a device by its name: `cpu`, or `cpu:strict`, which checks every access.
+    pub fn of(name: &str) -> Option<Options> {
+        let mut options = Options::default();
+        match name {
+            "cpu" => {}
+            STRICT => options.compile.checks = compile::Checks::Strict,
+            _ => return None,
+        }
+        Some(options)
+    }
+
     /// Selects a vector instruction set: `host`, `avx512`, `avx2`, `sse4.2`. Returns `None` if the name is
     /// unknown or the host does not have it.
     #[must_use]
