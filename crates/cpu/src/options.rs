@@ -84,6 +84,7 @@ impl Options {
         match name {
             "cpu" => {}
             STRICT => options.compile.checks = compile::Checks::Strict,
+            "cpu:confined" => options.compile.checks = compile::Checks::Confined,
             _ => return None,
         }
         Some(options)
