@@ -38,6 +38,7 @@ pub fn gpu_ordinal(name: &str) -> Option<u32> {
 }
 
 /// Opens a device by the name that [`machines`] gives it; `cuda` is the first GPU, and `auto` a GPU where there is one and else the CPU.
+/// `cpu:strict` is the CPU with a check of every access of a kernel.
 pub fn open(name: &str) -> Result<Device, OpenError> {
     if let Some(ordinal) = gpu_ordinal(name) {
         return Ok(Device::new(Cuda::new(broadloom_cuda::Options { ordinal, ..broadloom_cuda::Options::default() })?));
@@ -45,9 +46,9 @@ pub fn open(name: &str) -> Result<Device, OpenError> {
     match name {
         "auto" => open("cuda").or_else(|error| if cfg!(feature = "cpu") { open("cpu") } else { Err(error) }),
         #[cfg(feature = "cpu")]
-        "cpu" => Ok(Device::new(Cpu::new(broadloom_cpu::Options::default())?)),
+        name if let Some(options) = broadloom_cpu::Options::of(name) => Ok(Device::new(Cpu::new(options)?)),
         #[cfg(not(feature = "cpu"))]
-        "cpu" => {
+        "cpu" | "cpu:strict" => {
             let reason = "this program was built without it; the feature `cpu` of the crate `broadloom` adds it".to_owned();
             Err(Error::NotHere { device: name.to_owned(), reason }.into())
         }

@@ -1,8 +1,8 @@
 //! Broadloom as a library: what a program adds to its `Cargo.toml`.
 //!
 //! Re-exports the parts that users meet, under one name, and opens devices by theirs: `cpu`, vector code on every core of the host,
-//! `cuda`, an NVIDIA GPU (`cuda:1` is the second), `interp`, which executes one thread at a time and judges the others, and `auto`, a GPU
-//! where there is one and else the CPU.
+//! `cpu:strict`, the same with a check of every access of a kernel, `cuda`, an NVIDIA GPU (`cuda:1` is the second), `interp`, which
+//! executes one thread at a time and judges the others, and `auto`, a GPU where there is one and else the CPU.
 //!
 //! The device `cpu` is a feature of this crate, `cpu`, which is on by default and needs LLVM 19 to be built. A program for GPUs alone
 //! is built without LLVM: `broadloom = { …, default-features = false }`. Then `auto` is a GPU.

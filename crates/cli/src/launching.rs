@@ -143,12 +143,14 @@ pub fn open(name: Option<&str>, timing: bool, terminal: &Terminal) -> Result<Exe
     }
     match name {
         Some("auto") => open(Some("cuda"), timing, terminal).or_else(|_| open(Some("cpu"), timing, terminal)),
-        None | Some("cpu") => {
-            let cpu = Cpu::new(cpu::Options { output, notice: terminal.progress(), ..cpu::Options::default() });
-            cpu.map(Executor::Cpu).map_err(|error| failure(error, Sources::new()))
-        }
         Some("interp") => Ok(Executor::Interp(Interp::new(interp::Options { output, ..interp::Options::default() }))),
-        Some(name) => Err(no_device(name)),
+        name => match cpu::Options::of(name.unwrap_or("cpu")) {
+            Some(options) => {
+                let cpu = Cpu::new(cpu::Options { output, notice: terminal.progress(), ..options });
+                cpu.map(Executor::Cpu).map_err(|error| failure(error, Sources::new()))
+            }
+            None => Err(no_device(name.unwrap_or_default())),
+        },
     }
 }
 

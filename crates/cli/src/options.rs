@@ -139,7 +139,7 @@ pub struct LaunchOptions {
     /// Time limit in seconds, compilation included; applies to each launch of a program
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub time_limit: Option<Duration>,
-    /// Device; `broadloom devices` lists them, the default first
+    /// Device; `broadloom devices` lists them, the default first. `cpu:strict` checks every access of a kernel
     #[arg(long, short, value_name = "NAME")]
     pub device: Option<String>,
 }
@@ -237,7 +237,7 @@ pub struct Repl {
     /// Files to load at the start, without output
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Device for large vectors; `broadloom devices` lists them [default: cpu]
+    /// Device for large vectors; `broadloom devices` lists them, and `cpu:strict` checks every access [default: cpu]
     #[arg(long, short, value_name = "NAME")]
     pub device: Option<String>,
     /// Bits of ints [default: 32]
@@ -300,7 +300,7 @@ The program must use the shared CUDA runtime and contain PTX:
 
 The exit code is the program's.")]
 pub struct Exec {
-    /// Device: `cpu`, `interp`, or `cuda` for a GPU with NVIDIA's libraries [default: $BROADLOOM_DEVICE, or cpu]
+    /// Device: `cpu`, `cpu:strict` (every access of a kernel is checked), `interp`, or `cuda` for a GPU with NVIDIA's libraries [default: $BROADLOOM_DEVICE, or cpu]
     #[arg(long, short, value_name = "NAME")]
     pub device: Option<String>,
     /// Write a trace of calls and kernels to this file, for Perfetto (ui.perfetto.dev) or Chrome (about:tracing)

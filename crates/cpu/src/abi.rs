@@ -20,6 +20,7 @@
 //! exceptions masked. Its stack ends at a guard page. Frames larger than a page must probe it, so that a
 //! stack overflow is found there.
 
+use crate::arena::{self, Part};
 use broadloom_ptx::Func;
 
 /// Address of the first function of a module; the others follow.
@@ -90,6 +91,80 @@ pub struct Warp {
     /// 1 if the launch touches more memory than the cache holds, else 0. If set, stores to write-only memory
     /// are non-temporal.
     pub streams: u32,
+    /// Memory that was last admitted at each site, if accesses are checked.
+    pub admitted: *mut Admitted,
+    /// Bounds of the device's memory, if accesses are checked.
+    pub bounds: Bounds,
+}
+
+/// Addresses at which an access needs no further check: `count` of them from `start` on.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Admitted {
+    /// First address.
+    pub start: u64,
+    /// Number of addresses.
+    pub count: u64,
+}
+
+/// Bounds of the arena: see `crates/cpu/src/arena.rs`. No address is inside if there is no arena.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bounds {
+    /// Memory that an access to `.global` or `.const` may reach.
+    pub data: Admitted,
+    /// Memory that a generic access may reach.
+    pub all: Admitted,
+}
+
+impl Bounds {
+    /// Returns the bounds of the arena of this process.
+    pub(crate) fn of_arena() -> Bounds {
+        let admitted =
+            |range: std::ops::Range<usize>| Admitted { start: range.start as u64, count: (range.end - range.start) as u64 };
+        arena::reserved()
+            .map_or_else(Bounds::default, |arena| Bounds { data: admitted(arena.range(Part::Data)), all: admitted(arena.both()) })
+    }
+}
+
+/// Access that [`Services::admit`] is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Bytes from the first to the last that each lane accesses.
+    pub bytes: u32,
+    /// Alignment of the access, a power of two.
+    pub align: u16,
+    /// Space that the instruction names.
+    pub space: AccessSpace,
+}
+
+/// Space of an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum AccessSpace {
+    /// `.global`, `.const` and generic addresses, and addresses of parameters.
+    Device,
+    /// `.shared`, of any block of the cluster.
+    Shared,
+    /// `.local`.
+    Local,
+}
+
+impl Access {
+    /// Returns the access as generated code passes it.
+    pub fn bits(self) -> u64 {
+        u64::from(self.bytes) | u64::from(self.align) << 32 | (self.space as u64) << 48
+    }
+
+    /// Returns the access that generated code passed.
+    pub fn from_bits(bits: u64) -> Access {
+        let space = match bits >> 48 & 0xff {
+            1 => AccessSpace::Shared,
+            2 => AccessSpace::Local,
+            _ => AccessSpace::Device,
+        };
+        Access { bytes: bits as u32, align: (bits >> 32) as u16, space }
+    }
 }
 
 /// Byte offsets of the fields of [`Warp`].
@@ -117,6 +192,8 @@ pub mod offset {
         WORKSPACE workspace;
         EXITED exited;
         STREAMS streams;
+        ADMITTED admitted;
+        BOUNDS bounds;
     }
 }
 
@@ -292,6 +369,10 @@ pub struct Services {
     /// (a query has the level). Outputs are `[result][lane]`, 64 bits each. There are 32 lanes, on the slow
     /// path one.
     pub image: unsafe extern "C" fn(*mut Warp, u32, u64, u32, u32, *const u64, *mut u64),
+    /// `admit(warp, site, mask, access, addresses)`: checks an access at one address for each lane. Returns if
+    /// all active lanes may do it, else ends the launch with an error. `access` is an [`Access`] as bits. There
+    /// are 32 addresses, on the slow path one.
+    pub admit: unsafe extern "C" fn(*mut Warp, u32, u32, u64, *const u64),
 }
 
 /// Operations on a texture or surface.

@@ -1,8 +1,10 @@
 //! The CPU as a device.
 
 use crate::ahead;
+use crate::arena;
 use crate::cache::Cache;
 use crate::cluster::Shape;
+use crate::compile::Checks;
 use crate::execute::{OutputSink, Surroundings};
 use crate::grid::{Grid, Ready};
 use crate::lanes;
@@ -71,11 +73,21 @@ impl Cpu {
     pub fn new(mut options: Options) -> Result<Cpu> {
         options.compile.stack_bytes = options.stack_bytes;
         options.compile.machine.runs_here().map_err(|reason| Error::NotHere { device: "cpu".into(), reason })?;
+        if options.compile.checks == Checks::Confined {
+            // Without one, every address is looked up.
+            arena::reserve();
+        }
         let threads = options.threads.max(1);
         let memory = Arc::new(Memory::new(options.memory_bytes, options.heap_bytes, options.slack_bytes));
         let shared = Arc::new(Shared {
             streams: Streams::new(threads),
-            surroundings: Surroundings { memory: memory.clone(), output: OutputSink(options.output.clone()), services: SERVICES },
+            surroundings: Surroundings {
+                memory: memory.clone(),
+                foreign: options.foreign.clone(),
+                checks: options.compile.checks,
+                output: OutputSink(options.output.clone()),
+                services: SERVICES,
+            },
             watchdog: Watchdog::default(),
             finished: Box::new(Accounts(memory.clone())),
             workers: threads,

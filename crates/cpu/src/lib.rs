@@ -46,7 +46,10 @@
 #![allow(clippy::vec_box, reason = "generated code points to what is in those boxes")]
 
 pub mod abi;
+mod admit;
 mod ahead;
+#[doc(hidden)]
+pub mod arena;
 #[doc(hidden)]
 pub mod background;
 #[doc(hidden)]
@@ -98,10 +101,11 @@ mod variables;
 mod watchdog;
 mod worker;
 
+pub use admit::Foreign;
 pub use background::{Compiling, Notice};
 pub use broadloom_device::CacheFolder;
 pub use device::Cpu;
 pub use execute::Output;
 pub use module::refused;
-pub use options::Options;
+pub use options::{Options, STRICT};
 pub use statistics::KernelStatistics;

@@ -2,8 +2,10 @@
 //!
 //! A mapping is one run of pages that may be read and written. The pages right before and after it, or after
 //! the requested slack, may not be accessed. Pages take memory when they are first written, and all of them
-//! release it when the mapping is dropped.
+//! release it when the mapping is dropped. If the process has an [`crate::arena::Arena`], all mappings but
+//! those of code lie in it.
 
+use crate::arena::{self, Part};
 use std::io;
 use std::ptr::NonNull;
 
@@ -29,6 +31,8 @@ pub struct Mapping {
     bytes: usize,
     whole: NonNull<u8>,
     whole_bytes: usize,
+    /// True if it lies in the arena of the process.
+    in_arena: bool,
 }
 
 // SAFETY: a mapping is memory that no other value refers to; it belongs to no thread.
@@ -41,6 +45,8 @@ unsafe impl Sync for Mapping {}
 pub enum Pages {
     /// Buffers: huge pages if there is space for some.
     Data,
+    /// Shared and local memory of blocks: like buffers, but in the private part of the arena.
+    Private,
     /// Windows that are mostly unused: small pages.
     Sparse,
     /// Stacks: small pages. If the host can, the guard before them needs no separate mapping.
@@ -65,30 +71,46 @@ impl Mapping {
         let bytes = bytes.max(1).checked_next_multiple_of(page).ok_or_else(too_large)?;
         let slack = slack.checked_next_multiple_of(page).ok_or_else(too_large)?;
         let before = guard.checked_add(slack).ok_or_else(too_large)?;
-        let huge = pages == Pages::Data && bytes >= HUGE_PAGE;
+        let huge = matches!(pages, Pages::Data | Pages::Private) && bytes >= HUGE_PAGE;
         let align = if huge { HUGE_PAGE } else { page };
         let around = before.checked_mul(2).and_then(|around| around.checked_add(align - page));
         let whole_bytes = around.and_then(|around| bytes.checked_add(around)).ok_or_else(too_large)?;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         let (protection, extra) = match pages {
-            Pages::Data | Pages::Sparse => (libc::PROT_NONE, 0),
+            Pages::Data | Pages::Private | Pages::Sparse => (libc::PROT_NONE, 0),
             Pages::Stack => (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_STACK),
             Pages::Code => (libc::PROT_NONE, LOW_ADDRESSES),
         };
-        let map = |extra| {
-            // SAFETY: a new private mapping at an address of the kernel's choice touches no existing memory.
-            let start = unsafe { libc::mmap(std::ptr::null_mut(), whole_bytes, protection, flags | extra, -1, 0) };
+        let map = |place: usize, extra| {
+            // SAFETY: at an address of the kernel's choice a new private mapping touches no existing memory. A
+            // place in the arena was taken for this mapping.
+            let start = unsafe { libc::mmap(place as *mut libc::c_void, whole_bytes, protection, flags | extra, -1, 0) };
             if start == libc::MAP_FAILED { None } else { NonNull::new(start.cast::<u8>()) }
         };
-        let whole = map(extra).or_else(|| if extra == LOW_ADDRESSES { map(0) } else { None });
+        let part = match pages {
+            Pages::Data => Some(Part::Data),
+            Pages::Private | Pages::Sparse | Pages::Stack => Some(Part::Private),
+            Pages::Code => None,
+        };
+        let in_arena = part.zip(arena::reserved()).and_then(|(part, arena)| {
+            let place = arena.take(part, whole_bytes)?;
+            let whole = map(place, extra | libc::MAP_FIXED);
+            if whole.is_none() {
+                // SAFETY: the range was taken above, and nothing is mapped there.
+                unsafe { arena.give_back(place, whole_bytes) };
+            }
+            whole
+        });
+        let whole = in_arena.or_else(|| map(0, extra));
+        let whole = whole.or_else(|| if extra == LOW_ADDRESSES { map(0, 0) } else { None });
         let whole = whole.ok_or_else(io::Error::last_os_error)?;
         let offset = (whole.as_ptr() as usize + before).next_multiple_of(align) - whole.as_ptr() as usize;
         // SAFETY: `offset` is at most `before + align - page`, and `whole_bytes` is `bytes + before` more
         // than that.
         let start = unsafe { whole.add(offset) };
-        let mapping = Mapping { start, bytes, whole, whole_bytes };
+        let mapping = Mapping { start, bytes, whole, whole_bytes, in_arena: in_arena.is_some() };
         match pages {
-            Pages::Data | Pages::Sparse | Pages::Code => {
+            Pages::Data | Pages::Private | Pages::Sparse | Pages::Code => {
                 mapping.protect(0, bytes, libc::PROT_READ | libc::PROT_WRITE)?;
                 mapping.open_slack(slack)?;
                 if huge {
@@ -159,8 +181,14 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the range was mapped by `new` and nothing refers to it any more.
-        unsafe { libc::munmap(self.whole.as_ptr().cast(), self.whole_bytes) };
+        match arena::reserved().filter(|_| self.in_arena) {
+            // SAFETY: the range was taken by `new` and nothing refers to it any more.
+            Some(arena) => unsafe { arena.give_back(self.whole.as_ptr() as usize, self.whole_bytes) },
+            // SAFETY: the range was mapped by `new` and nothing refers to it any more.
+            None => unsafe {
+                libc::munmap(self.whole.as_ptr().cast(), self.whole_bytes);
+            },
+        }
     }
 }
 

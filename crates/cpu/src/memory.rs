@@ -11,7 +11,7 @@
 use crate::map::{Mapping, Pages, page_bytes};
 use broadloom_device::{Error, MemoryUse, Result};
 use std::collections::{BTreeMap, VecDeque};
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Alignment of every allocation.
@@ -121,8 +121,10 @@ struct State {
 pub enum Near {
     /// Inside or after a freed allocation.
     Freed(String),
-    /// Outside all allocations; a sentence.
+    /// Outside all allocations, and near one or the null pointer; a sentence.
     Outside(String),
+    /// Near no allocation.
+    Nowhere,
 }
 
 /// All memory except shared and local.
@@ -242,6 +244,31 @@ impl Memory {
         (address - start < allocation.bytes).then_some(*start)
     }
 
+    /// Returns the allocation that contains an address, and whether a kernel allocated it.
+    pub(crate) fn containing(&self, address: u64) -> Option<(Range<u64>, bool)> {
+        let state = self.state();
+        let (start, allocation) = state.live.range(..=address).next_back()?;
+        (address - start < allocation.bytes).then(|| (*start..*start + allocation.bytes, allocation.owner == Owner::Heap))
+    }
+
+    /// Returns whether a range lies in the mappings of allocations or in the slack around them.
+    pub(crate) fn is_accessible(&self, address: u64, bytes: u64) -> bool {
+        let state = self.state();
+        let slack = state.slack as u64;
+        let holds = |mapping: &Mapping| {
+            let (start, end) = (mapping.start() as u64 - slack, mapping.start() as u64 + mapping.bytes() as u64 + slack);
+            address >= start && address.checked_add(bytes).is_some_and(|last| last <= end)
+        };
+        let own = |allocation: &Allocation| match &allocation.place {
+            Place::Own(mapping) => holds(mapping),
+            Place::Slab(_) => false,
+        };
+        let below = state.live.range(..=address).next_back().is_some_and(|(_, allocation)| own(allocation));
+        below
+            || state.live.range(address..).next().is_some_and(|(_, allocation)| own(allocation))
+            || state.slabs.iter().any(holds)
+    }
+
     /// Implements `malloc` of a kernel; zero if there is no memory.
     pub fn heap_allocate(&self, bytes: u64) -> u64 {
         let mut state = self.state();
@@ -307,7 +334,7 @@ impl Memory {
             let what = describe(*start, found.bytes, &found.owner, false);
             return Near::Outside(format!("{address:#x} is {} bytes before {what}", start - address));
         }
-        Near::Outside(format!("{address:#x} is not in any memory"))
+        Near::Nowhere
     }
 }
 

@@ -1,5 +1,6 @@
 //! Options of the device, and the description of its machine.
 
+use crate::admit::Foreign;
 use crate::background::Notice;
 use crate::compile;
 use crate::execute::Output;
@@ -22,6 +23,9 @@ pub struct Options {
     /// Bytes before and after buffers that kernels may access although they belong to no buffer. 0 finds most
     /// stray accesses. Programs that were only ever run on GPUs, with pages of 2 MiB, may need more.
     pub slack_bytes: usize,
+    /// Memory beyond the device's own that kernels may access, if their accesses are checked
+    /// ([`compile::Options::checks`]).
+    pub foreign: Option<Foreign>,
     /// Maximum bytes of stack and local memory of a thread.
     pub stack_bytes: u64,
     /// Folder of compiled kernels.
@@ -47,6 +51,7 @@ impl Default for Options {
             memory_bytes: memory_limit().unwrap_or_else(host_memory),
             heap_bytes: 64 << 20,
             slack_bytes: 0,
+            foreign: None,
             stack_bytes: 1 << 20,
             cache: CacheFolder::Default,
             cache_bytes: CACHE_BYTES,
@@ -69,7 +74,22 @@ impl fmt::Debug for Options {
     }
 }
 
+/// Name of the CPU device in strict mode.
+pub const STRICT: &str = "cpu:strict";
+
 impl Options {
+    /// Returns the default options of a device by its name: `cpu`, or `cpu:strict`, which checks every access.
+    pub fn of(name: &str) -> Option<Options> {
+        let mut options = Options::default();
+        match name {
+            "cpu" => {}
+            STRICT => options.compile.checks = compile::Checks::Strict,
+            "cpu:confined" => options.compile.checks = compile::Checks::Confined,
+            _ => return None,
+        }
+        Some(options)
+    }
+
     /// Selects a vector instruction set: `host`, `avx512`, `avx2`, `sse4.2`. Returns `None` if the name is
     /// unknown or the host does not have it.
     #[must_use]

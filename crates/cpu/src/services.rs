@@ -2,6 +2,7 @@
 //! when it returns.
 
 use crate::abi::{BarrierKind, Builtin, Clock, Exchange, Exchanged, ImageKind, Kind, Meeting, Reason, Services, Warp};
+use crate::admit::admit;
 use crate::barrier::Arrival;
 use crate::builtin;
 use crate::execute::{Block, Strand, Wait, end, fail, hand_over, pause as pause_strand, stop};
@@ -16,7 +17,7 @@ use std::time::Instant;
 
 /// All services.
 pub(crate) const SERVICES: Services =
-    Services { barrier, pause, fault, evaluate, exchange, builtin: call_builtin, clock, exit, meet, image };
+    Services { barrier, pause, fault, evaluate, exchange, builtin: call_builtin, clock, exit, meet, image, admit };
 
 /// Start value of the timer, so that it never reads as zero.
 const TIMER_START: u64 = 1_000_000_000;

@@ -155,10 +155,9 @@ impl AllAdvice {
 }
 
 impl Runtime {
-    /// Checks that a range is managed memory. Memory that CUDA did not allocate passes too if the device can
-    /// reach it.
+    /// Checks that a range is managed memory.
     pub(crate) fn managed_range(&self, address: u64, bytes: u64) -> Outcome {
-        let unified = self.device()?.unified;
+        self.device()?;
         if address == 0 || bytes == 0 || address.checked_add(bytes).is_none() {
             return Err(Status::INVALID_VALUE);
         }
@@ -166,8 +165,7 @@ impl Runtime {
             Some(found) if matches!(found.kind, Kind::Managed | Kind::ManagedVariable) => {
                 self.memory.range(address, bytes).is_some()
             }
-            Some(_) => false,
-            None => unified,
+            Some(_) | None => false,
         };
         if fits { Ok(()) } else { Err(Status::INVALID_VALUE) }
     }

@@ -225,8 +225,6 @@ impl Runtime {
             "concurrentManagedAccess"
             | "directManagedMemAccessFromHost"
             | "hostNativeAtomicSupported"
-            | "pageableMemoryAccess"
-            | "pageableMemoryAccessUsesHostPageTables"
             | "integrated"
             | "hostRegisterReadOnlySupported" => host,
             "unifiedAddressing"
@@ -253,6 +251,8 @@ impl Runtime {
             "maxTexture1DLayered" | "maxSurface1DLayered" => [32_768, 2048][index.min(1)],
             "maxTexture2DLayered" | "maxSurface2DLayered" => [32_768, 32_768, 2048][index.min(2)],
             "maxTextureCubemapLayered" | "maxSurfaceCubemapLayered" => [32_768, 2046][index.min(1)],
+            // Kernels reach host memory that CUDA knows, and no other.
+            "pageableMemoryAccess" | "pageableMemoryAccessUsesHostPageTables" => 0,
             "hostNumaId" | "deviceNumaId" => -1,
             _ => 0,
         })

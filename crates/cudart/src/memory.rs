@@ -9,6 +9,7 @@ use crate::pools::Place;
 use crate::state::{Opened, Runtime};
 use crate::status::{Outcome, Status};
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Alignment of the rows of pitched memory.
@@ -168,6 +169,13 @@ impl Allocations {
     /// Finds the allocation that contains a range.
     pub(crate) fn range(&self, address: u64, bytes: u64) -> Option<Allocation> {
         self.find(address).filter(|found| bytes <= found.bytes - (address - found.start))
+    }
+
+    /// Returns the range of memory that the program registered or mapped, which kernels may access although it
+    /// does not come from the executor.
+    pub(crate) fn shared_by_program(&self, address: u64) -> Option<Range<u64>> {
+        let found = self.find(address).filter(|found| matches!(found.kind, Kind::Registered(_) | Kind::Mapped))?;
+        Some(found.start..found.start + found.bytes)
     }
 
     /// Checks that a range lies inside device-accessible memory. An empty range is always valid.

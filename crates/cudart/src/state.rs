@@ -23,6 +23,8 @@ use crate::streams::Streams;
 use crate::tell::{print, tell};
 use crate::textures::{Mipmap, TextureObject};
 use crate::user_objects::UserObject;
+use broadloom_cpu::compile::Checks;
+use broadloom_cpu::{Foreign, STRICT};
 use broadloom_device::{Backend, Device, Error, FaultKind, Machine};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -170,7 +172,7 @@ pub(crate) fn time_limit() -> Option<Duration> {
     *LIMIT.get_or_init(broadloom_device::settings::time_limit)
 }
 
-/// Opens the device that `BROADLOOM_DEVICE` names: `cpu` (the default) or `interp`. Checking mode uses
+/// Opens the device that `BROADLOOM_DEVICE` names: `cpu` (the default), `cpu:strict` or `interp`. Checking mode uses
 /// `interp`.
 fn open() -> Outcome<Opened> {
     let name = std::env::var("BROADLOOM_DEVICE").unwrap_or_default();
@@ -181,7 +183,7 @@ fn open() -> Outcome<Opened> {
         Err(Status::NO_DEVICE)
     };
     match name.as_str() {
-        "interp" | "cpu" | "auto" | "" if checked || name == "interp" => {
+        "interp" | "cpu" | STRICT | "auto" | "" if checked || name == "interp" => {
             let options = broadloom_interp::Options {
                 first_address: FIRST_ADDRESS,
                 check: checked,
@@ -194,14 +196,17 @@ fn open() -> Outcome<Opened> {
             let mirror = Some(Mirror::new(interp.clone()));
             Ok(Opened { device: Device::new(interp), unified: false, mirror, checking, process })
         }
-        "cpu" | "auto" | "" => {
+        "cpu" | STRICT | "auto" | "" => {
             broadloom_cpu::compile::before_leaving(crate::tell::before_leaving);
-            let options = broadloom_cpu::Options {
+            let mut options = broadloom_cpu::Options {
                 output: Arc::new(print),
                 slack_bytes: GPU_PAGE,
                 notice: Some(Arc::new(crate::tell::progress)),
+                foreign: Some(Foreign::new(|address| Runtime::get().memory.shared_by_program(address))),
                 ..broadloom_cpu::Options::default()
             };
+            // The program may pass any address to a kernel.
+            options.compile.checks = if name == STRICT { Checks::Strict } else { Checks::Confined };
             match broadloom_cpu::Cpu::new(options) {
                 Ok(cpu) => Ok(Opened { device: Device::new(cpu), unified: true, mirror: None, checking: None, process }),
                 Err(error) => refused(&error.to_string()),
@@ -210,7 +215,9 @@ fn open() -> Outcome<Opened> {
         _ if name.starts_with("cuda") => refused(&format!(
             "BROADLOOM_DEVICE is `{name}`, and NVIDIA's libraries were not found; without it the program runs on the CPU"
         )),
-        _ => refused(&format!("BROADLOOM_DEVICE is `{name}`; CUDA programs run on `cpu` or `interp`, or on a GPU with `cuda`")),
+        _ => refused(&format!(
+            "BROADLOOM_DEVICE is `{name}`; CUDA programs run on `cpu`, `cpu:strict` or `interp`, or on a GPU with `cuda`"
+        )),
     }
 }
 

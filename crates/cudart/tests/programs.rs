@@ -74,6 +74,14 @@ fn nodes_of_graphs_user_objects_and_words_of_memory() {
 }
 
 #[test]
+fn kernels_reach_memory_that_is_allocated_or_registered() {
+    let told = passes("reach");
+    let what = "0x7ffffffff000 is in no memory that was allocated for kernels or registered";
+    assert!(told.contains(&format!("broadloom: kernel `each`: {what}\n")), "{told}");
+    passes_on_interp("reach");
+}
+
+#[test]
 fn batches_advice_and_pools() {
     assert_eq!(passes("batches"), "");
     passes_on_interp("batches");
@@ -129,7 +137,7 @@ fn a_device_that_is_not_there_is_no_device() {
     assert!(out.contains("cudaErrorNoDevice"), "{out}");
     assert!(
         err.contains(
-            "broadloom: BROADLOOM_DEVICE is `nonsense`; CUDA programs run on `cpu` or `interp`, or on a GPU with `cuda`"
+            "broadloom: BROADLOOM_DEVICE is `nonsense`; CUDA programs run on `cpu`, `cpu:strict` or `interp`, or on a GPU with `cuda`"
         ),
         "{err}"
     );

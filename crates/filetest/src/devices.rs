@@ -1,5 +1,6 @@
 //! Devices that launches run on: the one place that lists them.
 
+use broadloom_cpu::compile::Checks;
 use broadloom_cpu::{CacheFolder, Cpu};
 use broadloom_cuda::Cuda;
 use broadloom_device::Device;
@@ -35,6 +36,7 @@ pub const DEVICES: &[DeviceEntry] = &[
     // LLVM gets the same code as for `cpu-avx2` and takes three times as long.
     DeviceEntry { name: "cpu-sse4.2", make: |printed| make_cpu("sse4.2", true, printed), is_shared: false, every_case: false },
     DeviceEntry { name: "cpu-threads", make: |printed| make_cpu("host", false, printed), is_shared: false, every_case: true },
+    DeviceEntry { name: "cpu-strict", make: make_strict, is_shared: false, every_case: false },
     DeviceEntry { name: "cuda", make: make_cuda, is_shared: true, every_case: true },
 ];
 
@@ -98,17 +100,27 @@ fn make_interp(printed: &Printed) -> Result<Device, String> {
 
 /// Opens the CPU with a vector instruction set, or one thread at a time. One worker is enough for tests,
 /// which run in parallel.
-fn make_cpu(vectors: &str, vectorise: bool, printed: &Printed) -> Result<Device, String> {
+pub(crate) fn make_cpu(vectors: &str, vectorise: bool, printed: &Printed) -> Result<Device, String> {
+    let mut options = cpu(printed).vectors(vectors).ok_or_else(|| format!("this machine has no {vectors}"))?;
+    options.compile.vectorise = vectorise;
+    Cpu::new(options).map(Device::new).map_err(|error| error.to_string())
+}
+
+/// Opens the CPU with a check of every access.
+pub(crate) fn make_strict(printed: &Printed) -> Result<Device, String> {
+    let mut options = cpu(printed);
+    options.compile.checks = Checks::Strict;
+    Cpu::new(options).map(Device::new).map_err(|error| error.to_string())
+}
+
+fn cpu(printed: &Printed) -> broadloom_cpu::Options {
     let printed = printed.clone();
     let output = Arc::new(move |bytes: &[u8]| printed.add(bytes));
-    let options = broadloom_cpu::Options {
+    broadloom_cpu::Options {
         threads: 1,
         memory_bytes: 8 << 30,
         cache: CacheFolder::Nowhere,
         output,
         ..broadloom_cpu::Options::default()
-    };
-    let mut options = options.vectors(vectors).ok_or_else(|| format!("this machine has no {vectors}"))?;
-    options.compile.vectorise = vectorise;
-    Cpu::new(options).map(Device::new).map_err(|error| error.to_string())
+    }
 }

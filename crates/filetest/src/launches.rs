@@ -1,7 +1,7 @@
 //! `run`: launches of a case on a device, with their results as text.
 
 use crate::Case;
-use crate::devices::{DeviceEntry, Printed};
+use crate::devices::{DeviceEntry, Printed, make_cpu, make_strict};
 use broadloom_device::{Device, Error, Module};
 use broadloom_diag::{SourceId, Sources};
 use broadloom_interp::{Interp, Options};
@@ -70,6 +70,42 @@ pub(crate) fn perform_check(sources: &mut Sources, id: SourceId, case: &Case, fo
         }
     }
     Ok(text)
+}
+
+/// Returns the fault of each launch of a case on the CPU as it is, and in strict mode. Addresses of the host
+/// differ from run to run and are left out.
+pub(crate) fn perform_strict(sources: &mut Sources, id: SourceId, case: &Case, folder: &Path) -> Result<String, String> {
+    let code = understood(sources, id, "strict")?;
+    let mut text = String::new();
+    for launch in &case.settings.runs {
+        if case.settings.runs.len() > 1 {
+            let _ = writeln!(text, "# {launch}");
+        }
+        let printed = Printed::default();
+        for (name, device) in [("cpu", make_cpu("host", true, &printed)?), ("cpu:strict", make_strict(&printed)?)] {
+            let outcome = match launch_on(&device, sources, &code, launch, folder)? {
+                Ok(prepared) => prepared.outputs().map(drop),
+                Err(error) => Err(error),
+            };
+            let outcome = outcome.map_or_else(|error| show_error(sources, &error), |()| "nothing found\n".to_owned());
+            let _ = write!(text, "{name}: {}", without_addresses(&outcome));
+        }
+    }
+    Ok(text)
+}
+
+/// Replaces hexadecimal numbers that can be addresses of the host.
+fn without_addresses(text: &str) -> String {
+    let mut pieces = text.split("0x");
+    let mut outcome = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let digits = piece.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(piece.len());
+        match digits {
+            8.. => outcome.push_str(&format!("<address>{}", &piece[digits..])),
+            _ => outcome.push_str(&format!("0x{piece}")),
+        }
+    }
+    outcome
 }
 
 /// Returns the module of a test that runs. Invalid text belongs under `verify`.

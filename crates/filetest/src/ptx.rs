@@ -1,7 +1,7 @@
 //! PTX: `.ptx` files.
 
 use crate::language::{Command, Devices, Language, Request};
-use crate::launches::{perform_check, perform_run};
+use crate::launches::{perform_check, perform_run, perform_strict};
 use broadloom_diag::{SourceId, Sources};
 use broadloom_ptx::{Module, Printer, parse, print, verify};
 use broadloom_transform::Facts;
@@ -31,6 +31,14 @@ const COMMANDS: &[Command] = &[
         devices: Devices::One,
         argument: None,
         perform: |r| with(r, |sources, id| perform_check(sources, id, r.case, r.folder)),
+    },
+    // Launches on the CPU as it is and in strict mode; outputs which fault each of them finds.
+    Command {
+        name: "strict",
+        launches: true,
+        devices: Devices::One,
+        argument: None,
+        perform: |r| with(r, |sources, id| perform_strict(sources, id, r.case, r.folder)),
     },
     // Runs passes; outputs each resulting function.
     Command {

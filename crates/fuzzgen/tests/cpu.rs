@@ -5,6 +5,7 @@
 //! `BROADLOOM_FUZZ_JOBS` threads, by default on all; `BROADLOOM_SWEEP=n` goes through every pure instruction
 //! n times.
 
+use broadloom_cpu::compile::Checks;
 use broadloom_cpu::{CacheFolder, Cpu};
 use broadloom_device::Device;
 use broadloom_fuzzgen::{Config, Kernel, Random, generate, module, run, sweep};
@@ -27,6 +28,10 @@ struct Way {
 
 impl Way {
     fn new(vectors: &str, vectorise: bool, optimise: bool) -> Option<Way> {
+        Way::checked(vectors, vectorise, optimise, Checks::None)
+    }
+
+    fn checked(vectors: &str, vectorise: bool, optimise: bool, checks: Checks) -> Option<Way> {
         // Two workers take turns with the blocks: their order must not matter.
         let options = broadloom_cpu::Options {
             threads: 2,
@@ -37,11 +42,13 @@ impl Way {
         let mut options = options.vectors(vectors)?;
         options.compile.vectorise = vectorise;
         options.compile.optimise = optimise;
+        options.compile.checks = checks;
         let cpu = Cpu::new(options).unwrap_or_else(|error| panic!("{error}"));
         let name = format!(
-            "{vectors}{}{}",
+            "{vectors}{}{}{}",
             if vectorise { "" } else { ", one thread at a time" },
-            if optimise { "" } else { ", not optimised" }
+            if optimise { "" } else { ", not optimised" },
+            if checks == Checks::None { String::new() } else { format!(", {checks:?}") }
         );
         Some(Way { name, device: Device::new(cpu.clone()), cpu })
     }
@@ -55,6 +62,8 @@ struct Ways {
     plain: Vec<Way>,
     /// One thread at a time, optimised and not.
     threads: Vec<Way>,
+    /// With checks of addresses, which must find nothing.
+    checked: Vec<Way>,
 }
 
 impl Ways {
@@ -62,7 +71,10 @@ impl Ways {
         let widths =
             |optimise| ["avx512", "avx2", "sse4.2"].into_iter().filter_map(move |kind| Way::new(kind, true, optimise)).collect();
         let threads = [true, false].into_iter().filter_map(|optimise| Way::new("host", false, optimise)).collect();
-        let mut ways = Ways { vectors: widths(true), plain: widths(false), threads };
+        let checked = [(true, true, Checks::Strict), (true, false, Checks::Confined), (false, false, Checks::Strict)];
+        let checked =
+            checked.into_iter().filter_map(|(vectorise, optimise, checks)| Way::checked("host", vectorise, optimise, checks));
+        let mut ways = Ways { vectors: widths(true), plain: widths(false), threads, checked: checked.collect() };
         if ways.vectors.is_empty() {
             // CPU older than all widths, or of another architecture.
             ways.vectors.extend(Way::new("host", true, true));
@@ -72,7 +84,7 @@ impl Ways {
     }
 
     /// Returns the configurations for a kernel: one width, optimised; another or the same, not optimised; and
-    /// for every fourth kernel one thread at a time. The widest comes most often: the others take the
+    /// for every fourth kernel one thread at a time. Every second small kernel has its addresses checked too. The widest comes most often: the others take the
     /// compiler up to ten times as long. Small kernels use another width every second time, large ones every
     /// sixteenth.
     fn of(&self, number: u64) -> impl Iterator<Item = &Way> {
@@ -83,7 +95,8 @@ impl Ways {
             true | false => 0,
         };
         let thread = turn.is_multiple_of(4).then(|| &self.threads[turn / 4 % self.threads.len()]);
-        [&self.vectors[width(turn)], &self.plain[width(turn + pause / 2)]].into_iter().chain(thread)
+        let checked = (turn % 2 == 1 && !is_large(number)).then(|| &self.checked[turn / 2 % self.checked.len()]);
+        [&self.vectors[width(turn)], &self.plain[width(turn + pause / 2)]].into_iter().chain(thread).chain(checked)
     }
 
     /// Returns each width, and for one of them the other configurations.

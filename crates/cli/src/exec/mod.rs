@@ -22,6 +22,7 @@ pub use checked::check;
 use crate::failure::{Exit, Failure, codes};
 use crate::options::Exec;
 use crate::terminal::Terminal;
+use broadloom::cpu::STRICT;
 use broadloom::device::private::{Reason, Refusal};
 use broadloom::diag::Diagnostic;
 use broadloom::{gpu_ordinal, gpus};
@@ -63,13 +64,14 @@ pub fn run(options: &Exec, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let named = || std::env::var("BROADLOOM_DEVICE").ok().filter(|name| !name.is_empty());
     let device = options.device.clone().or_else(named).unwrap_or_else(|| "cpu".into());
     let mut command = match device.as_str() {
-        "cpu" | "interp" => command(&options.program, &options.arguments, &device)?,
+        "cpu" | STRICT | "interp" => command(&options.program, &options.arguments, &device)?,
         name => match gpu_ordinal(name) {
             Some(ordinal) => on_gpu(options, name, ordinal)?,
             None => {
                 let message = format!("CUDA programs do not run on the device `{name}`");
                 return Err(Failure::usage(
-                    Diagnostic::error(codes::NO_DEVICE, message).help("there is `cpu`, `interp` and, on a GPU, `cuda`"),
+                    Diagnostic::error(codes::NO_DEVICE, message)
+                        .help("there is `cpu`, `cpu:strict`, `interp` and, on a GPU, `cuda`"),
                 ));
             }
         },

@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 /// Version number; changes when entries or keys change.
-const FORMAT: u32 = 4;
+const FORMAT: u32 = 5;
 /// Maximum bytes of code kept in memory for modules that are loaded again.
 const MEMORY_BYTES: usize = 256 << 20;
 
@@ -72,7 +72,7 @@ impl Cache {
     /// Returns the lookup request of a kernel for a block shape. It does not depend on the option
     /// `assume_no_wrap`.
     pub fn wanted(module: &Module, kernel: Func, block: [u32; 3], options: &compile::Options) -> Wanted {
-        let compile::Options { machine, optimise, vectorise, assume_no_wrap: _, assume_apart, stack_bytes } = options;
+        let compile::Options { machine, optimise, vectorise, assume_no_wrap: _, assume_apart, stack_bytes, checks } = options;
         let mut code = vec![];
         let mut put = |text: &str| {
             code.extend((text.len() as u64).to_le_bytes());
@@ -108,7 +108,7 @@ impl Cache {
         let version = format!("{FORMAT} {} {}", env!("CARGO_PKG_VERSION"), build());
         let machine = format!("{:?} {machine:?}", inkwell::support::get_llvm_version());
         let keys = [false, true].map(|fast| {
-            let options = format!("{block:?} {optimise} {vectorise} {stack_bytes} {assume_apart} {fast}");
+            let options = format!("{block:?} {optimise} {vectorise} {stack_bytes} {assume_apart} {checks:?} {fast}");
             Key::new(&Origin { device: "cpu", code, version: &version, machine: &machine, options: &options })
         });
         Wanted { keys, name: module.functions[kernel].name.clone(), places: Places::of(module, &reachable) }

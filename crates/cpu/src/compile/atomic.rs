@@ -66,11 +66,13 @@ impl Emitter<'_> {
         let update = Update::of(inst).ok_or_else(|| Untranslated("an atomic that does nothing".into()))?;
         let ty = inst.types().next().unwrap_or(Type::B32);
         let address = self.address_of(inst)?;
-        let reach = self.reach(inst, &address)?;
-        let shared = self.space_of(inst, &address) == Space::Shared;
         let keeps = inst.opcode() == Some(Opcode::Atom);
         let reads = inst.operands.iter().skip(if keeps { 2 } else { 1 });
         let operands: Vec<&Operand> = reads.take(if update == Update::Cas { 2 } else { 1 }).collect();
+        let count = operands.first().map_or(1, |operand| operand.elements().len() as u64);
+        self.check_access(inst, &address, count * u64::from(ty.bytes()))?;
+        let reach = self.reach(inst, &address)?;
+        let shared = self.space_of(inst, &address) == Space::Shared;
         let result = if keeps { inst.operands.first().cloned() } else { None };
         let wanted = match &result {
             Some(Operand::Reg(reg)) => self.is_used(*reg),

@@ -9,6 +9,8 @@
 //! as bits. Until then one NaN cannot be distinguished from another. Registers that may hold another NaN are
 //! called noisy (`nans.rs`).
 
+use super::Checks;
+use super::bounds::Checked;
 use super::counters::Counters;
 use super::far::Ahead;
 use super::in_step::Target;
@@ -122,6 +124,10 @@ pub(crate) struct Emitter<'e> {
     pub(crate) streams: Streams,
     /// Addresses whose value in the next iteration of a loop is known.
     pub(crate) ahead: SecondaryMap<Reg, Option<Rc<Ahead>>>,
+    /// Check of addresses before accesses.
+    pub(super) checks: Checks,
+    /// Accesses that need no check of their own.
+    pub(super) checked: Checked,
     /// Line table of the high-level source, built when the first position is recorded.
     pub(crate) lines: Option<Lines<'e>>,
 }
@@ -140,6 +146,7 @@ pub(crate) struct Input<'e> {
     pub(crate) cluster: crate::cluster::Shape,
     pub(crate) stack_limit: Option<u64>,
     pub(crate) polls: &'e HashSet<Inst>,
+    pub(crate) checks: Checks,
 }
 
 /// Results of an emitter besides the code.
@@ -229,6 +236,8 @@ pub(crate) fn emit(input: Input<'_>, output: Output) -> Emitted<Output> {
         counters: None,
         streams: Streams::default(),
         ahead: SecondaryMap::new(),
+        checks: input.checks,
+        checked: Checked::default(),
         lines: None,
     };
     for (inst, data) in input.function.instructions() {
@@ -343,6 +352,7 @@ impl<'e> Emitter<'e> {
             let counted = (self.loads, self.stores);
             let mut ended = false;
             let insts = self.in_pairs(*block);
+            self.checked.begin(&insts);
             let mut next = 0;
             while let Some(id) = insts.get(next) {
                 self.at = Some(*id);
@@ -356,7 +366,7 @@ impl<'e> Emitter<'e> {
                     self.leave(*block, inst)?;
                     ended = true;
                 } else if let Some(second) = insts.get(next)
-                    && self.load_pair(inst, &function.insts[*second])?
+                    && self.load_pair([*id, *second])?
                 {
                     next += 1;
                 } else if !(self.is_there(inst) || self.in_block && plain_barrier(inst).is_some()) {

@@ -220,6 +220,7 @@ impl Emitter<'_> {
                     self.of_lane(inst, named, |ir, lane| ir.add(group(ir, lane), ir.constant(ir.type_of(lane), 8 * matrix)))?;
                 let bytes = ir.shl(member(ir, numbers), number(2));
                 let place = ir.as_pointer(ir.add(start, ir.zext(bytes, i64)));
+                self.check_lanes(inst, place, 4, active)?;
                 match stored {
                     Some(value) => self.store_words(value, place, active),
                     None => {
@@ -237,6 +238,7 @@ impl Emitter<'_> {
                 })?;
                 let bytes = ir.shl(group(ir, numbers), number(1));
                 let place = ir.as_pointer(ir.add(start, ir.zext(bytes, i64)));
+                self.check_lanes(inst, place, 2, active)?;
                 match stored {
                     Some(value) => {
                         let half = ir.lshr(value, ir.constant(ir.type_of(value), 16 * part));
@@ -331,6 +333,7 @@ impl Emitter<'_> {
                 let bytes = ir.lshr(ir.mul(offset, ir.constant(row, size)), ir.constant(row, 3));
                 let place = ir.as_pointer(ir.add(self.as_wide(base, row), bytes));
                 let shift = u64::from(bits * piece);
+                self.check_lanes(inst, place, u64::from(bits / 8), active)?;
                 match stored {
                     Some(value) => {
                         let part = ir.lshr(value, ir.constant(ir.type_of(value), shift));

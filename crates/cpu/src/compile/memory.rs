@@ -7,6 +7,7 @@
 //! Lanes whose guard is false never touch memory. A single access for the whole warp is redirected to the
 //! warp's own state if no lane is active; that memory is always readable.
 
+use super::Checks;
 use super::emit::{Emitted, Emitter, Untranslated};
 use super::layout::Place;
 use super::llvm::{IntPred, Ty, Val};
@@ -104,6 +105,8 @@ impl Emitter<'_> {
         // addresses have 32 bits.
         let widened = |value: Val| match space {
             Space::Shared => ir.resize(ir.resize(value, ir.int(32), false), i64, true),
+            // No address of a confined kernel leaves the part of the arena that local memory is in.
+            Space::Local if self.checks == Checks::Confined => ir.resize(ir.resize(value, ir.int(32), false), i64, true),
             _ => ir.resize(value, i64, window.is_some()),
         };
         let complete = |value: Val| {
@@ -183,7 +186,7 @@ impl Emitter<'_> {
 
     /// Returns whether an address in the parameter space is a variable of the function itself: an argument of
     /// a call.
-    fn is_in_frame(&self, address: &Address) -> bool {
+    pub(super) fn is_in_frame(&self, address: &Address) -> bool {
         match address.base {
             Base::Symbol(symbol) => matches!(self.layout.place(symbol), Some(Place::Frame(_))),
             Base::Reg(_) | Base::Absolute => false,
@@ -230,6 +233,7 @@ impl Emitter<'_> {
     pub(crate) fn load(&mut self, inst: &InstData) -> Emitted<()> {
         let parts = Parts::of(inst, inst.operands.first().ok_or_else(|| Untranslated("a load without a result".into()))?);
         let address = self.address_of(inst)?;
+        self.check_access(inst, &address, parts.total())?;
         let reach = self.reach(inst, &address)?;
         // Arguments and results of calls have memory for all lanes.
         let guard = if self.row_of(address.base).is_some() { None } else { self.guard(inst)? };
@@ -468,6 +472,7 @@ impl Emitter<'_> {
         if self.store_row_whole(inst, &address, source, parts.ty)? {
             return Ok(());
         }
+        self.check_access(inst, &address, parts.total())?;
         let reach = self.reach(inst, &address)?;
         let guard = self.guard(inst)?;
         let ordered = inst.is_ordered();

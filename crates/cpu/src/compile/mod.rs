@@ -9,6 +9,7 @@ mod abreast;
 mod alike;
 mod atomic;
 mod bits;
+mod bounds;
 mod calls;
 mod cluster;
 mod compact;
@@ -86,6 +87,20 @@ pub struct Options {
     pub assume_apart: bool,
     /// Maximum bytes of local memory for the frames of a thread, if functions are recursive.
     pub stack_bytes: u64,
+    /// Check of addresses before accesses.
+    pub checks: Checks,
+}
+
+/// Check of addresses before accesses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Checks {
+    /// None: the host's memory protection finds what it can. For kernels whose buffers are right.
+    #[default]
+    None,
+    /// Accesses reach the device's memory and what the program shares with it, nothing else of the process.
+    Confined,
+    /// Each access is aligned and inside of one allocation, or of the shared or local memory.
+    Strict,
 }
 
 impl Default for Options {
@@ -97,6 +112,7 @@ impl Default for Options {
             assume_no_wrap: false,
             assume_apart: false,
             stack_bytes: 1 << 20,
+            checks: Checks::None,
         }
     }
 }
@@ -138,6 +154,7 @@ pub(crate) enum Service {
     Exit,
     Meet,
     Image,
+    Admit,
 }
 
 impl Service {
@@ -153,6 +170,7 @@ impl Service {
             Service::Exit => offset_of!(Services, exit),
             Service::Meet => offset_of!(Services, meet),
             Service::Image => offset_of!(Services, image),
+            Service::Admit => offset_of!(Services, admit),
         }) as u64
     }
 }
@@ -309,6 +327,7 @@ fn translate<'c>(
             cluster,
             stack_limit: frames.limit,
             polls: &unit.polls,
+            checks: options.checks,
         };
         output = emit::emit(input, output).map_err(|error| error.0)?;
     }

@@ -82,12 +82,17 @@ impl Emitter<'_> {
 
     /// Emits two loads whose addresses may be adjacent in every lane. Returns whether the loads are of this
     /// kind.
-    pub(super) fn load_pair(&mut self, first: &InstData, second: &InstData) -> Emitted<bool> {
+    pub(super) fn load_pair(&mut self, pair: [Inst; 2]) -> Emitted<bool> {
+        let function = self.function;
+        let [first, second] = pair.map(|id| &function.insts[id]);
         let (Some(a), Some(b)) = (self.single(first), self.single(second)) else { return Ok(false) };
         if !self.is_pair(&a, first, second) {
             return Ok(false);
         }
         let (Some(sum_a), Some(sum_b)) = (self.sum_of(a.space, a.reg)?, self.sum_of(b.space, b.reg)?) else { return Ok(false) };
+        for id in pair {
+            self.check_load(id)?;
+        }
         let guard = self.guard(first)?;
         let Some((index, is_beside)) = self.are_beside((&sum_a, a.address.offset), (&sum_b, b.address.offset), guard)? else {
             return Ok(false);

@@ -122,6 +122,9 @@ impl Emitter<'_> {
         if singles.len() < 2 {
             return Ok(0);
         }
+        for id in &insts[..singles.len()] {
+            self.check_load(*id)?;
+        }
         let (ir, guard, offset) = (self.ir, self.guard(first)?, single.address.offset);
         let mut indices = vec![];
         for (_, sum) in &singles {

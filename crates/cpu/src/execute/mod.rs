@@ -12,9 +12,11 @@
 mod gather;
 mod windows;
 
-use crate::abi::{Exchange, Exchanged, Kind, Services, Warp};
+use crate::abi::{Admitted, Bounds, Exchange, Exchanged, Kind, Services, Warp};
+use crate::admit::Foreign;
 use crate::barrier::Barriers;
 use crate::cluster;
+use crate::compile::Checks;
 use crate::exchange::{self, Lane};
 use crate::faults::{Caught, Gate};
 use crate::fiber::{Context, Stack, switch};
@@ -98,6 +100,10 @@ pub(crate) struct Strand {
 #[derive(Debug)]
 pub(crate) struct Surroundings {
     pub(crate) memory: std::sync::Arc<Memory>,
+    /// Memory beyond the device's own that kernels may access.
+    pub(crate) foreign: Option<Foreign>,
+    /// Check of addresses before accesses.
+    pub(crate) checks: Checks,
     pub(crate) output: OutputSink,
     pub(crate) services: Services,
 }
@@ -143,6 +149,8 @@ pub(crate) struct Block {
     /// Shared memory of the blocks of a cluster.
     windows: Option<Windows>,
     local: Option<Mapping>,
+    /// Memory that was last admitted, by site: see [`Admitted`].
+    pub(crate) admitted: Vec<Admitted>,
     pub(crate) cluster: cluster::Barrier,
     /// Number of strands that wait at barrier 0 for all threads of the only block, which most kernels do.
     /// Whole warps are only counted while no thread has exited. Other events make them ordinary arrivals.
@@ -194,6 +202,7 @@ impl Block {
             shared: None,
             windows: None,
             local: None,
+            admitted: vec![],
             cluster: cluster::Barrier::default(),
             gathered: 0,
             ended: 0,
@@ -224,7 +233,7 @@ impl Block {
             self.ctas.push(Cta { ctaid: [0; 3], barriers: Barriers::default(), alive: 0, shared: null_mut() });
         }
         if blocks == 1 {
-            self.ctas[0].shared = room(&mut self.shared, grid.shared_bytes as usize, Pages::Data)?;
+            self.ctas[0].shared = room(&mut self.shared, grid.shared_bytes as usize, Pages::Private)?;
         } else {
             let windows = match self.windows.take() {
                 Some(windows) => windows,
@@ -235,7 +244,7 @@ impl Block {
             self.ctas.iter_mut().enumerate().for_each(|(rank, cta)| cta.shared = windows.start(rank));
         }
         // A thread uses little of a large window: huge pages would take more memory than all threads need.
-        let pages = if local_bytes > SPARSE { Pages::Sparse } else { Pages::Data };
+        let pages = if local_bytes > SPARSE { Pages::Sparse } else { Pages::Private };
         let local = room(&mut self.local, local_each.saturating_mul(count), pages)?;
         let block = std::ptr::from_mut(self);
         // Kernels run thread by thread have many small stacks, vectorised ones a few large ones before them.
@@ -250,6 +259,11 @@ impl Block {
         }
         (self.grid, self.kind) = (grid, grid.ready.code.kind);
         (self.count, self.each) = (count, each);
+        // Buffers come and go between launches.
+        self.admitted.clear();
+        self.admitted.resize(grid.ready.code.sites.len(), Admitted::default());
+        let admitted = self.admitted.as_mut_ptr();
+        let bounds = Bounds::of_arena();
         // SAFETY: the surroundings outlive the worker, which owns this block.
         let services = unsafe { &raw const (*self.surroundings).services };
         for (index, strand) in self.strands[..count].iter_mut().enumerate() {
@@ -278,6 +292,8 @@ impl Block {
                 grid: grid.number,
                 exited: 0,
                 streams: u32::from(grid.streams()),
+                admitted,
+                bounds,
             };
         }
         Ok(())
@@ -643,6 +659,8 @@ impl Strand {
             grid: 0,
             exited: 0,
             streams: 0,
+            admitted: null_mut(),
+            bounds: Bounds::default(),
         };
         Strand {
             warp,
@@ -975,6 +993,9 @@ impl Block {
                 match near {
                     crate::memory::Near::Freed(text) => (FaultKind::UseAfterFree, format!("a stray access: {text}{place}")),
                     crate::memory::Near::Outside(text) => (FaultKind::OutOfBounds, format!("a stray access: {text}{place}")),
+                    crate::memory::Near::Nowhere => {
+                        (FaultKind::OutOfBounds, format!("a stray access: {address:#x} is not in any memory{place}"))
+                    }
                 }
             }
             libc::SIGFPE => (FaultKind::Trap, format!("an arithmetic exception of the machine{place}")),

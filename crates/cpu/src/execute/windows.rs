@@ -21,7 +21,7 @@ impl Windows {
     pub(super) fn new() -> io::Result<Windows> {
         // The space after the last block covers the range that an address of another block's memory can
         // exceed it by.
-        let mapping = Mapping::new((3 * FAR * WINDOW) as usize, Pages::Data)?;
+        let mapping = Mapping::new((3 * FAR * WINDOW) as usize, Pages::Private)?;
         mapping.protect(0, mapping.bytes(), libc::PROT_NONE)?;
         Ok(Windows { mapping, blocks: 0, bytes: 0, closed: 0 })
     }

@@ -171,8 +171,7 @@ exported! { runtime
 
     /// Returns the attributes of a pointer.
     fn cudaPointerGetAttributes(call, attributes: Out<PointerAttributes>, address: u64) {
-        let opened = call.runtime.device()?;
-        let host = |unified: bool| if unified { address as usize } else { 0 };
+        call.runtime.device()?;
         attributes.set(match call.runtime.memory.find(address).map(|found| found.kind) {
             Some(Kind::Device | Kind::Graph | Kind::Variable | Kind::Array | Kind::Mapped) => {
                 PointerAttributes { kind: 2, device: 0, device_pointer: address as usize, host_pointer: 0 }
@@ -181,7 +180,7 @@ exported! { runtime
             Some(Kind::Host(_) | Kind::Registered(_)) => {
                 PointerAttributes { kind: 1, device: 0, device_pointer: address as usize, host_pointer: address as usize }
             }
-            None => PointerAttributes { kind: 0, device: -2, device_pointer: host(opened.unified), host_pointer: address as usize },
+            None => PointerAttributes { kind: 0, device: -2, device_pointer: 0, host_pointer: address as usize },
         })
     }
 
