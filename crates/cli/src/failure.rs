@@ -69,6 +69,10 @@ pub mod codes {
     pub const SETTING: Code = Code("C0015");
     /// Instruction that PTX does not have.
     pub const UNKNOWN_INSTRUCTION: Code = Code("C0016");
+    /// Command that did not end within its time limit.
+    pub const TIME_LIMIT: Code = Code("time-limit");
+    /// Command that was stopped by a signal.
+    pub const INTERRUPTED: Code = Code("interrupted");
     /// Effect that cannot run: its name, settings, images or files are wrong.
     pub const EFFECT: Code = Code("C0017");
 }

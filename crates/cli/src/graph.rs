@@ -1,16 +1,23 @@
-//! `broadloom explain x.graph` and `broadloom run x.graph`: plans or computes a graph in textual form.
+//! Graphs in textual form: `broadloom explain x.graph` plans one, `broadloom run x.graph` computes it, and
+//! `broadloom check x.graph` computes it with its kernels checked.
 
+use crate::check::Report;
 use crate::failure::{Exit, Failure, codes};
 use crate::input::Input;
 use crate::launching::open;
-use crate::options::{Emit, Explain, Run};
+use crate::options::{Check, Emit, Explain, Run};
 use crate::terminal::Terminal;
+use broadloom::device::Device;
 use broadloom::diag::Diagnostic;
 use broadloom::graph::text::{Graph, Vocabulary, parse};
 use broadloom::graph::{Context, Error, HostArray, Node};
+use broadloom::interp::Interp;
 use broadloom::launch::{Element, HostArray as Shown};
 use std::path::Path;
 use std::time::Duration;
+
+/// Reason for refusing the options of a launch.
+const REFUSED: &str = "a graph says itself what it computes, and of what";
 
 /// Tests by its name if a file contains a graph.
 pub fn is_graph(file: Option<&Path>) -> bool {
@@ -23,7 +30,7 @@ pub fn explain(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failu
         let message = "this form is not for graphs: they have `ptx`";
         return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message).help("use --emit ptx, or leave --emit out")));
     }
-    let (context, graph) = read(&options.file, options.device.as_deref(), terminal)?;
+    let (context, graph) = read(&options.file, &open(options.device.as_deref(), false, terminal)?.device())?;
     let plan = context.explain(&nodes(&graph)).map_err(failed)?;
     if options.emit.is_some() {
         terminal.write(&plan.ptx().map_err(failed)?);
@@ -38,32 +45,35 @@ pub fn explain(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failu
 /// Computes and writes the results of a graph.
 pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let launch = &options.launch;
-    let given = [
-        ("--kernel", launch.kernel.is_some()),
-        ("--grid", launch.grid.is_some()),
-        ("--block", launch.block.is_some()),
-        ("--cluster", launch.cluster.is_some()),
-        ("--arg", !launch.arguments.is_empty()),
-        ("--shared", launch.shared != 0),
-        ("--cooperative", launch.cooperative),
-        ("--time-limit", launch.time_limit.is_some()),
-    ];
-    if let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
-        let message = format!("{option} is for kernels: a graph says itself what it computes, and of what");
-        return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message).help(format!("leave {option} out"))));
-    }
+    launch.refuse(REFUSED)?;
     let file = launch.file.as_deref().unwrap_or(Path::new("-"));
-    let (context, graph) = read(file, launch.device.as_deref(), terminal)?;
+    let (context, graph) = read(file, &open(launch.device.as_deref(), false, terminal)?.device())?;
     let nodes = nodes(&graph);
     match options.stats {
         true => tell(&context, &nodes, terminal)?,
         false => context.evaluate(&nodes).map_err(failed)?,
     }
+    write_outputs(&graph, terminal)?;
+    Ok(Exit::Done)
+}
+
+fn write_outputs(graph: &Graph, terminal: &mut Terminal) -> Result<(), Failure> {
     for (name, node) in &graph.outputs {
         let array = node.read().map_err(failed)?;
         terminal.write(&format!("{name}: {}\n", shown(&array)));
     }
-    Ok(Exit::Done)
+    Ok(())
+}
+
+/// Computes the results of a graph on the checking interpreter, and reports the errors of its kernels.
+pub fn check(options: &Check, interp: &Interp, terminal: &mut Terminal) -> Result<Exit, Failure> {
+    options.launch.refuse(REFUSED)?;
+    let file = options.launch.file.as_deref().unwrap_or(Path::new("-"));
+    let (context, graph) = read(file, &Device::new(interp.clone()))?;
+    let report = Report::new(file, options, interp);
+    let outcome = context.evaluate(&nodes(&graph)).map_err(failed).and_then(|()| write_outputs(&graph, terminal));
+    let summary = |what: &str| format!("kernels of `{}`: {what}", file.display());
+    report.end(outcome.map(|()| Exit::Done), None, summary, terminal)
 }
 
 /// Computes nodes and prints the time of each kernel with the prediction on standard error.
@@ -89,9 +99,9 @@ fn shown_time(time: Duration) -> String {
 }
 
 /// Reads a graph for a device.
-fn read(file: &Path, device: Option<&str>, terminal: &Terminal) -> Result<(Context, Graph), Failure> {
+fn read(file: &Path, device: &Device) -> Result<(Context, Graph), Failure> {
     let input = Input::read(file)?;
-    let context = Context::new(&open(device, false, terminal)?.device());
+    let context = Context::new(device);
     match parse(&input.sources, input.id, &context, &Vocabulary::default()) {
         Ok(graph) => Ok((context, graph)),
         Err(diagnostics) => Err(Failure { exit: Exit::Usage, diagnostics, sources: input.sources }),

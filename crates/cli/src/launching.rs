@@ -30,7 +30,6 @@ impl LaunchOptions {
             ("--arg", !self.arguments.is_empty()),
             ("--shared", self.shared != 0),
             ("--cooperative", self.cooperative),
-            ("--time-limit", self.time_limit.is_some()),
         ];
         if let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
             let message = format!("{option} is for kernels: {why}");

@@ -31,22 +31,44 @@ mod statistics;
 mod stream;
 mod terminal;
 mod tracing;
+mod watch;
 
+use broadloom::cpu::compile::Machine;
+use broadloom::cpu::signals;
 use broadloom::device::settings;
 use broadloom::diag::{Diagnostic, Diagnostics, Sources};
 use clap::Parser;
 use failure::{Exit, Failure, codes};
 use options::{Command, Options};
 use std::process::ExitCode;
-use terminal::Terminal;
+use terminal::{Color, Terminal};
+use watch::Watch;
 
 fn main() -> ExitCode {
-    let options = Options::parse_from(options::joined(options::called_as(std::env::args_os())));
+    signals::ignore_file_size();
+    let words = options::joined(options::called_as(std::env::args_os()));
+    let options = match Options::try_parse_from(words) {
+        Ok(options) => options,
+        Err(answer) if answer.use_stderr() => answer.exit(),
+        Err(answer) => return ExitCode::from(shown(&answer) as u8),
+    };
     let mut terminal = Terminal::new(options.color);
+    let limit = options.command.limit();
+    let watch = limit.and_then(|(limit, subject)| Watch::start(Some(limit), &signals::STOP, &subject, &terminal));
     let exit = usable_settings()
         .and_then(|()| perform(&options.command, &mut terminal))
         .unwrap_or_else(|failure| terminal.report(&failure));
-    ExitCode::from(terminal.finish(exit) as u8)
+    let exit = terminal.finish(exit);
+    drop(watch);
+    ExitCode::from(exit as u8)
+}
+
+/// Prints the help or the version.
+fn shown(answer: &clap::Error) -> Exit {
+    let mut terminal = Terminal::new(Color::Auto);
+    let text = answer.render();
+    terminal.write(&if terminal.has_colors() { text.ansi().to_string() } else { text.to_string() });
+    terminal.finish(Exit::Done)
 }
 
 /// Fails if an environment variable has an invalid value.
@@ -55,6 +77,9 @@ fn usable_settings() -> Result<(), Failure> {
     for problem in settings::problems() {
         diagnostics
             .push(Diagnostic::error(codes::SETTING, problem.to_string()).help(format!("correct {} or unset it", problem.name)));
+    }
+    if let Err(reason) = Machine::told() {
+        diagnostics.push(Diagnostic::error(codes::SETTING, reason).help("correct BROADLOOM_CPU or unset it"));
     }
     if diagnostics.is_empty() { Ok(()) } else { Err(Failure { exit: Exit::Usage, diagnostics, sources: Sources::new() }) }
 }

@@ -4,15 +4,17 @@
 //! Answers go to standard output, errors and remarks to standard error. A form that fails does not stop the
 //! program. The exit code reports that a form failed.
 
-use crate::check::{counted, report_findings};
+use crate::check::Report;
 use crate::failure::{Exit, Failure, codes};
 use crate::input::Input;
 use crate::launching::open;
 use crate::options::{Check, Emit, Explain, LaunchOptions, Run};
 use crate::terminal::Terminal;
+use broadloom::cpu::signals::STOP;
 use broadloom::device::Device;
-use broadloom::diag::Diagnostic;
+use broadloom::diag::{Diagnostic, Diagnostics};
 use broadloom::interp::Interp;
+use broadloom::nesl::codes as codes_of_nesl;
 use broadloom::nesl::eval::{self, System};
 use broadloom::nesl::run::{Accelerator, Statistics, Target};
 use broadloom::nesl::session::{Engine, Output, Session, Settings};
@@ -50,7 +52,7 @@ fn on(device: Device) -> Target {
 
 /// Returns the limits and number widths of a run.
 pub fn widths(int: Option<&str>, float: Option<&str>) -> eval::Options {
-    let mut limits = eval::Options::default();
+    let mut limits = eval::Options { stop: Some(&STOP), ..eval::Options::default() };
     limits.widths.wide_int = int == Some("64");
     limits.widths.narrow_float = float == Some("32");
     limits
@@ -62,7 +64,7 @@ pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let target = target(options.launch.device.as_deref(), terminal)?.with_precision(options.math.precision());
     let options_of_run = widths(options.int.as_deref(), options.float.as_deref());
     let settings = Settings { options: options_of_run, ..Settings::default() };
-    let (exit, statistics) = answer(file_of(&options.launch), settings, Some(target), terminal)?;
+    let (exit, _, statistics) = answer(file_of(&options.launch), settings, Some(target), terminal)?;
     if options.stats {
         tell(&statistics, terminal);
     }
@@ -88,26 +90,35 @@ fn tell(statistics: &Statistics, terminal: &mut Terminal) {
 }
 
 /// Executes a program with every operation on the checking interpreter, and reports the errors of its
-/// kernels.
+/// kernels. A form that is stopped, or that reaches a limit, ends the check.
 pub fn check(options: &Check, interp: &Interp, terminal: &mut Terminal) -> Result<Exit, Failure> {
     options.launch.refuse(REFUSED)?;
     let target = on(Device::new(interp.clone())).with_threshold(0);
     let file = file_of(&options.launch);
-    let exit = if is_vcode(Some(file)) {
-        run_file(file, eval::Options::default(), target, terminal)?.0
-    } else {
-        answer(file, Settings::default(), Some(target), terminal)?.0
-    };
-    let findings = interp.findings();
-    report_findings(file, &findings, options.json.as_deref(), terminal)?;
-    let what = counted(findings.len());
-    terminal.remark(&format!("kernels of `{}`: {what}", file.display()));
-    Ok(if findings.is_empty() { exit } else { Exit::Failed })
+    let limits = eval::Options { ends_at_limit: true, ..widths(None, None) };
+    let summary = |what: &str| format!("kernels of `{}`: {what}", file.display());
+    if is_vcode(Some(file)) {
+        let program = read_vcode(file)?;
+        let report = Report::new(file, options, interp);
+        let ended = run_file(program, limits, target, terminal);
+        let limit = ended.as_ref().err().and_then(|failure| limit(&failure.diagnostics));
+        return report.end(ended.map(|(exit, _)| exit), limit, summary, terminal);
+    }
+    let report = Report::new(file, options, interp);
+    let settings = Settings { options: limits, ..Settings::default() };
+    let (exit, limit, _) = answer(file, settings, Some(target), terminal)?;
+    report.end(Ok(exit), limit, summary, terminal)
+}
+
+/// Returns the description of the limit that a run has reached, if its errors name one.
+fn limit(errors: &Diagnostics) -> Option<String> {
+    let error = errors.iter().find(|error| codes_of_nesl::LIMITS.contains(&error.code))?;
+    Some(format!("a limit: {}", error.message))
 }
 
 /// Writes the code to which a program is compiled, or the types of its forms, its VCODE and its kernels.
 pub fn explain(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failure> {
-    let code = |engine| Settings { engine, ..Settings::default() };
+    let code = |engine| Settings { engine, options: widths(None, None), ..Settings::default() };
     let (file, device) = (options.file.as_path(), options.device.as_deref());
     match options.emit {
         Some(Emit::Vcode) => return Ok(answer(file, code(Engine::EmitVcode), None, terminal)?.0),
@@ -120,14 +131,15 @@ pub fn explain(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failu
     }
     let target = target(device, terminal)?.with_threshold(0).explained();
     let (mut types, mut exit) = (String::new(), Exit::Done);
-    let statistics = execute(file, Settings::default(), Some(target), |output| match output {
-        Output::Result(binding) => types += &format!("  {} : {}\n", binding.name, binding.ty),
-        Output::Error(report) => {
-            exit = Exit::Failed;
-            types += &report.text;
-        }
-        Output::Text(_) | Output::Note(_) | Output::Exit => {}
-    })?;
+    let statistics =
+        execute(file, Settings { options: widths(None, None), ..Settings::default() }, Some(target), |output| match output {
+            Output::Result(binding) => types += &format!("  {} : {}\n", binding.name, binding.ty),
+            Output::Error(report) => {
+                exit = Exit::Failed;
+                types += &report.text;
+            }
+            Output::Text(_) | Output::Note(_) | Output::Exit => {}
+        })?;
     if options.emit.is_some() {
         terminal.write(&statistics.ptx.join("\n"));
         return Ok(exit);
@@ -144,21 +156,34 @@ pub fn explain(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failu
 pub fn run_vcode(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     options.launch.refuse(REFUSED)?;
     let target = target(options.launch.device.as_deref(), terminal)?.with_precision(options.math.precision());
-    let (exit, statistics) =
-        run_file(file_of(&options.launch), widths(options.int.as_deref(), options.float.as_deref()), target, terminal)?;
+    let (exit, statistics) = run_file(
+        read_vcode(file_of(&options.launch))?,
+        widths(options.int.as_deref(), options.float.as_deref()),
+        target,
+        terminal,
+    )?;
     if options.stats {
         tell(&statistics, terminal);
     }
     Ok(exit)
 }
 
-fn run_file(file: &Path, options: eval::Options, target: Target, terminal: &mut Terminal) -> Result<(Exit, Statistics), Failure> {
+/// Reads and verifies a VCODE program.
+fn read_vcode(file: &Path) -> Result<(Input, vcode::Program), Failure> {
     let input = Input::read(file)?;
     let text = input.sources.get(input.id).map_or("", |source| source.text());
-    let program = match vcode::parse(input.id, text).and_then(|program| vcode::verify(&program).map(|_| program)) {
-        Ok(program) => program,
-        Err(diagnostics) => return Err(Failure { exit: Exit::Usage, diagnostics, sources: input.sources }),
-    };
+    match vcode::parse(input.id, text).and_then(|program| vcode::verify(&program).map(|_| program)) {
+        Ok(program) => Ok((input, program)),
+        Err(diagnostics) => Err(Failure { exit: Exit::Usage, diagnostics, sources: input.sources }),
+    }
+}
+
+fn run_file(
+    (input, program): (Input, vcode::Program),
+    options: eval::Options,
+    target: Target,
+    terminal: &mut Terminal,
+) -> Result<(Exit, Statistics), Failure> {
     let mut accelerator = Accelerator::new(target);
     let mut out = |bytes: &[u8]| terminal.write(&String::from_utf8_lossy(bytes));
     match vcode::run_on(&program, options, &mut System, &mut out, Some(&mut accelerator)) {
@@ -170,20 +195,23 @@ fn run_file(file: &Path, options: eval::Options, target: Target, terminal: &mut 
     }
 }
 
-/// Executes a file and writes the results.
+/// Executes a file and writes the results. Also returns the limit that a form has reached.
 fn answer(
     file: &Path,
     settings: Settings,
     target: Option<Target>,
     terminal: &mut Terminal,
-) -> Result<(Exit, Statistics), Failure> {
-    let mut exit = Exit::Done;
+) -> Result<(Exit, Option<String>, Statistics), Failure> {
+    let (mut exit, mut reached) = (Exit::Done, None);
     let statistics = execute(file, settings, target, |output| {
+        if let Output::Error(report) = &output {
+            reached = reached.take().or_else(|| limit(&report.diagnostics));
+        }
         if write_output(&output, terminal) {
             exit = Exit::Failed;
         }
     })?;
-    Ok((exit, statistics))
+    Ok((exit, reached, statistics))
 }
 
 /// Starts a session on the files and the console of the machine.

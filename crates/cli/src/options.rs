@@ -109,6 +109,22 @@ pub enum Command {
     Cache(Cache),
 }
 
+impl Command {
+    /// Returns the time limit of the whole command and the subject of its message. The other commands watch
+    /// over the program or the forms that they run.
+    pub fn limit(&self) -> Option<(Duration, String)> {
+        let named = |verb: &str, file: Option<&Path>| format!("{verb}`{}`", file.unwrap_or(Path::new("-")).display());
+        match self {
+            Command::Run(run) => Some((run.launch.time_limit?, named("", run.launch.file.as_deref()))),
+            Command::Explain(explain) => Some((explain.limit.time_limit?, named("the explanation of ", Some(&explain.file)))),
+            Command::Effect(effect) => Some((effect.limit.time_limit?, format!("`{}`", effect.name))),
+            Command::Bench(bench) => Some((bench.limit.time_limit?, "`bench`".to_owned())),
+            Command::Repl(_) | Command::Check(_) | Command::Exec(_) => None,
+            Command::Ptxas(_) | Command::Devices(_) | Command::Cache(_) => None,
+        }
+    }
+}
+
 /// A launch: which kernel of which file, over which grid, with which arguments.
 #[derive(Debug, Args)]
 pub struct LaunchOptions {
@@ -136,12 +152,20 @@ pub struct LaunchOptions {
     /// Run all blocks at the same time (cooperative launch), for grid-wide barriers
     #[arg(long)]
     pub cooperative: bool,
-    /// Time limit in seconds, compilation included; applies to each launch of a program
+    /// Time limit in seconds for the whole command, planning and compilation included
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub time_limit: Option<Duration>,
     /// Device; `broadloom devices` lists them, the default first. `cpu:strict` checks every access of a kernel
     #[arg(long, short, value_name = "NAME")]
     pub device: Option<String>,
+}
+
+/// The time limit of a command.
+#[derive(Debug, Args)]
+pub struct Limit {
+    /// Time limit in seconds for the whole command, planning and compilation included
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub time_limit: Option<Duration>,
 }
 
 /// Prefetch in kernels of StreamIt programs.
@@ -252,6 +276,9 @@ pub struct Repl {
     /// Do not save the history of lines
     #[arg(long)]
     pub no_history: bool,
+    /// Time limit in seconds for each form, planning and compilation included
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub time_limit: Option<Duration>,
 }
 
 const REPL_HELP: &str = "\
@@ -309,7 +336,7 @@ pub struct Exec {
     /// Print the number and time of kernel launches and API calls
     #[arg(long)]
     pub stats: bool,
-    /// Time limit of each launch in seconds, compilation included
+    /// Time limit in seconds for the program, and for each of its launches
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub time_limit: Option<Duration>,
     /// Program to run
@@ -391,6 +418,9 @@ pub struct Explain {
     /// Number of threads in a block that the passes may assume
     #[arg(long, value_name = "X[,Y[,Z]]", requires = "emit", value_parser = parse_block)]
     pub block: Option<[u32; 3]>,
+    /// The time limit
+    #[command(flatten)]
+    pub limit: Limit,
 }
 
 /// Output form of a module.
@@ -522,6 +552,9 @@ pub struct Effect {
     /// Print the list, or the help of one effect, as JSON
     #[arg(long)]
     pub json: bool,
+    /// The time limit
+    #[command(flatten)]
+    pub limit: Limit,
 }
 
 /// Sample types of output files.
@@ -624,6 +657,9 @@ pub struct Bench {
     /// Start no child processes; benchmarks that need one are left out
     #[arg(long, hide = true)]
     pub in_process: bool,
+    /// The time limit
+    #[command(flatten)]
+    pub limit: Limit,
 }
 
 const BENCH_EXAMPLES: &str = "\

@@ -11,7 +11,9 @@ use crate::failure::{Exit, Failure, codes};
 use crate::nesl::{session, target, widths, write_output};
 use crate::options::Repl;
 use crate::terminal::Terminal;
-use broadloom::cpu::signals::catch_interrupts;
+use crate::watch::Watch;
+use broadloom::cpu::signals::{STOP, catch_interrupts};
+use broadloom::device::Stop;
 use broadloom::diag::Diagnostic;
 use broadloom::nesl::session::{SETTINGS, Session, Settings};
 use broadloom::nesl::syntax::{COMMANDS, Lines, Word, is_complete};
@@ -26,7 +28,7 @@ use std::cell::RefCell;
 use std::io::{self, BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// Maximum number of forms in the history.
 const HISTORY: usize = 1000;
@@ -34,41 +36,51 @@ const HISTORY: usize = 1000;
 /// Maximum size of one form of a script, in bytes.
 const MAX_FORM: usize = 16 << 20;
 
+/// Time limit of each form, and the flag that stops a form.
+struct FormLimit {
+    limit: Option<Duration>,
+    stop: &'static Stop,
+}
+
 /// Runs a session until its input ends.
 pub fn run(options: &Repl, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let interactive = io::stdin().is_terminal() && io::stdout().is_terminal();
     let target = target(options.device.as_deref(), terminal)?.with_precision(options.math.precision());
     let mut limits = widths(options.int.as_deref(), options.float.as_deref());
     let interrupt = interactive.then(catch_interrupts);
-    limits.interrupt = interrupt;
+    let stop = interrupt.unwrap_or(&STOP);
+    limits.stop = Some(stop);
+    let limit = FormLimit { limit: options.time_limit, stop };
     let mut session = session(Settings { options: limits, ..Settings::default() }, Some(target))?;
     let mut exit = Exit::Done;
     for file in &options.files {
-        load(&mut session, file, terminal)?;
+        load(&mut session, file, &limit, terminal)?;
     }
-    if let Some(interrupt) = interrupt {
-        edited(options, session, interrupt, terminal)?;
-    } else if !scripted(&mut session, terminal)? {
+    if interactive {
+        edited(options, session, &limit, terminal)?;
+    } else if !scripted(&mut session, &limit, terminal)? {
         exit = Exit::Failed;
     }
     Ok(exit)
 }
 
 /// Loads a file as the command `load` does.
-fn load(session: &mut Session, file: &Path, terminal: &mut Terminal) -> Result<(), Failure> {
+fn load(session: &mut Session, file: &Path, limit: &FormLimit, terminal: &mut Terminal) -> Result<(), Failure> {
     if !file.is_file() {
         let message = format!("there is no file {}", file.display());
         return Err(Failure::usage(Diagnostic::error(codes::CANNOT_READ, message)));
     }
     let quoted = file.display().to_string().replace('\\', "\\\\").replace('"', "\\\"");
-    evaluate(session, &format!("load \"{quoted}\";"), 0, terminal);
+    evaluate(session, &format!("load \"{quoted}\";"), 0, limit, terminal);
     Ok(())
 }
 
 /// Evaluates forms that follow `lines_before` lines of a script, and writes the answers. Returns whether the
 /// session continues, and whether no form failed.
-fn evaluate(session: &mut Session, text: &str, lines_before: u32, terminal: &mut Terminal) -> (bool, bool) {
+fn evaluate(session: &mut Session, text: &str, lines_before: u32, limit: &FormLimit, terminal: &mut Terminal) -> (bool, bool) {
     let mut right = true;
+    limit.stop.clear();
+    let _watch = Watch::start(limit.limit, limit.stop, "the form", terminal);
     let more = session.eval_part("input", text, lines_before, |output| {
         right &= !write_output(&output, terminal);
         terminal.flush();
@@ -77,7 +89,7 @@ fn evaluate(session: &mut Session, text: &str, lines_before: u32, terminal: &mut
 }
 
 /// Answers a script on standard input. Returns whether no form failed.
-fn scripted(session: &mut Session, terminal: &mut Terminal) -> Result<bool, Failure> {
+fn scripted(session: &mut Session, limit: &FormLimit, terminal: &mut Terminal) -> Result<bool, Failure> {
     let (mut text, mut lines, mut right) = (String::new(), Lines::default(), true);
     // Number of lines read, and number of these lines before the text.
     let (mut line_count, mut lines_before) = (0u32, 0);
@@ -97,7 +109,7 @@ fn scripted(session: &mut Session, terminal: &mut Terminal) -> Result<bool, Fail
             continue;
         }
         if !text.trim().is_empty() {
-            let (more, good) = evaluate(session, &text, lines_before, terminal);
+            let (more, good) = evaluate(session, &text, lines_before, limit, terminal);
             right &= good;
             if !more {
                 return Ok(right);
@@ -174,7 +186,7 @@ impl Completer for Nesl {
 }
 
 /// Edits lines on the terminal and evaluates them.
-fn edited(options: &Repl, session: Session, interrupt: &'static AtomicBool, terminal: &mut Terminal) -> Result<(), Failure> {
+fn edited(options: &Repl, session: Session, limit: &FormLimit, terminal: &mut Terminal) -> Result<(), Failure> {
     let session = Rc::new(RefCell::new(session));
     let refused = |error: ReadlineError| {
         let message = format!("the terminal cannot be used: {error}");
@@ -197,8 +209,7 @@ fn edited(options: &Repl, session: Session, interrupt: &'static AtomicBool, term
             Ok(text) => {
                 // The session continues without a history.
                 let _ = editor.add_history_entry(text.as_str());
-                interrupt.store(false, Ordering::SeqCst);
-                let (more, _) = evaluate(&mut session.borrow_mut(), &text, 0, terminal);
+                let (more, _) = evaluate(&mut session.borrow_mut(), &text, 0, limit, terminal);
                 if !more {
                     break;
                 }

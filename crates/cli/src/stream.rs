@@ -5,16 +5,18 @@
 //! command with the exit code of a usage error. An error at run time ends it with the exit code of a failed
 //! program.
 
-use crate::check::{counted, report_findings};
+use crate::check::Report;
 use crate::failure::{Exit, Failure, codes};
 use crate::input::Input;
 use crate::launching::open;
 use crate::options::{Check, Emit, Explain, Run};
 use crate::terminal::Terminal;
+use broadloom::cpu::signals::STOP;
 use broadloom::device::Device;
 use broadloom::diag::Diagnostic;
 use broadloom::interp::Interp;
 use broadloom::stream::Program;
+use broadloom::stream::codes as codes_of_streams;
 use broadloom::stream::compiled::{Compiled, Options};
 use broadloom::stream::eval::{Host, Limits, Settings, System};
 use broadloom::stream::picture::Picture;
@@ -72,7 +74,24 @@ fn failure(exit: Exit, failure: broadloom::stream::Failure) -> Failure {
 fn compile(inputs: &[Input], host: &mut dyn Host) -> Result<Program, Failure> {
     let files: Vec<(&str, &str)> =
         inputs.iter().map(|input| (input.name(), input.sources.get(input.id).map_or("", |source| source.text()))).collect();
-    Program::compile_files(&files, host, &Limits::default()).map_err(|error| failure(Exit::Usage, error))
+    Program::compile_files(&files, host, &limits()).map_err(|error| {
+        let is_stopped = error.diagnostics.iter().any(|diagnostic| diagnostic.code == codes_of_streams::STOPPED);
+        failure(if is_stopped { Exit::Failed } else { Exit::Usage }, error)
+    })
+}
+
+/// Returns the limits of a program, which the time limit or a signal can stop.
+fn limits() -> Limits {
+    Limits { stop: Some(&STOP), ..Limits::default() }
+}
+
+/// Returns a remark about a program that does not run on the device, because its input can be read only once.
+fn evaluated(program: &Program, host: &dyn Host, device: &str) -> Option<String> {
+    let input = program.input_once(host)?;
+    Some(format!(
+        "the program runs on the evaluator instead of the device `{device}`: `{input}` is no regular file, and its last items \
+         would be lost on a device; to use the device, write the input to a file and read that"
+    ))
 }
 
 /// Default number of steady states of a check.
@@ -84,19 +103,29 @@ pub fn check(options: &Check, interp: &Interp, terminal: &mut Terminal) -> Resul
     let file = options.launch.file.as_deref().unwrap_or(Path::new("-"));
     let mut printer = terminal.clone();
     let mut host = System(move |text: &str| printer.try_write(text));
-    let program = compile(&[Input::read(file)?], &mut host)?;
+    let report = Report::new(file, options, interp);
+    let program = match compile(&[Input::read(file)?], &mut host) {
+        Err(failure) if STOP.is_requested() => {
+            return report.end(Err(failure), None, |what| format!("`{}`: {what}", file.display()), terminal);
+        }
+        compiled => compiled?,
+    };
     let (device, chosen) = (Device::new(interp.clone()), Options { precision: options.math.precision(), ..Options::default() });
     let compiled = Compiled::with(&program, &device, chosen).map_err(|error| failure(Exit::Machine, error))?;
     let iterations = options.iterations.unwrap_or(CHECKED);
-    let outcome = compiled.run(&mut host, &Settings { iterations: Some(iterations), ..Settings::default() });
-    let findings = interp.findings();
-    report_findings(file, &findings, options.json.as_deref(), terminal)?;
-    let what = counted(findings.len());
+    if let Some(remark) = evaluated(&program, &host, "interp") {
+        terminal.remark(&remark);
+    }
+    let outcome = compiled.run(&mut host, &Settings { iterations: Some(iterations), limits: limits(), style: None });
     let (kernels, states) = (compiled.summary().kernels, compiled.statistics().states);
     let count = if kernels == 1 { "1 kernel".to_owned() } else { format!("{kernels} kernels") };
-    terminal.remark(&format!("`{}`: {what} in {count}, watched for {states} steady states", file.display()));
-    outcome.map_err(|error| failure(Exit::Failed, error))?;
-    Ok(if findings.is_empty() { Exit::Done } else { Exit::Failed })
+    let summary = |what: &str| format!("`{}`: {what} in {count}, watched for {states} steady states", file.display());
+    let limit = outcome.as_ref().err().and_then(|failure| {
+        let error = failure.diagnostics.iter().find(|error| codes_of_streams::LIMITS.contains(&error.code))?;
+        Some(format!("a limit: {}", error.message))
+    });
+    let ended = outcome.map(|_| Exit::Done).map_err(|error| failure(Exit::Failed, error));
+    report.end(ended, limit, summary, terminal)
 }
 
 /// Runs a program.
@@ -109,7 +138,7 @@ pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let mut printer = terminal.clone();
     let mut host = System(move |text: &str| printer.try_write(text));
     let program = compile(&inputs, &mut host)?;
-    let settings = Settings { iterations: options.iterations, limits: Limits::default(), style: None };
+    let settings = Settings { iterations: options.iterations, limits: limits(), style: None };
     let Some(device) = launch.device.as_deref() else {
         let needed = [
             (options.stats, "--stats tells how long sections took on a device, and none is named"),
@@ -122,10 +151,15 @@ pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
         program.run(&mut host, &settings).map_err(|error| failure(Exit::Failed, error))?;
         return Ok(Exit::Done);
     };
-    let device = open(Some(device), false, terminal)?.device();
+    let opened = open(Some(device), false, terminal)?.device();
+    if let Some(remark) = evaluated(&program, &host, device) {
+        terminal.remark(&remark);
+        program.run(&mut host, &settings).map_err(|error| failure(Exit::Failed, error))?;
+        return Ok(Exit::Done);
+    }
     let precision = options.math.precision();
     let chosen = Options { latency: options.latency, timed: options.stats, precision, ..Options::default() };
-    let compiled = Compiled::with(&program, &device, chosen).map_err(|error| failure(Exit::Machine, error))?;
+    let compiled = Compiled::with(&program, &opened, chosen).map_err(|error| failure(Exit::Machine, error))?;
     compiled.run(&mut host, &settings).map_err(|error| failure(Exit::Failed, error))?;
     if options.stats {
         compiled.report().lines().for_each(|line| terminal.remark(line));

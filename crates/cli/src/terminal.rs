@@ -119,6 +119,11 @@ impl Terminal {
         })
     }
 
+    /// Tests if standard output shows styles.
+    pub fn has_colors(&self) -> bool {
+        self.color_out
+    }
+
     /// Applies a style if standard output shows styles.
     pub fn styled(&self, style: Style, text: &str) -> String {
         let start = match style {
@@ -138,13 +143,18 @@ impl Terminal {
     /// Writes a diagnostic to standard error.
     pub fn diagnostic(&mut self, sources: &Sources, diagnostic: &Diagnostic) {
         self.flush();
+        self.announce(sources, diagnostic);
+    }
+
+    /// Writes a diagnostic to standard error, without waiting for standard output.
+    pub fn announce(&self, sources: &Sources, diagnostic: &Diagnostic) {
         let text = if self.color_err { sources.render_styled(diagnostic) } else { sources.render(diagnostic) };
         let _ = io::stderr().write_all(text.as_bytes());
     }
 
     /// Writes a failure to standard error and returns its exit code.
     pub fn report(&mut self, failure: &Failure) -> Exit {
-        for (index, diagnostic) in failure.diagnostics.iter().enumerate() {
+        for (index, diagnostic) in failure.diagnostics.condensed().iter().enumerate() {
             if index > 0 {
                 self.remark("");
             }

@@ -1,6 +1,7 @@
 //! Activity of the device as lanes of a trace: one for each stream, and one for each thread that runs blocks.
 
 use crate::stream::{Job, Work};
+use broadloom_device::activity::{self, Activity};
 use broadloom_device::{Stream, trace};
 use std::borrow::Cow;
 use std::time::Instant;
@@ -24,6 +25,15 @@ fn described(work: &Work) -> Option<(Cow<'static, str>, Vec<trace::Note>)> {
 
 fn lane(stream: u32) -> String {
     format!("stream {stream}")
+}
+
+/// Begins the activity of a thread that runs its share of a piece of work.
+#[inline]
+pub(crate) fn activity(job: &Job) -> Activity {
+    activity::begin(|| match &job.work {
+        Work::Launch(grid) => format!("run kernel `{}`", grid.ready.name).into(),
+        _ => described(&job.work).map_or(Cow::Borrowed("wait for a stream"), |(name, _)| name),
+    })
 }
 
 /// Traces a finished piece of work of a stream.

@@ -12,6 +12,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::mem::MaybeUninit;
 use std::os::fd::IntoRawFd;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::ptr::null_mut;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -143,13 +145,13 @@ pub(crate) fn from_terminal() -> bool {
 }
 
 /// Flag of a SIGINT that nobody has cleared; see [`catch_interrupts`].
-static INTERRUPT: AtomicBool = AtomicBool::new(false);
+static INTERRUPT: Stop = Stop::new();
 /// Signals that came while the flag was set.
 static UNSEEN: AtomicI32 = AtomicI32::new(0);
 
 /// Lets SIGINT set a flag from now on, for commands that end a piece of work and go on. Whoever handles the interrupt
 /// clears the flag. The third signal while it is set ends the process.
-pub fn catch_interrupts() -> &'static AtomicBool {
+pub fn catch_interrupts() -> &'static Stop {
     // SAFETY: the handler keeps to what handlers may do.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
@@ -161,11 +163,44 @@ pub fn catch_interrupts() -> &'static AtomicBool {
 }
 
 extern "C" fn on_interrupt(signal: c_int) {
-    if !INTERRUPT.swap(true, Ordering::SeqCst) {
+    if INTERRUPT.request(signal) {
         UNSEEN.store(0, Ordering::SeqCst);
     } else if UNSEEN.fetch_add(1, Ordering::SeqCst) >= 1 {
         default_action(signal);
     }
+}
+
+/// True if this process ignores SIGXFSZ because of [`ignore_file_size`].
+static IGNORES_FILE_SIZE: AtomicBool = AtomicBool::new(false);
+
+/// Ignores SIGXFSZ, unless the process was started so. A write beyond the size limit of files (`ulimit -f`)
+/// then fails with an error, instead of ending the process.
+pub fn ignore_file_size() {
+    // SAFETY: changing the action of a signal to one without a handler.
+    unsafe {
+        if libc::signal(libc::SIGXFSZ, libc::SIG_IGN) == libc::SIG_DFL {
+            IGNORES_FILE_SIZE.store(true, Ordering::SeqCst);
+        }
+    }
+}
+
+/// Lets a program start with the action of SIGXFSZ that this process was started with.
+pub fn restore_file_size(command: &mut Command) {
+    if IGNORES_FILE_SIZE.load(Ordering::SeqCst) {
+        let restore = || {
+            // SAFETY: `signal` is allowed between `fork` and `exec`.
+            unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_DFL) };
+            Ok(())
+        };
+        // SAFETY: the closure does nothing but the call above, and allocates nothing.
+        unsafe { command.pre_exec(restore) };
+    }
+}
+
+/// Ends the process at once with an exit code, without waiting for threads and without destructors.
+pub fn leave(code: u8) -> ! {
+    // SAFETY: `_exit` has no conditions.
+    unsafe { libc::_exit(c_int::from(code)) }
 }
 
 /// Ends the process by a signal, so that its parent sees the reason.

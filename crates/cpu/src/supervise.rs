@@ -8,6 +8,7 @@
 //! Process groups stay unchanged, so the terminal's job control keeps working.
 
 use crate::signals::{self, Received, STOP, Signals};
+use broadloom_device::StopReason;
 use std::collections::HashMap;
 use std::fs;
 use std::io;
@@ -24,15 +25,16 @@ const LOOK: Duration = Duration::from_millis(20);
 pub struct Ended {
     /// Exit status.
     pub status: ExitStatus,
-    /// Signal that asked this process to end meanwhile.
-    pub stopped: Option<i32>,
+    /// Reason why the program was asked to end: a signal to this process, or the time limit.
+    pub stopped: Option<StopReason>,
 }
 
-/// Runs a program and waits for its end. If a signal asks this process to end, the program and its
-/// descendants are asked to end, and killed after `grace`. A program whose parent dies is killed.
+/// Runs a program and waits for its end. If a signal asks this process to end, or if the time limit has
+/// passed, the program and its descendants are asked to end, and killed after `grace`. A program whose parent
+/// dies is killed.
 ///
 /// Must be called by the main thread: the system kills the child when the thread that started it ends.
-pub fn supervise(command: &mut Command, grace: Duration) -> io::Result<Ended> {
+pub fn supervise(command: &mut Command, grace: Duration, limit: Option<Duration>) -> io::Result<Ended> {
     let signals = signals::catch();
     // SAFETY: a flag of this process.
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
@@ -54,14 +56,28 @@ pub fn supervise(command: &mut Command, grace: Duration) -> io::Result<Ended> {
     if let Some(signals) = signals {
         thread::Builder::new().name("signals".into()).spawn(move || pass_on(signals, grace))?;
     }
+    if let Some(limit) = limit {
+        thread::Builder::new().name("time limit".into()).spawn(move || {
+            thread::sleep(limit);
+            if STOP.request_by_time_limit() {
+                send(&descendants(), libc::SIGTERM);
+                end_all(grace);
+            }
+        })?;
+    }
     let status = child.wait()?;
     // Processes that it has started end with it.
-    if STOP.signal().is_some() {
+    if STOP.is_requested() {
         end_all(grace);
     }
     // A program that continued after Ctrl-C and ended successfully was not stopped.
     let went_on = signals::from_terminal() && status.success();
-    Ok(Ended { status, stopped: STOP.signal().filter(|_| !went_on) })
+    Ok(Ended { status, stopped: STOP.reason().filter(|_| !went_on) })
+}
+
+/// Kills all live descendants of this process.
+pub fn kill_descendants() {
+    send(&descendants(), libc::SIGKILL);
 }
 
 fn pass_on(mut signals: Signals, grace: Duration) {

@@ -62,7 +62,9 @@ pub(crate) fn work(shared: &Arc<Shared>, index: usize) {
     };
     while let Some(job) = shared.streams.join(index, &started) {
         let started = trace::is_on().then(Instant::now);
+        let activity = lanes::activity(&job);
         worker.run(&job);
+        drop(activity);
         if let Some(started) = started {
             lanes::worked(index, &job, started);
         }

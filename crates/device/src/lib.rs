@@ -13,6 +13,7 @@
 //!   on.
 //! - The arguments of a launch are checked against the kernel's signature before anything runs.
 
+pub mod activity;
 mod backend;
 mod buffer;
 pub mod cache;
@@ -45,7 +46,7 @@ pub use printf::{KernelMemory, format_printf};
 pub use product::{Matrix, MatrixProduct, ProductElement};
 pub use sequence::{Recorder, Recording, Sequence, Step};
 pub use settings::{memory_limit, parse_bytes};
-pub use stop::{Stop, signal_name};
+pub use stop::{Stop, StopReason, signal_name};
 
 use broadloom_ptx::Verified;
 use std::sync::Arc;

@@ -21,6 +21,7 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
+use crate::activity::{self, Activity};
 pub use serde_json::Value;
 use serde_json::{Map, json};
 use std::borrow::Cow;
@@ -139,7 +140,10 @@ impl Drop for Trace {
 /// Span of the creating thread, which ends on drop.
 #[derive(Debug)]
 #[must_use = "a span ends when it is dropped"]
-pub struct Span(Option<Open>);
+pub struct Span {
+    open: Option<Open>,
+    _activity: Activity,
+}
 
 #[derive(Debug)]
 struct Open {
@@ -151,20 +155,25 @@ struct Open {
 /// Starts a span of this thread.
 #[inline]
 pub fn span(name: impl Into<Cow<'static, str>>) -> Span {
-    if is_on() { Span(Some(Open { name: name.into(), start: Instant::now(), notes: vec![] })) } else { Span(None) }
+    span_with(|| name)
 }
 
 /// Starts a span of this thread with a computed name.
 #[inline]
-pub fn span_with(name: impl FnOnce() -> String) -> Span {
-    if is_on() { span(name()) } else { Span(None) }
+pub fn span_with<N: Into<Cow<'static, str>>>(name: impl FnOnce() -> N) -> Span {
+    if !is_on() {
+        return Span { open: None, _activity: activity::begin(name) };
+    }
+    let name = name().into();
+    let noted = activity::begin(|| name.clone());
+    Span { open: Some(Open { name, start: Instant::now(), notes: vec![] }), _activity: noted }
 }
 
 impl Span {
     /// Adds a note.
     #[inline]
     pub fn note(&mut self, what: &'static str, value: impl Into<Value>) {
-        if let Some(open) = &mut self.0 {
+        if let Some(open) = &mut self.open {
             open.notes.push((what, value.into()));
         }
     }
@@ -172,7 +181,7 @@ impl Span {
     /// Adds a note with a computed value.
     #[inline]
     pub fn note_with<V: Into<Value>>(&mut self, what: &'static str, value: impl FnOnce() -> V) {
-        if self.0.is_some() {
+        if self.open.is_some() {
             self.note(what, value());
         }
     }
@@ -180,7 +189,7 @@ impl Span {
 
 impl Drop for Span {
     fn drop(&mut self) {
-        if let Some(Open { name, start, notes }) = self.0.take() {
+        if let Some(Open { name, start, notes }) = self.open.take() {
             finish_span(name, start, notes);
         }
     }

@@ -112,6 +112,9 @@ impl Diagnostics {
     /// Maximum number of diagnostics kept; further ones are only counted.
     pub const LIMIT: usize = 100;
 
+    /// Maximum number of diagnostics with the same code and message that are shown.
+    pub const SAME: usize = 3;
+
     /// Creates an empty list.
     pub fn new() -> Self {
         Self::default()
@@ -157,6 +160,29 @@ impl Diagnostics {
     /// Tests if no more diagnostics are kept, so that continuing is pointless.
     pub fn is_full(&self) -> bool {
         self.list.len() >= Self::LIMIT
+    }
+
+    /// Returns the diagnostics for display. Of several with the same code and message, at most
+    /// [`Diagnostics::SAME`] are kept, each at a place of its own; the last one counts the others.
+    pub fn condensed(&self) -> Vec<Diagnostic> {
+        let mut shown: Vec<(Diagnostic, usize)> = vec![];
+        for diagnostic in &self.list {
+            let is_same = |other: &Diagnostic| {
+                (other.code, other.severity, &other.message) == (diagnostic.code, diagnostic.severity, &diagnostic.message)
+            };
+            let same: Vec<usize> = (0..shown.len()).filter(|index| is_same(&shown[*index].0)).collect();
+            match same.last() {
+                Some(last) if same.len() >= Self::SAME || same.iter().any(|index| shown[*index].0 == *diagnostic) => {
+                    shown[*last].1 += 1;
+                }
+                _ => shown.push((diagnostic.clone(), 0)),
+            }
+        }
+        let counted = |(diagnostic, more): (Diagnostic, usize)| match more {
+            0 => diagnostic,
+            more => diagnostic.note(format!("and {more} more like this")),
+        };
+        shown.into_iter().map(counted).collect()
     }
 
     /// Iterates over the kept diagnostics.

@@ -38,7 +38,7 @@ impl Sources {
 
     /// Renders all diagnostics as plain text, with the number of those left out.
     pub fn render_all(&self, diagnostics: &Diagnostics) -> String {
-        let mut text: String = diagnostics.iter().map(|d| self.render(d)).collect();
+        let mut text: String = diagnostics.condensed().iter().map(|d| self.render(d)).collect();
         if diagnostics.left_out() > 0 {
             let _ = writeln!(text, "… and {} more", diagnostics.left_out());
         }

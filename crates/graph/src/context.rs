@@ -18,7 +18,7 @@ use crate::plan::{Plan, Summary};
 use crate::record::Recorder;
 use crate::tape::{Bindings, Tape};
 use crate::template::unknown;
-use broadloom_device::{Buffer, Device, Stream};
+use broadloom_device::{Buffer, Device, Stream, trace};
 use broadloom_scalar::Precision;
 use broadloom_skeleton::Library;
 use smallvec::SmallVec;
@@ -222,6 +222,7 @@ impl Context {
             (tape.clone(), hash, bindings)
         };
         // Planning happens outside the lock, so that other threads need not wait for the compiler.
+        let _span = trace::span("plan a graph");
         let plan = Arc::new(Plan::new(tape, &bindings, &self.inner.library)?);
         self.inner.planned.fetch_add(1, Ordering::Relaxed);
         Ok((self.desk().plans.add(hash, plan), bindings))

@@ -14,7 +14,7 @@ use crate::op::Op;
 use crate::program::Program;
 use crate::watch::Watch;
 use broadloom_device::texture::OpaqueTable;
-use broadloom_device::{Error, Fault, FaultKind, Launch, Machine, Stop as StopFlag, signal_name};
+use broadloom_device::{Error, Fault, FaultKind, Launch, Machine, Stop as StopFlag, StopReason};
 use broadloom_ptx::Func;
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -337,9 +337,13 @@ impl Grid<'_> {
             let mut spent = false;
             for index in cta.lanes(warp) {
                 if cta.threads[index].ready() {
-                    if let Some(signal) = self.stop.and_then(StopFlag::signal) {
-                        let message = format!("it was stopped by {} before its end", signal_name(signal));
-                        return Err(self.fault_at(engine, cta, index, FaultKind::Interrupted, message));
+                    if let Some(reason) = self.stop.and_then(StopFlag::reason) {
+                        let kind = match reason {
+                            StopReason::Signal(_) => FaultKind::Interrupted,
+                            StopReason::TimeLimit => FaultKind::TimeLimit,
+                        };
+                        let message = format!("it was stopped by {reason} before its end");
+                        return Err(self.fault_at(engine, cta, index, kind, message));
                     }
                     engine.run(cta, index)?;
                     ran = true;

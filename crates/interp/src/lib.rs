@@ -26,6 +26,7 @@ mod op;
 mod program;
 mod watch;
 
+use broadloom_device::activity::{self, Activity};
 use broadloom_device::texture::{self, Opaques, Surface, Texture};
 use broadloom_device::{
     Backend, Error, EventId, FaultKind, GlobalVariable, Launch, LoadedModule, Machine, MachineKind, MemoryUse, Result, Stop,
@@ -460,7 +461,10 @@ impl LoadedModule for Loaded {
 }
 
 /// Span of a piece of work of a stream in a trace, from creation until it is dropped.
-struct Traced(Option<Piece>);
+struct Traced {
+    piece: Option<Piece>,
+    _activity: Activity,
+}
 
 struct Piece {
     stream: Stream,
@@ -472,20 +476,22 @@ struct Piece {
 impl Traced {
     fn new(stream: Stream, name: &str, bytes: u64) -> Traced {
         let piece = || Piece { stream, name: name.to_owned(), started: Instant::now(), notes: vec![("bytes", bytes.into())] };
-        Traced(trace::is_on().then(piece))
+        Traced { piece: trace::is_on().then(piece), _activity: activity::begin(|| name.to_owned()) }
     }
 
-    fn launch(launch: &Launch, name: impl FnOnce() -> String) -> Traced {
-        Traced(trace::is_on().then(|| {
+    fn launch(launch: &Launch, name: impl Fn() -> String) -> Traced {
+        let noted = activity::begin(|| format!("run kernel `{}`", name()));
+        let piece = || {
             let notes = vec![("grid", trace::shape(launch.grid)), ("block", trace::shape(launch.block))];
             Piece { stream: launch.stream, name: name(), started: Instant::now(), notes }
-        }))
+        };
+        Traced { piece: trace::is_on().then(piece), _activity: noted }
     }
 }
 
 impl Drop for Traced {
     fn drop(&mut self) {
-        if let Some(Piece { stream, name, started, notes }) = self.0.take() {
+        if let Some(Piece { stream, name, started, notes }) = self.piece.take() {
             trace::device_span("interp", &format!("stream {}", stream.0), name, (started, Instant::now()), notes);
         }
     }

@@ -67,6 +67,9 @@ pub const DEVICE: Code = Code("N0306");
 /// A run that was interrupted from outside.
 pub const INTERRUPTED: Code = Code("N0307");
 
+/// Errors of a run that reached a limit of recursion, steps or memory.
+pub const LIMITS: [Code; 3] = [RECURSION, STEPS, MEMORY];
+
 /// A VCODE program that is not well-formed.
 pub const VCODE: Code = Code("N0501");
 /// A VCODE program whose types on the stack do not agree.

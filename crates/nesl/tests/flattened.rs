@@ -4,12 +4,12 @@
 mod generator;
 mod support;
 
+use broadloom_device::Stop;
 use broadloom_diag::Sources;
 use broadloom_nesl::session::{Engine, Output, Session, Settings};
 use broadloom_nesl::syntax::parse;
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
@@ -122,20 +122,20 @@ fn counted() -> Result<(), Failed> {
 }
 
 fn interrupts() -> Result<(), Failed> {
-    static FLAG: AtomicBool = AtomicBool::new(false);
+    static STOP: Stop = Stop::new();
     let mut settings = Settings::default();
-    settings.options.interrupt = Some(&FLAG);
+    settings.options.stop = Some(&STOP);
     for mut session in sessions(settings) {
-        FLAG.store(false, Ordering::SeqCst);
+        STOP.clear();
         session.eval("before", "function again(n) = again(n + 1); x = 5;");
         let endless = "again(0); y = 6;";
         let watch = std::thread::spawn(|| {
             std::thread::sleep(std::time::Duration::from_millis(50));
-            FLAG.store(true, Ordering::SeqCst);
+            STOP.request_by_time_limit();
         });
         let found = answer(&session.eval("interrupt", endless));
         watch.join().map_err(|_| "the thread that interrupts has failed")?;
-        FLAG.store(false, Ordering::SeqCst);
+        STOP.clear();
         let after = answer(&session.eval("interrupt", "x + 1; y;"));
         if !found.contains("N0307") || found.contains("y = 6") || !after.starts_with("it = 6 : int") {
             return Err(format!("{found}\n{after}").into());

@@ -66,6 +66,9 @@ pub const MISSED_DEADLINE: Code = Code("S0403");
 /// A file that cannot be read or written.
 pub const FILE: Code = Code("S0404");
 
+/// A run that was stopped from outside.
+pub const STOPPED: Code = Code("S0405");
+
 /// More steps than the limit.
 pub const STEPS: Code = Code("S0501");
 /// More memory than the limit.
@@ -74,6 +77,9 @@ pub const MEMORY: Code = Code("S0502");
 pub const DEPTH: Code = Code("S0503");
 /// A graph or a schedule beyond the limit.
 pub const TOO_LARGE: Code = Code("S0504");
+
+/// Errors of a run that reached a limit.
+pub const LIMITS: [Code; 4] = [STEPS, MEMORY, DEPTH, TOO_LARGE];
 
 /// A device that could not be used.
 pub const DEVICE: Code = Code("S0601");

@@ -3,10 +3,11 @@
 use crate::core;
 use crate::elaborate::elaborate;
 use crate::eval::{self, Host, Limits, Outcome, Settings, with_stack};
-use crate::graph::Graph;
+use crate::graph::{Graph, NodeKind};
 use crate::lower::lower;
 use crate::schedule::{Schedule, Style, schedule};
 use crate::syntax::{ast, parse};
+use broadloom_device::trace;
 use broadloom_diag::{Diagnostic, Diagnostics, SourceId, Sources};
 use std::fmt;
 
@@ -86,6 +87,7 @@ impl Program {
                 let message = format!("the program is larger than {} MiB", MAX_TEXT >> 20);
                 return Err(Diagnostic::error(crate::codes::TOO_LARGE, message).help("move tables into files").into());
             }
+            let parsing = trace::span("parse");
             let mut program = ast::Program::default();
             let mut errors = Diagnostics::new();
             for (id, (_, text)) in ids.iter().zip(files) {
@@ -102,9 +104,13 @@ impl Program {
                 program.append(parse(sources.add("stream", &*text), &text)?);
             }
             let core = lower(&program)?;
+            drop(parsing);
+            let building = trace::span("build the stream graph");
             let graph = elaborate(&core, host, limits).map_err(|error| Diagnostics::from(*error))?;
+            drop(building);
             let mut made = None;
             if graph.is_static() {
+                let _span = trace::span("schedule");
                 // Messages that travel upstream must not arrive too late.
                 let style = if eval::has_upstream_messages(&graph) { Style::Pull } else { Style::Phased };
                 made = Some(schedule(&graph, limits, style).map_err(|error| Diagnostics::from(*error))?);
@@ -115,6 +121,16 @@ impl Program {
             Ok((core, graph, schedule)) => Ok(Program { sources, core, graph, schedule }),
             Err(diagnostics) => Err(Failure { sources, diagnostics }),
         }
+    }
+
+    /// Returns the name of an input file that can be read only once, such as a pipe. A program that reads one
+    /// runs on the evaluator: the end of the input is found in the middle of a batch, and the evaluator could
+    /// not repeat the run.
+    pub fn input_once(&self, host: &dyn Host) -> Option<&str> {
+        self.graph.nodes.values().find_map(|node| match &node.kind {
+            NodeKind::FileReader(_, name) if !host.can_rewind(name) => Some(&**name),
+            _ => None,
+        })
     }
 
     /// Runs the program from its start.

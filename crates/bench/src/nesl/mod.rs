@@ -24,7 +24,7 @@ pub(crate) use programs::{Example, GROUP as PROGRAM_GROUP, PROGRAMS, run as run_
 use crate::error::Failure;
 use crate::job::{Job, Work};
 use broadloom::array::{Element, Precision};
-use broadloom::device::Device;
+use broadloom::device::{Device, Stop};
 use broadloom::graph::Node;
 use broadloom::nesl::eval::Options;
 use broadloom::nesl::run::{Statistics, Target};
@@ -32,7 +32,6 @@ use broadloom::nesl::{Column, Pending, Program};
 use broadloom::{Array, Context};
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
@@ -45,18 +44,18 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 /// A function of a program, and a flag that stops its calls.
 pub(crate) struct Called {
     program: Program,
-    stop: &'static AtomicBool,
+    stop: &'static Stop,
     /// Takes a message when a call begins and another when it ends.
     clock: Sender<()>,
 }
 
 /// Starts a thread that sets the flag when a call exceeds the time limit. The thread ends with its sender.
-fn clock(stop: &'static AtomicBool) -> Sender<()> {
+fn clock(stop: &'static Stop) -> Sender<()> {
     let (sender, calls) = channel();
     std::thread::spawn(move || {
         while calls.recv().is_ok() {
             if calls.recv_timeout(LIMIT) == Err(RecvTimeoutError::Timeout) {
-                stop.store(true, Ordering::SeqCst);
+                stop.request_by_time_limit();
                 let _ = calls.recv();
             }
         }
@@ -68,8 +67,8 @@ impl Called {
     /// Compiles a function. Floats have 32 bits if there is a precision for them, else 64.
     pub(crate) fn new(device: &Device, text: &str, function: &str, narrow: Option<Precision>) -> Result<Called, Failure> {
         // The flags of all programs of a run are leaked; there are only a few.
-        let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
-        let mut options = Options { interrupt: Some(stop), max_bytes: 64 << 30, max_steps: u64::MAX, ..Options::default() };
+        let stop: &'static Stop = Box::leak(Box::default());
+        let mut options = Options { stop: Some(stop), max_bytes: 64 << 30, max_steps: u64::MAX, ..Options::default() };
         options.widths.narrow_float = narrow.is_some();
         let device = device.clone();
         let target = Target::new(move || Ok(device.clone())).with_precision(narrow.unwrap_or_default());
@@ -79,7 +78,7 @@ impl Called {
 
     /// Calls the function and waits for its results, within the time limit.
     pub(crate) fn call(&mut self, arguments: &[Column]) -> Result<Vec<Column>, Failure> {
-        self.stop.store(false, Ordering::SeqCst);
+        self.stop.clear();
         // The clock counts the calls that begin and end. Sending fails if its thread is gone.
         let _ = self.clock.send(());
         let results = self.program.call(arguments);
@@ -91,7 +90,7 @@ impl Called {
 
     /// Begins a call, within the time limit. Results on the device may still be pending when it returns.
     pub(crate) fn submit(&mut self, arguments: &[Column]) -> Result<Pending, Failure> {
-        self.stop.store(false, Ordering::SeqCst);
+        self.stop.clear();
         let _ = self.clock.send(());
         let pending = self.program.submit(arguments);
         let _ = self.clock.send(());
@@ -108,7 +107,7 @@ impl Called {
     /// Names the time limit in the error of a stopped call.
     fn in_time<T>(&self, result: Result<T, broadloom::nesl::program::Failure>) -> Result<T, Failure> {
         result.map_err(|failure| {
-            let late = self.stop.load(Ordering::SeqCst);
+            let late = self.stop.is_requested();
             Failure::Outside(if late { format!("stopped at the time limit of {LIMIT:?}") } else { failure.0 })
         })
     }

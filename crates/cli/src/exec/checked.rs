@@ -8,9 +8,11 @@ use super::{GRACE, command, failed, limit_time, not_started};
 use crate::check::{counted, stopped_by};
 use crate::failure::{Exit, Failure};
 use crate::terminal::Terminal;
+use crate::watch;
+use broadloom::cpu::signals::restore_file_size;
 use broadloom::cpu::supervise::{Ended, supervise};
+use broadloom::device::StopReason;
 use broadloom::device::private::Temporary;
-use broadloom::device::signal_name;
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -29,8 +31,13 @@ pub fn check(
     let mut command = command(program, arguments, "interp")?;
     command.env("BROADLOOM_CHECK", "1").env("BROADLOOM_CHECK_REPORT", report.path());
     limit_time(&mut command, time_limit);
-    let Ended { status, stopped } = supervise(&mut command, GRACE).map_err(|error| not_started(program, &error))?;
-    let stopped = stopped.map(|signal| (Exit::stopped(signal), signal_name(signal)));
+    restore_file_size(&mut command);
+    let limit = time_limit.map(|limit| limit + watch::GRACE);
+    let Ended { status, stopped } = supervise(&mut command, GRACE, limit).map_err(|error| not_started(program, &error))?;
+    let stopped = stopped.map(|reason| match reason {
+        StopReason::Signal(signal) => (Exit::stopped(signal), reason.to_string()),
+        StopReason::TimeLimit => (Exit::Failed, reason.to_string()),
+    });
     let lines = report.lines();
     let findings: Vec<&Value> = lines.iter().filter(|line| line.get("kind").is_some()).collect();
     if let Some(path) = json {

@@ -22,7 +22,11 @@ pub use checked::check;
 use crate::failure::{Exit, Failure, codes};
 use crate::options::Exec;
 use crate::terminal::Terminal;
+use crate::watch;
 use broadloom::cpu::STRICT;
+use broadloom::cpu::signals::restore_file_size;
+use broadloom::cpu::supervise::{Ended, supervise};
+use broadloom::device::StopReason;
 use broadloom::device::private::{Reason, Refusal};
 use broadloom::diag::Diagnostic;
 use broadloom::{gpu_ordinal, gpus};
@@ -83,7 +87,30 @@ pub fn run(options: &Exec, terminal: &mut Terminal) -> Result<Exit, Failure> {
     if let Some(path) = &options.trace {
         command.env("BROADLOOM_TRACE", recorded::place(path)?);
     }
+    restore_file_size(&mut command);
+    if let Some(limit) = options.time_limit {
+        let ended = supervise(&mut command, GRACE, Some(limit + watch::GRACE));
+        let ended = ended.map_err(|error| not_started(&options.program, &error))?;
+        return finish(options, ended, terminal);
+    }
     Err(not_started(&options.program, &command.exec()))
+}
+
+/// Ends this process as a supervised program has ended. The exit code is the program's; a signal is reported
+/// as shells do.
+fn finish(options: &Exec, Ended { status, stopped }: Ended, terminal: &mut Terminal) -> Result<Exit, Failure> {
+    terminal.flush();
+    match (stopped, options.time_limit) {
+        (Some(StopReason::Signal(signal)), _) => Ok(Exit::stopped(signal)),
+        (Some(StopReason::TimeLimit), limit) => {
+            let subject = format!("`{}`", options.program.to_string_lossy());
+            Err(Failure::new(Exit::Failed, watch::late(&subject, limit.unwrap_or_default())))
+        }
+        (None, _) => std::process::exit(status.code().unwrap_or_else(|| {
+            use std::os::unix::process::ExitStatusExt;
+            128 + status.signal().unwrap_or_default()
+        })),
+    }
 }
 
 /// Passes the time limit of a launch to the program.

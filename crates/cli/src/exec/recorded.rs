@@ -3,11 +3,13 @@
 //! The replacement library writes a trace when the program ends, and the table is computed from it. Kernels
 //! and copies are timed on the device, calls in the program.
 
-use super::{GRACE, not_started};
+use super::{GRACE, finish, not_started};
 use crate::failure::{Exit, Failure, codes};
 use crate::options::Exec;
 use crate::terminal::Terminal;
-use broadloom::cpu::supervise::{Ended, supervise};
+use crate::watch;
+use broadloom::cpu::signals::restore_file_size;
+use broadloom::cpu::supervise::supervise;
 use broadloom::device::private::Temporary;
 use broadloom::diag::Diagnostic;
 use serde_json::Value;
@@ -37,7 +39,9 @@ pub fn run(mut command: Command, options: &Exec, terminal: &mut Terminal) -> Res
     let own = Temporary::new("broadloom-trace").map_err(|refusal| failed(&refusal.path, "used", &refusal))?;
     let path = place(options.trace.as_deref().unwrap_or(&own.path().join("trace.json")))?;
     command.env("BROADLOOM_TRACE", &path);
-    let Ended { status, stopped } = supervise(&mut command, GRACE).map_err(|error| not_started(&options.program, &error))?;
+    restore_file_size(&mut command);
+    let limit = options.time_limit.map(|limit| limit + watch::GRACE);
+    let ended = supervise(&mut command, GRACE, limit).map_err(|error| not_started(&options.program, &error))?;
     let text = fs::read_to_string(&path);
     drop(own);
     let text = text.map_err(|error| failed(&path, "read", &error))?;
@@ -45,15 +49,7 @@ pub fn run(mut command: Command, options: &Exec, terminal: &mut Terminal) -> Res
         Ok(trace) => tables(&trace).iter().for_each(|line| terminal.remark(line)),
         Err(_) => terminal.remark("the program called nothing of CUDA, or did not come to its end"),
     }
-    terminal.flush();
-    if let Some(signal) = stopped {
-        return Ok(Exit::stopped(signal));
-    }
-    // The exit code is the program's; a signal is reported as shells do.
-    std::process::exit(status.code().unwrap_or_else(|| {
-        use std::os::unix::process::ExitStatusExt;
-        128 + status.signal().unwrap_or_default()
-    }))
+    finish(options, ended, terminal)
 }
 
 /// Count, total time and maximum time in microseconds.

@@ -37,11 +37,6 @@ impl Fault {
         fault
     }
 
-    /// Returns the error of an interrupted run.
-    pub(crate) fn interrupted() -> Box<Self> {
-        Fault::new(crate::codes::INTERRUPTED, "the run was interrupted")
-    }
-
     /// Returns the error as a diagnostic.
     pub fn diagnostic(&self) -> Diagnostic {
         let mut error = Diagnostic::error(self.code, self.message.clone());

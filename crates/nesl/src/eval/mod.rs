@@ -34,12 +34,12 @@ use crate::core::{Body, DefId, Environment};
 use crate::infer::Widths;
 use crate::types::{Base, Type, TypeId};
 use crate::vcode::Layout;
+use broadloom_device::{Stop, StopReason};
 use broadloom_diag::SourceId;
 use broadloom_random::Random;
 use cranelift_entity::SecondaryMap;
 use files::Files;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// Limits of a run and widths of numbers.
@@ -53,14 +53,22 @@ pub struct Options {
     pub max_bytes: usize,
     /// Maximum depth of calls; tail calls do not count.
     pub max_depth: u32,
-    /// Flag that ends a run when another thread or a signal sets it. The rest of the text is dropped.
-    pub interrupt: Option<&'static AtomicBool>,
+    /// Flag that ends a run when a timer or a signal sets it. The rest of the text is dropped.
+    pub stop: Option<&'static Stop>,
+    /// True if a form that reaches a limit of these options ends the text, as in a check.
+    pub ends_at_limit: bool,
 }
 
 impl Options {
     /// Tells whether the run must end.
-    pub(crate) fn is_interrupted(&self) -> bool {
-        self.interrupt.is_some_and(|flag| flag.load(Ordering::Relaxed))
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.is_some_and(Stop::is_requested)
+    }
+
+    /// Returns the error of a run that was stopped.
+    pub(crate) fn stopped(&self) -> Box<Fault> {
+        let reason = self.stop.and_then(Stop::reason).unwrap_or(StopReason::TimeLimit);
+        Fault::new(crate::codes::INTERRUPTED, format!("the run was stopped by {reason}"))
     }
 }
 
@@ -71,7 +79,8 @@ impl Default for Options {
             max_steps: 2_000_000_000,
             max_bytes: 4 << 30,
             max_depth: 100_000,
-            interrupt: None,
+            stop: None,
+            ends_at_limit: false,
         }
     }
 }

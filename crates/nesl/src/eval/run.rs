@@ -35,8 +35,8 @@ impl Machine<'_> {
 
     fn count_step(&mut self, code: &Code, span: Span) -> Run<()> {
         self.steps += 1;
-        if self.steps.is_multiple_of(256) && self.state.options.is_interrupted() {
-            let mut fault = Fault::interrupted();
+        if self.steps.is_multiple_of(256) && self.state.options.is_stopped() {
+            let mut fault = self.state.options.stopped();
             fault.span = Some(span);
             return Err(fault);
         }

@@ -109,8 +109,8 @@ impl Worker {
             self.forms(&program);
         }
         self.seal_library();
-        // An interrupt drops the rest of a text.
-        if self.state.options.is_interrupted() {
+        // A stop drops the rest of a text.
+        if self.state.options.is_stopped() {
             return;
         }
         let (env, sources, variables) = (self.env.clone(), self.sources.clone(), std::mem::take(&mut self.variables));

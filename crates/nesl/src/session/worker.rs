@@ -11,6 +11,7 @@ use crate::eval::{Fault, Host, Machine, Sealed, State, Value};
 use crate::run::Accelerator;
 use crate::syntax::{FormKind, Program, parse};
 use crate::vcode;
+use broadloom_device::trace;
 use broadloom_diag::{Diagnostic, Diagnostics, Sources, Span};
 
 /// Bytes of stack of the thread of a session.
@@ -43,6 +44,8 @@ pub(super) struct Worker {
     showing: bool,
     loads: u32,
     leaving: bool,
+    /// True if a form of this text has reached a limit.
+    at_limit: bool,
 }
 
 impl Worker {
@@ -70,6 +73,7 @@ impl Worker {
             showing: false,
             loads: 0,
             leaving: false,
+            at_limit: false,
         };
         worker.load_library();
         worker.engine = settings.engine;
@@ -98,6 +102,7 @@ impl Worker {
             return true;
         }
         let program = parse(source, text);
+        self.at_limit = false;
         self.forms(&program);
         if self.loads == 0 && !self.emitted.is_empty() {
             let program = vcode::Program::in_order(std::mem::take(&mut self.emitted));
@@ -113,6 +118,7 @@ impl Worker {
 
     pub(super) fn forms(&mut self, program: &Program) {
         for (index, form) in program.forms.iter().enumerate() {
+            let _span = (!self.loading_library).then(|| trace::span_with(|| format!("form {}", index + 1)));
             let done = self.form(program, &form.kind, form.span);
             if let Err(diagnostics) = &done {
                 self.report(diagnostics);
@@ -120,11 +126,17 @@ impl Worker {
             if self.leaving {
                 return;
             }
-            if self.state.options.is_interrupted() {
-                // An interrupt between two forms drops the rest of the text.
+            if self.state.options.is_stopped() {
+                // A stop between two forms drops the rest of the text.
                 if done.is_ok() && index + 1 < program.forms.len() {
-                    self.report(&Fault::interrupted().diagnostic().into());
+                    let fault = self.state.options.stopped();
+                    self.report(&fault.diagnostic().into());
                 }
+                return;
+            }
+            let is_limit = |error: &Diagnostic| codes::LIMITS.contains(&error.code);
+            self.at_limit |= done.is_err_and(|diagnostics| diagnostics.iter().any(is_limit));
+            if self.state.options.ends_at_limit && self.at_limit {
                 return;
             }
         }

@@ -40,7 +40,7 @@ use crate::restructure::recurrence::Recurrence;
 use crate::restructure::{Buffer, Island, Role, Section, ahead, emit, firing, refine, scan, sequential, spectrum};
 use crate::translate::Reason;
 use crate::{Failure, Program, codes};
-use broadloom_device::Device;
+use broadloom_device::{Device, trace};
 use broadloom_diag::{Code, Diagnostic, Diagnostics};
 pub use broadloom_scalar::Precision;
 use broadloom_skeleton::Loaded;
@@ -191,9 +191,12 @@ impl<'p> Compiled<'p> {
         let mut refused: Vec<(NodeId, Reason)> = vec![];
         let (classified, stages) = loop {
             let schedule = program.schedule.as_ref();
+            let planning = trace::span("plan the kernels");
             let planned =
                 crate::eval::with_stack(|| plan(&program.core, &program.graph, schedule, &refused, (device.machine(), options)));
             let planned = planned.map_err(|error| failed(error.to_string()))?;
+            drop(planning);
+            let _making = trace::span("make the kernels");
             let before = refused.len();
             let mut stages = vec![];
             for stage in planned.stages {

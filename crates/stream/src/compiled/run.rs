@@ -13,14 +13,15 @@ use crate::restructure::Role;
 use crate::schedule::{Entry, Phase, Schedule};
 use crate::translate::Words;
 use broadloom_device::Buffer;
-use broadloom_diag::Diagnostic;
+use broadloom_diag::{Diagnostic, Diagnostics, Span};
 use broadloom_scalar::Literal;
 use broadloom_skeleton::Call;
 use broadloom_skeleton::cost::{Costs, Each};
 use cranelift_entity::EntityRef;
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 /// Approximate bytes of a tape in a batch. Threads need many firings. On vectors, the tapes of a batch should
@@ -35,11 +36,59 @@ const ORDERED_BATCH: u64 = 1 << 16;
 /// Maximum words of a buffer, so that indices have 32 bits.
 pub(super) const MAX_WORDS: i64 = 1 << 29;
 
-/// A host that counts printed text and skips text that was printed before.
+/// A host that counts output, and skips output that an earlier run has already given.
 struct Counting<'h> {
     host: &'h mut dyn Host,
     printed: usize,
+    /// Bytes of text to skip.
     skipped: usize,
+    written: Vec<Written>,
+    /// Output of the earlier run to files that cannot be written again from their start.
+    kept: Vec<Written>,
+}
+
+/// A created file: its name, and the number of bytes written to it.
+#[derive(Clone, Debug)]
+struct Written {
+    path: String,
+    bytes: Arc<AtomicU64>,
+}
+
+/// A writer that counts bytes, after it has skipped some.
+struct CountingWriter {
+    file: Box<dyn Write + Send>,
+    written: Arc<AtomicU64>,
+    skipped: u64,
+}
+
+impl Write for CountingWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = match self.skipped {
+            0 => self.file.write(bytes)?,
+            skipped => skipped.min(bytes.len() as u64) as usize,
+        };
+        self.skipped = self.skipped.saturating_sub(count as u64);
+        self.written.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl<'h> Counting<'h> {
+    fn new(host: &'h mut dyn Host) -> Counting<'h> {
+        Counting { host, printed: 0, skipped: 0, written: vec![], kept: vec![] }
+    }
+
+    /// Returns the host of a run that repeats this one.
+    fn again(self) -> Counting<'h> {
+        let Counting { host, printed, mut written, .. } = self;
+        // Files are created again from their start, and written as a whole.
+        written.retain(|written| !host.can_rewind(&written.path));
+        Counting { host, printed: 0, skipped: printed, written: vec![], kept: written }
+    }
 }
 
 impl Host for Counting<'_> {
@@ -59,7 +108,16 @@ impl Host for Counting<'_> {
     }
 
     fn create(&mut self, path: &str) -> io::Result<Box<dyn Write + Send>> {
-        self.host.create(path)
+        let file = self.host.create(path)?;
+        let before = self.kept.iter().position(|kept| kept.path == path).map(|index| self.kept.remove(index));
+        let skipped = before.map_or(0, |kept| kept.bytes.load(Ordering::Relaxed));
+        let written = Arc::new(AtomicU64::new(0));
+        self.written.push(Written { path: path.to_owned(), bytes: written.clone() });
+        Ok(Box::new(CountingWriter { file, written, skipped }))
+    }
+
+    fn can_rewind(&self, path: &str) -> bool {
+        self.host.can_rewind(path)
     }
 }
 
@@ -72,12 +130,15 @@ pub(super) enum Trouble {
     Closed,
     /// The device failed.
     Device(String),
+    /// The run was stopped from outside.
+    Stopped(Box<Diagnostic>),
 }
 
 impl From<Stop> for Trouble {
     fn from(stop: Stop) -> Trouble {
         match stop {
             Stop::OutputClosed => Trouble::Closed,
+            Stop::Error(error) if error.code == codes::STOPPED => Trouble::Stopped(error),
             Stop::Error(error) => Trouble::Repeat(Some(error)),
             Stop::EndOfInput | Stop::Idle => Trouble::Repeat(None),
         }
@@ -90,15 +151,20 @@ pub(super) fn run(compiled: &Compiled<'_>, host: &mut dyn Host, settings: &Setti
         Some(schedule) if !compiled.stages.is_empty() && settings.style.is_none() && settings.iterations != Some(0) => schedule,
         _ => return program.run(host, settings),
     };
-    let mut counting = Counting { host, printed: 0, skipped: 0 };
+    if program.input_once(host).is_some() {
+        return program.run(host, settings);
+    }
+    let mut counting = Counting::new(host);
     let ended = with_stack(|| execute(compiled, schedule, &mut counting, settings));
-    let printed = counting.printed;
     match ended {
         Ok(Ok(outcome)) => Ok(outcome),
         Ok(Err(Trouble::Closed)) => Ok(Outcome::OutputClosed),
         Ok(Err(Trouble::Repeat(_))) => {
             compiled.counters.repeated.fetch_add(1, Ordering::Relaxed);
-            program.run(&mut Counting { host, printed: 0, skipped: printed }, settings)
+            program.run(&mut counting.again(), settings)
+        }
+        Ok(Err(Trouble::Stopped(error))) => {
+            Err(Failure { sources: program.sources.clone(), diagnostics: Diagnostics::from(*error) })
         }
         Ok(Err(Trouble::Device(error))) => Err(device_failure(compiled, &error)),
         Err(error) => Err(device_failure(compiled, &error.to_string())),
@@ -112,13 +178,29 @@ fn device_failure(compiled: &Compiled<'_>, error: &str) -> Failure {
 fn execute(compiled: &Compiled<'_>, schedule: &Schedule, host: &mut dyn Host, settings: &Settings) -> Result<Outcome, Trouble> {
     let program = compiled.program;
     let mut machine = Machine::new(&program.core, &program.graph, host, settings);
+    let ended = batches(compiled, schedule, &mut machine, settings);
+    if let Err(Trouble::Stopped(_) | Trouble::Device(_)) = ended {
+        // The output of finished batches is kept. A second failure is less important.
+        let flushed = if machine.said.is_none() { machine.flush() } else { Ok(()) };
+        let _ = flushed.and_then(|()| machine.close());
+    }
+    ended
+}
+
+/// Runs the batches of a run.
+fn batches(
+    compiled: &Compiled<'_>,
+    schedule: &Schedule,
+    machine: &mut Machine<'_>,
+    settings: &Settings,
+) -> Result<Outcome, Trouble> {
     let warm_up = compiled.sections().map(|ready| ready.warm_up).max().unwrap_or(0);
     let mut done = settings.iterations.map_or(warm_up, |iterations| iterations.min(warm_up));
     let mut live = Live::default();
-    begin(compiled, schedule, &mut machine, done)?;
+    begin(compiled, schedule, machine, done)?;
     let mut left = settings.iterations.map(|iterations| iterations - done);
     if left != Some(0) {
-        live.take_over(compiled, &mut machine, done)?;
+        live.take_over(compiled, machine, done)?;
     }
     let most = compiled.largest_batch();
     let in_order = order_of_output(compiled);
@@ -130,7 +212,10 @@ fn execute(compiled: &Compiled<'_>, schedule: &Schedule, host: &mut dyn Host, se
             None => wanted,
         };
         wanted = (wanted * 2).min(most);
-        batch(compiled, schedule, &mut machine, (states, done), in_order, &mut live)?;
+        if let Some(stop) = settings.limits.stopped(Span::default()) {
+            return Err(stop.into());
+        }
+        batch(compiled, schedule, machine, (states, done), in_order, &mut live)?;
         if left.is_none() {
             machine.flush()?;
         }

@@ -219,7 +219,7 @@ impl<'s> Session<'s> {
         let compiled = self.compiled;
         match ended {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(Trouble::Repeat(Some(error)))) => {
+            Ok(Err(Trouble::Repeat(Some(error)) | Trouble::Stopped(error))) => {
                 let sources = compiled.program.sources.clone();
                 Err(Failure { sources, diagnostics: Diagnostics::from(*error) })
             }

@@ -123,6 +123,9 @@ impl<'a, W: World> Code<'a, W> {
         let steps = std::mem::take(&mut self.steps);
         let budget = self.world.budget();
         budget.steps = budget.steps.saturating_add(steps);
+        if let Some(stop) = budget.limits.stopped(span) {
+            return Err(stop);
+        }
         if budget.steps > budget.limits.steps {
             let message = format!("the program was stopped after {} steps", budget.limits.steps);
             return Err(Stop::error(codes::STEPS, message, span).help("end the loop or the recursion, or do less"));

@@ -27,6 +27,10 @@ pub(crate) use run::{Machine, random};
 pub use run::{Outcome, Settings, run};
 pub use show::show_value;
 
+use crate::codes;
+use broadloom_device as device;
+use broadloom_diag::Span;
+
 /// Limits of elaboration and execution.
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -45,6 +49,16 @@ pub struct Limits {
     /// Firings of a steady state. With dynamic rates: consecutive firings that give no item to a waiting
     /// filter.
     pub schedule: u64,
+    /// Flag that ends the construction or the run when a timer or a signal sets it.
+    pub stop: Option<&'static device::Stop>,
+}
+
+impl Limits {
+    /// Returns the error of a run that was stopped, at the place that it has reached.
+    pub(crate) fn stopped(&self, span: Span) -> Option<Stop> {
+        let reason = self.stop?.reason()?;
+        Some(Stop::error(codes::STOPPED, format!("the run was stopped by {reason}"), span))
+    }
 }
 
 impl Default for Limits {
@@ -57,6 +71,7 @@ impl Default for Limits {
             depth: 2000,
             nodes: 1 << 18,
             schedule: 1 << 24,
+            stop: None,
         }
     }
 }

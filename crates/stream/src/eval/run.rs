@@ -284,6 +284,9 @@ impl<'a> Machine<'a> {
         let node = &graph.nodes[id];
         let index = id.index();
         self.budget.steps = self.budget.steps.saturating_add(1);
+        if let Some(stop) = self.budget.limits.stopped(node.span) {
+            return Err(stop);
+        }
         if self.budget.steps > self.budget.limits.steps {
             let message = format!("the program was stopped after {} steps", self.budget.limits.steps);
             return Err(Stop::error(codes::STEPS, message, node.span).help("end the loop or the recursion, or do less"));

@@ -153,8 +153,8 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         loop {
             let is_behind = is_start && self.region(at).map(|end| at = end).is_some();
             let place = at.1;
-            if self.world.options().is_interrupted() {
-                return Err(self.locate(Fault::interrupted(), at.0, place));
+            if self.world.options().is_stopped() {
+                return Err(self.locate(self.world.options().stopped(), at.0, place));
             }
             let (from, waits) = (at, self.waits());
             match self.step(&mut at) {

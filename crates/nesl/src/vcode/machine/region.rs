@@ -309,7 +309,7 @@ impl Machine<'_, '_, '_> {
     }
 
     fn served(&mut self, place: Place) -> Option<Place> {
-        if !self.accelerator.as_deref()?.may_begin_region() || self.world.options().is_interrupted() {
+        if !self.accelerator.as_deref()?.may_begin_region() || self.world.options().is_stopped() {
             return None;
         }
         let start = self.regions.starts.entry(place).or_default();

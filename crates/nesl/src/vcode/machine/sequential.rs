@@ -1,7 +1,7 @@
 //! Calls that run sequentially, each in one thread or one warp of the device.
 
 use super::{Entry, Machine};
-use crate::eval::{Fault, Run};
+use crate::eval::Run;
 use crate::vcode::{FuncId, Inst, SequentialCall};
 
 impl Machine<'_, '_, '_> {
@@ -43,8 +43,8 @@ impl Machine<'_, '_, '_> {
 
     /// Returns the function to call instead of a sequential form; `None` if the form was executed.
     pub(super) fn instead(&mut self, call: &SequentialCall) -> Run<Option<FuncId>> {
-        if self.world.options().is_interrupted() {
-            return Err(Fault::interrupted());
+        if self.world.options().is_stopped() {
+            return Err(self.world.options().stopped());
         }
         Ok((!self.sequential(call)?).then_some(call.fallback))
     }
