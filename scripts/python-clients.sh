@@ -1,12 +1,12 @@
 #!/bin/bash
 # Runs the suites of Python's CUDA clients on Broadloom:
 #
-#   scripts/python-clients.sh FOLDER [triton|numba|cudadrv|cudapy|tinygrad]…
+#   scripts/python-clients.sh FOLDER [triton|llvm|numba|cudadrv|cudapy|tinygrad]…
 #
-# Without a name all of them run; `numba` is cudadrv and cudapy. FOLDER gets a virtual environment for each
-# client and a log for each suite, whose last line has the counts. Packages come from PyPI. An environment
-# that is there already (FOLDER/venv-numba, FOLDER/venv-torch) is used as it is. The script fails when a
-# suite does.
+# Without a name all of them run; `numba` is cudadrv and cudapy, `llvm` a program with several LLVMs. FOLDER
+# gets a virtual environment for each client and a log for each suite, whose last line has the counts. Packages
+# come from PyPI. An environment that is there already (FOLDER/venv-numba, FOLDER/venv-torch) is used as it is.
+# The script fails when a suite does.
 #
 # BROADLOOM  the command; target/release/broadloom unless it is set (`make build`)
 # TINYGRAD   a checkout of tinygrad's repository, which has the tests; its package does not
@@ -83,7 +83,7 @@ cudapy() { numba_suite cudapy; }
 numba() { cudadrv && cudapy; }
 
 torch() {
-    environment torch torch==2.15.0 numpy pytest pytest-timeout hypothesis
+    environment torch torch==2.15.0 llvmlite numpy pytest pytest-timeout hypothesis
 }
 
 tinygrad() {
@@ -96,12 +96,18 @@ triton() {
     run torch triton "$here/examples/triton_kernels.py"
 }
 
-[ $# -gt 0 ] || set -- triton numba tinygrad
+# llvmlite and Triton hold LLVMs of other versions than Broadloom's; `torch.compile` imports Triton.
+llvm() {
+    torch
+    run torch llvm "$here/examples/other_llvm.py"
+}
+
+[ $# -gt 0 ] || set -- triton llvm numba tinygrad
 for client in "$@"; do
     case $client in
-        triton | numba | cudadrv | cudapy | tinygrad) "$client" ;;
+        triton | llvm | numba | cudadrv | cudapy | tinygrad) "$client" ;;
         *)
-            echo "$client: no such client; there are triton, numba, cudadrv, cudapy and tinygrad" >&2
+            echo "$client: no such client; there are triton, llvm, numba, cudadrv, cudapy and tinygrad" >&2
             exit 2
             ;;
     esac
