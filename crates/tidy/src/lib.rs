@@ -5,15 +5,19 @@
 //!
 //! - [`Repository`]: the files that git knows, and the manifests of the crates;
 //! - [`rust`]: Rust text with comments and literals blanked, and a minimum of structure;
+//! - [`modules`]: modules of a crate and the references between them;
 //! - [`document`]: fenced blocks of documents, and the outputs that they show.
 
 pub mod document;
+mod file;
 mod manifest;
+pub mod modules;
 mod repository;
 pub mod rust;
 
+pub use file::File;
 pub use manifest::{Crate, DependencyKind, workspace_dependencies};
-pub use repository::{File, Repository};
+pub use repository::Repository;
 
 /// Fails with one line per violation, after a sentence that states the law and the remedy.
 ///
