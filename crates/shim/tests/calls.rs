@@ -10,7 +10,8 @@ const SHIMS: [(&str, Option<&str>); 3] =
 fn cc(folder: &Path, arguments: &[&str]) {
     let options = ["-std=gnu11", "-Wall", "-O1", "-I"];
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
-    let output = Command::new("cc").current_dir(folder).args(options).arg(&sources).args(arguments).output().expect("`cc` is needed");
+    let output =
+        Command::new("cc").current_dir(folder).args(options).arg(&sources).args(arguments).output().expect("`cc` is needed");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 

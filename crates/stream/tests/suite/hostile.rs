@@ -5,7 +5,16 @@ use broadloom_stream::eval::{Limits, Memory, Settings};
 use std::path::Path;
 
 fn limits() -> Limits {
-    Limits { steps: 20_000, construction: 10_000, cells: 1 << 16, depth: 200, nodes: 500, schedule: 1 << 12, firing: 1 << 16 }
+    Limits {
+        steps: 20_000,
+        construction: 10_000,
+        cells: 1 << 16,
+        depth: 200,
+        nodes: 500,
+        schedule: 1 << 12,
+        firing: 1 << 16,
+        stop: None,
+    }
 }
 
 fn survive(text: &str) -> String {
