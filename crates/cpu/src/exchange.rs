@@ -123,8 +123,20 @@ fn reduce_floats(values: impl Iterator<Item = u32>, least: bool, absolute: bool,
     let numbers = values.map(f32::from_bits).map(|x| if absolute { x.abs() } else { x });
     let folded = numbers.reduce(|a, b| match (a.is_nan(), b.is_nan()) {
         (true, true) => a,
-        (true, false) => if keeps_nan { a } else { b },
-        (false, true) => if keeps_nan { b } else { a },
+        (true, false) => {
+            if keeps_nan {
+                a
+            } else {
+                b
+            }
+        }
+        (false, true) => {
+            if keeps_nan {
+                b
+            } else {
+                a
+            }
+        }
         (false, false) => {
             // -0 is below +0.
             let a_first = a < b || (a == b && a.is_sign_negative());

@@ -4,6 +4,7 @@
 //! same inputs and its results have their own place.
 
 use crate::forms::{drawable, instantiate};
+use crate::nans::computed;
 use crate::pools::{POOLS, Pool};
 use crate::{Config, Kernel};
 use broadloom_ptx::Type;
@@ -75,6 +76,9 @@ fn one(seed: u64, config: &Config, instructions: &[(String, Vec<&'static Pool>)]
                     line(format!("setp.lt.s32 {name}, %x, 0"));
                 }
                 ty => line(format!("ld.global{ty} {name}, [%in+{place}]")),
+            }
+            if let Some(text) = computed(pool, index).filter(|_| !config.portable) {
+                line(text);
             }
             place += 8;
         }

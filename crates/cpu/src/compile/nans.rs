@@ -129,6 +129,11 @@ fn find_moved(function: &Function) -> SecondaryMap<Reg, bool> {
 /// Returns the registers whose bits may be seen, directly or after moves.
 fn find_seen(function: &Function) -> SecondaryMap<Reg, bool> {
     let mut seen: SecondaryMap<Reg, bool> = SecondaryMap::new();
+    for result in &function.results {
+        if let broadloom_ptx::Param::Reg(reg) = result {
+            seen[*reg] = true;
+        }
+    }
     let mut changed = true;
     while changed {
         changed = false;
