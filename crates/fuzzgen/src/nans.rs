@@ -6,7 +6,7 @@
 
 use crate::pools::Pool;
 use crate::statements::{Together, Writer};
-use broadloom_ptx::Type;
+use broadloom_ptx::{Form, Modifier, Opcode, Type};
 
 /// Formats of halves, with the bits of infinity and the sign bits in a register.
 const HALVES: [(&str, Type, u32, u32); 4] = [
@@ -21,6 +21,12 @@ const HALVES: [(&str, Type, u32, u32); 4] = [
 pub(crate) fn computed(pool: &Pool, index: usize) -> Option<String> {
     let name = format!("{}{index}", pool.prefix);
     (pool.ty == Type::F32 && index % 2 == 1).then(|| format!("mul.f32 {name}, {name}, 0f3F800000"))
+}
+
+/// Returns whether an instruction reads the sign of a float.
+pub(crate) fn reads_sign(form: &Form) -> bool {
+    let takes = |modifier: Modifier| form.slots.iter().any(|slot| slot.choices.contains(&modifier));
+    matches!(form.opcode, Opcode::Copysign | Opcode::Abs | Opcode::Neg | Opcode::Testp) || takes(Modifier::Xorsign)
 }
 
 impl Writer<'_> {
