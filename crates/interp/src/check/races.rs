@@ -39,11 +39,12 @@ fn width(site: Site<'_>, access: Access) -> Width {
 
 /// Returns what an instruction reads with if its cache does not see writes of the same launch.
 fn cache_of(site: Site<'_>) -> Option<&'static str> {
-    match site.op.opcode {
-        Opcode::Ld if site.op.has(Modifier::Nc) => Some("`ld.global.nc`"),
-        Opcode::Ldu => Some("`ldu`"),
-        Opcode::Tex | Opcode::Tld4 => Some("a texture"),
-        _ => None,
+    if site.op.opcode == Opcode::Ldu {
+        Some("`ldu`")
+    } else if matches!(site.op.opcode, Opcode::Tex | Opcode::Tld4) {
+        Some("a texture")
+    } else {
+        site.op.has(Modifier::Nc).then_some("`ld.global.nc`")
     }
 }
 
