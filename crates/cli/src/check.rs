@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Runs a kernel, a graph or a program and reports the errors of its kernels.
 pub fn run(options: &Check, terminal: &mut Terminal) -> Result<Exit, Failure> {
     if !options.program.is_empty() {
-        return crate::exec::check(&options.program, options.json.as_deref(), options.launch.time_limit, terminal);
+        return crate::exec::check(options, terminal);
     }
     let (mut watching, device) = (None, options.launch.device.as_deref());
     let file = options.launch.file.as_deref();
@@ -37,12 +37,12 @@ pub fn run(options: &Check, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let subject = format!("the check of `{}`", file.unwrap_or(Path::new("-")).display());
     let watch = |terminal: &Terminal| Watch::check(options.launch.time_limit, &subject, terminal);
     if nesl::is_program(file) || nesl::is_vcode(file) {
-        let interp = watcher(device, terminal)?;
+        let interp = watcher(device, options.strict_barriers, terminal)?;
         let _watch = watch(terminal);
         return nesl::check(options, &interp, terminal);
     }
     if stream::is_program(file) {
-        let interp = watcher(device, terminal)?;
+        let interp = watcher(device, options.strict_barriers, terminal)?;
         let _watch = watch(terminal);
         return stream::check(options, &interp, terminal);
     }
@@ -51,13 +51,13 @@ pub fn run(options: &Check, terminal: &mut Terminal) -> Result<Exit, Failure> {
         return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message)));
     }
     if graph::is_graph(file) {
-        let interp = watcher(device, terminal)?;
+        let interp = watcher(device, options.strict_barriers, terminal)?;
         let _watch = watch(terminal);
         return graph::check(options, &interp, terminal);
     }
     let _watch = watch(terminal);
     let open = |terminal: &Terminal| {
-        let interp = watcher(device, terminal)?;
+        let interp = watcher(device, options.strict_barriers, terminal)?;
         watching = Some(interp.clone());
         Ok(Executor::Interp(interp))
     };
@@ -99,7 +99,7 @@ pub fn stopped_by(what: Option<&str>) -> String {
 }
 
 /// Opens the checking interpreter. No other device can check.
-fn watcher(device: Option<&str>, terminal: &Terminal) -> Result<Interp, Failure> {
+fn watcher(device: Option<&str>, strict_barriers: bool, terminal: &Terminal) -> Result<Interp, Failure> {
     match device {
         None | Some("interp") => {}
         Some(name) if machines().iter().any(|machine| machine.id == name) => {
@@ -109,8 +109,13 @@ fn watcher(device: Option<&str>, terminal: &Terminal) -> Result<Interp, Failure>
         }
         Some(name) => return Err(no_device(name)),
     }
-    let stop = Some(&STOP);
-    Ok(Interp::new(interp::Options { check: true, output: terminal.sink(), stop, ..interp::Options::default() }))
+    Ok(Interp::new(interp::Options {
+        check: true,
+        strict_barriers,
+        output: terminal.sink(),
+        stop: Some(&STOP),
+        ..interp::Options::default()
+    }))
 }
 
 fn write_json(

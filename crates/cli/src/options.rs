@@ -309,6 +309,9 @@ pub struct Check {
     /// The accuracy of floats
     #[command(flatten)]
     pub math: Math,
+    /// Report threads that end before a barrier of their block. GPUs before Volta (2017) hang there; later ones go on
+    #[arg(long)]
+    pub strict_barriers: bool,
     /// Write the findings as JSON to this file; `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

@@ -119,18 +119,30 @@ fn shuffle_source(kind: Exchange, lane: u32, select: u32, control: u32) -> (u32,
 }
 
 fn reduce_floats(values: impl Iterator<Item = u32>, least: bool, absolute: bool, keeps_nan: bool) -> u32 {
-    const CANONICAL_NAN: f32 = f32::from_bits(0x7fff_ffff);
+    const CANONICAL_NAN: u32 = 0x7fff_ffff;
     let numbers = values.map(f32::from_bits).map(|x| if absolute { x.abs() } else { x });
     let folded = numbers.reduce(|a, b| match (a.is_nan(), b.is_nan()) {
-        (true, true) => CANONICAL_NAN,
-        (true, false) | (false, true) if keeps_nan => CANONICAL_NAN,
-        (true, false) => b,
-        (false, true) => a,
+        (true, true) => a,
+        (true, false) => {
+            if keeps_nan {
+                a
+            } else {
+                b
+            }
+        }
+        (false, true) => {
+            if keeps_nan {
+                b
+            } else {
+                a
+            }
+        }
         (false, false) => {
             // -0 is below +0.
             let a_first = a < b || (a == b && a.is_sign_negative());
             if a_first == least { a } else { b }
         }
     });
-    folded.map_or(0, f32::to_bits)
+    // The only value may be a NaN with a payload.
+    folded.map_or(0, |value| if value.is_nan() { CANONICAL_NAN } else { value.to_bits() })
 }

@@ -187,6 +187,7 @@ fn open() -> Outcome<Opened> {
             let options = broadloom_interp::Options {
                 first_address: FIRST_ADDRESS,
                 check: checked,
+                strict_barriers: broadloom_device::settings::strict_barriers(),
                 output: Arc::new(print),
                 stop: checked.then_some(&broadloom_cpu::signals::STOP),
                 ..broadloom_interp::Options::default()

@@ -58,10 +58,11 @@ const LEVEL: Setting = Setting {
 };
 const SYNC: Setting = flag("BROADLOOM_CUDA_SYNC", "launches return at once");
 const CHECK: Setting = flag("BROADLOOM_CHECK", "kernels are not checked");
+const STRICT_BARRIERS: Setting = flag("BROADLOOM_STRICT_BARRIERS", "threads may end before a barrier of their block");
 const QUIET: Setting = flag("BROADLOOM_QUIET", "failures are told");
 
 /// All variables with a format.
-const ALL: [Setting; 8] = [THREADS, MEMORY_LIMIT, TIME_LIMIT, CAPABILITY, LEVEL, SYNC, CHECK, QUIET];
+const ALL: [Setting; 9] = [THREADS, MEMORY_LIMIT, TIME_LIMIT, CAPABILITY, LEVEL, SYNC, CHECK, STRICT_BARRIERS, QUIET];
 
 const fn flag(name: &'static str, otherwise: &'static str) -> Setting {
     Setting { name, takes: FLAG, otherwise, is_right: |text| parse_flag(text).is_some() }
@@ -157,6 +158,12 @@ pub fn cuda_sync() -> bool {
 /// Tests if kernels of CUDA programs are checked: `BROADLOOM_CHECK`.
 pub fn check() -> bool {
     CHECK.value(parse_flag).unwrap_or(false)
+}
+
+/// Tests if a barrier that threads of the block have left out by ending is a finding:
+/// `BROADLOOM_STRICT_BARRIERS`.
+pub fn strict_barriers() -> bool {
+    STRICT_BARRIERS.value(parse_flag).unwrap_or(false)
 }
 
 /// Returns the time limit of a CUDA program's launch, including compilation: `BROADLOOM_TIME_LIMIT`, in

@@ -50,14 +50,20 @@ pub(crate) fn perform_run(
 }
 
 /// Returns the findings of all launches of a case, or `nothing found`. An error means a broken test.
-pub(crate) fn perform_check(sources: &mut Sources, id: SourceId, case: &Case, folder: &Path) -> Result<String, String> {
+pub(crate) fn perform_check(
+    sources: &mut Sources,
+    id: SourceId,
+    case: &Case,
+    folder: &Path,
+    options: &Options,
+) -> Result<String, String> {
     let code = understood(sources, id, "check")?;
     let mut text = String::new();
     for launch in &case.settings.runs {
         if case.settings.runs.len() > 1 {
             let _ = writeln!(text, "# {launch}");
         }
-        let interp = Interp::new(Options { check: true, ..Options::default() });
+        let interp = Interp::new(options.clone());
         let outcome = launch_on(&Device::new(interp.clone()), sources, &code, launch, folder)?;
         let findings = interp.findings();
         findings.iter().for_each(|finding| text.push_str(&finding.render(sources)));

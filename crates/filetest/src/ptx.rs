@@ -3,6 +3,7 @@
 use crate::language::{Command, Devices, Language, Request};
 use crate::launches::{perform_check, perform_run, perform_strict};
 use broadloom_diag::{SourceId, Sources};
+use broadloom_interp::Options;
 use broadloom_ptx::{Module, Printer, parse, print, verify};
 use broadloom_transform::Facts;
 use broadloom_transform::pipeline::{Failure, PASSES, Pass, Verification, pass, run_pass};
@@ -29,8 +30,11 @@ const COMMANDS: &[Command] = &[
         name: "check",
         launches: true,
         devices: Devices::One,
-        argument: None,
-        perform: |r| with(r, |sources, id| perform_check(sources, id, r.case, r.folder)),
+        argument: Some(|words| check_options(words).map(drop)),
+        perform: |r| {
+            let options = check_options(r.argument())?;
+            with(r, |sources, id| perform_check(sources, id, r.case, r.folder, &options))
+        },
     },
     // Launches on the CPU as it is and in strict mode; outputs which fault each of them finds.
     Command {
@@ -49,6 +53,16 @@ const COMMANDS: &[Command] = &[
         perform: |r| with(r, |sources, id| perform_transform(sources, id, r.argument())),
     },
 ];
+
+/// Returns the options of the interpreter for the words behind `check`.
+fn check_options(words: &str) -> Result<Options, String> {
+    let strict_barriers = match words {
+        "" => false,
+        "strict-barriers" => true,
+        other => return Err(format!("`check` takes `strict-barriers` or nothing behind it, not `{other}`")),
+    };
+    Ok(Options { check: true, strict_barriers, ..Options::default() })
+}
 
 /// Runs an action on the text of a request as a source.
 fn with<T>(request: &Request<'_>, act: impl FnOnce(&mut Sources, SourceId) -> T) -> T {

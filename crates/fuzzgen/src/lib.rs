@@ -24,6 +24,7 @@
 mod campaign;
 mod forms;
 mod functions;
+mod nans;
 mod pools;
 mod statements;
 mod sweep;

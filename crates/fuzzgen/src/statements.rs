@@ -2,6 +2,7 @@
 
 use crate::forms::{drawable, instantiate, is_there, may_be_guarded};
 use crate::functions::Functions;
+use crate::nans::computed;
 use crate::pools::{POOLS, Pool, pool_of};
 use crate::{Config, Kernel};
 use broadloom_ptx::table::{Length, OperandKind};
@@ -251,6 +252,11 @@ impl<'c> Writer<'c> {
                         Type::bits_of(ty.bits()).map_or(ty, |bits| if ty.is_float() { ty } else { bits })
                     )),
                 }
+                if !self.config.portable
+                    && let Some(line) = computed(pool, index)
+                {
+                    self.line(&line);
+                }
             }
         }
     }
@@ -309,7 +315,9 @@ impl<'c> Writer<'c> {
             Together::Block => 32,
         };
         match self.random.below(kinds) {
-            0..=10 => self.pure(),
+            0..=7 => self.pure(),
+            8..=10 if !self.config.portable && self.config.sm >= 90 => self.computed_nan(together),
+            8..=10 => self.pure(),
             11 | 12 if depth > 0 => self.branch(depth, together),
             13 | 14 if depth > 0 => self.count_down(depth, together),
             15 => self.own_memory(),

@@ -4,6 +4,7 @@
 //! same inputs and its results have their own place.
 
 use crate::forms::{drawable, instantiate};
+use crate::nans::{computed, reads_sign};
 use crate::pools::{POOLS, Pool};
 use crate::{Config, Kernel};
 use broadloom_ptx::Type;
@@ -18,6 +19,10 @@ const PER_KERNEL: usize = 48;
 const RESULT_BYTES: usize = 32;
 /// Number of input words per thread: one pair per register.
 const INPUT_WORDS: usize = 128;
+/// Number of choices of a form that reads a sign, for each choice of another: most operands are numbers.
+const SIGN_CHOICES: usize = 4;
+/// NaN as arithmetic of hosts makes it, with the sign that the canonical NaN does not have.
+const NEGATIVE_NAN: u32 = 0xffc0_0000;
 
 /// Kernel of a sweep.
 #[derive(Clone, Debug)]
@@ -34,7 +39,8 @@ pub fn sweep(seed: u64, config: &Config, choices: usize) -> Vec<Sweep> {
     let mut random = Random::new(seed);
     let mut all: Vec<(String, Vec<&'static Pool>)> = vec![];
     for form in drawable(config) {
-        for _ in 0..choices {
+        let times = if !config.portable && reads_sign(form.get()) { SIGN_CHOICES } else { 1 };
+        for _ in 0..choices * times {
             let mut results: Vec<&'static Pool> = vec![];
             let mut written = |pool: &'static Pool, _: &mut Random| {
                 let same = results.iter().filter(|other| other.prefix == pool.prefix).count();
@@ -76,6 +82,9 @@ fn one(seed: u64, config: &Config, instructions: &[(String, Vec<&'static Pool>)]
                 }
                 ty => line(format!("ld.global{ty} {name}, [%in+{place}]")),
             }
+            if let Some(text) = computed(pool, index).filter(|_| !config.portable) {
+                line(text);
+            }
             place += 8;
         }
     }
@@ -107,6 +116,11 @@ fn one(seed: u64, config: &Config, instructions: &[(String, Vec<&'static Pool>)]
             }
         }
     }
+    let word_of = |word: usize| {
+        let is_computed = register(word % INPUT_WORDS / 2).is_some_and(|(pool, index)| computed(pool, index).is_some());
+        if is_computed && !config.portable && random.one_in(4) { NEGATIVE_NAN } else { random.corner32() }
+    };
+    let input = (0..THREADS * INPUT_WORDS).map(word_of).collect();
     let (major, minor) = config.isa;
     let mut text = format!(".version {major}.{minor}\n.target sm_{}\n.address_size 64\n\n", config.sm);
     text.push_str(".visible .entry fuzz(\n\t.param .u64 input,\n\t.param .u64 output\n)\n{\n");
@@ -117,15 +131,13 @@ fn one(seed: u64, config: &Config, instructions: &[(String, Vec<&'static Pool>)]
     text.push_str("\t.reg .b64 %in, %out;\n\t.reg .b32 %x;\n");
     text.push_str(&body);
     text.push_str("\tret;\n}\n");
-    let kernel = Kernel {
-        text,
-        seed,
-        grid: [1, 1, 1],
-        block: [THREADS as u32, 1, 1],
-        input: (0..THREADS * INPUT_WORDS).map(|_| random.corner32()).collect(),
-        output_bytes: THREADS * stride,
-    };
+    let kernel = Kernel { text, seed, grid: [1, 1, 1], block: [THREADS as u32, 1, 1], input, output_bytes: THREADS * stride };
     Sweep { kernel, instructions: instructions.iter().map(|(text, _)| text.clone()).collect() }
+}
+
+/// Returns the register that is loaded from a pair of input words.
+fn register(pair: usize) -> Option<(&'static Pool, usize)> {
+    POOLS.iter().flat_map(|pool| (0..pool.count).map(move |index| (pool, index))).nth(pair)
 }
 
 fn float_zero(ty: Type) -> &'static str {

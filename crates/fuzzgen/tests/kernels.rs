@@ -4,9 +4,10 @@
 
 use broadloom_device::Device;
 use broadloom_diag::Sources;
-use broadloom_fuzzgen::{Config, module, run, survey, sweep};
+use broadloom_fuzzgen::{Config, Kernel, generate, module, run, survey, sweep};
 use broadloom_interp::{Interp, Options};
-use broadloom_ptx::{parse, print};
+use broadloom_ptx::{Verified, parse, print};
+use std::sync::Arc;
 
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name)
@@ -42,7 +43,7 @@ fn round_trips() {
 fn run_the_same_twice_and_have_no_faults() {
     let checked = Interp::new(Options { check: true, ..Options::default() });
     let (plain, watched) = (Device::new(Interp::new(Options::default())), Device::new(checked.clone()));
-    let report = survey(seeds(100), &Config::default(), |kernel, module| {
+    let compare = |kernel: &Kernel, module: &Arc<Verified>| {
         let first = run(&plain, kernel, module).map_err(|error| format!("{error}\n{}", kernel.text))?;
         let second = run(&watched, kernel, module).map_err(|error| format!("{error}\n{}", kernel.text))?;
         if first.output != second.output {
@@ -53,9 +54,58 @@ fn run_the_same_twice_and_have_no_faults() {
             Some(finding) => Err(format!("{}\n{}", finding.render(&Sources::new()), kernel.text)),
             None => Ok(first.useful),
         }
-    });
-    let report = report.unwrap_or_else(|why| panic!("{why}"));
-    assert!(report.useful * 10 >= report.kernels * 9, "only {} of {} kernels are useful", report.useful, report.kernels);
+    };
+    for (portable, count) in [(true, 100), (false, 50)] {
+        let report = survey(seeds(count), &Config { portable, ..Config::default() }, compare);
+        let report = report.unwrap_or_else(|why| panic!("{why}"));
+        assert!(report.useful * 10 >= report.kernels * 9, "only {} of {} kernels are useful", report.useful, report.kernels);
+    }
+}
+
+/// Every kind of instruction that reads the sign of a NaN gets one that arithmetic has just made.
+#[test]
+fn signs_of_computed_nans_are_read() {
+    let config = Config { portable: false, ..Config::default() };
+    let texts: String = (0..400).map(|seed| generate(seed, &config).text).collect();
+    let (mut readers, mut computed) = (std::collections::BTreeSet::new(), String::new());
+    for line in texts.lines().map(|line| line.trim().trim_end_matches(';')) {
+        let Some((name, operands)) = line.split_once(' ') else { continue };
+        let mut registers = operands.split([',', ' ', '{', '}', '[', ']']).filter(|word| word.starts_with('%'));
+        let result = registers.next().unwrap_or_default();
+        let makes = matches!(name, "sub.f32" | "mul.f32" | "div.rn.f32" | "fma.rn.f32" | "sqrt.rn.f32");
+        if operands.contains(&computed) && !computed.is_empty() && !makes {
+            readers.insert(name.to_owned());
+        }
+        computed = match makes && registers.any(|source| source == result) {
+            true => result.to_owned(),
+            false => String::new(),
+        };
+    }
+    let missing: Vec<&str> = [
+        "min.xorsign.abs.f32",
+        "max.xorsign.abs.f32",
+        "min.ftz.xorsign.abs.f32",
+        "max.NaN.xorsign.abs.f32",
+        "copysign.f32",
+        "abs.f32",
+        "neg.f32",
+        "mov.b32",
+        "mov.b64",
+        "testp.number.f32",
+        "selp.f32",
+        "cvt.f64.f32",
+        "cvt.rn.f16.f32",
+        "st.global.f32",
+        "st.local.f32",
+        "atom.global.exch.b32",
+        "atom.global.add.f32",
+        "shfl.sync.bfly.b32",
+        "and.b32",
+    ]
+    .into_iter()
+    .filter(|name| !readers.contains(*name))
+    .collect();
+    assert!(missing.is_empty(), "not after a computed NaN: {missing:?}; {readers:?}");
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod exec;
 mod grid;
 #[doc(hidden)]
 pub mod handlers;
+mod marks;
 #[doc(hidden)]
 pub mod memory;
 mod names;
@@ -60,6 +61,9 @@ pub struct Options {
     pub stack_bytes: u64,
     /// Checking mode: faults become findings, and a launch continues after them if it can.
     pub check: bool,
+    /// Checking mode: a barrier that threads of the block have left out by ending is a finding. Hardware
+    /// before Volta waited for them.
+    pub strict_barriers: bool,
     /// Receiver of the output of `printf`.
     pub output: Output,
     /// Flag that ends a launch once it is set.
@@ -79,6 +83,7 @@ impl Default for Options {
             heap_bytes: 64 << 20,
             stack_bytes: 1 << 20,
             check: false,
+            strict_barriers: false,
             output: Arc::new(|_| {}),
             stop: None,
             machine: None,
@@ -439,9 +444,11 @@ impl LoadedModule for Loaded {
         let mut sink = |text: &[u8]| output(text);
         let outcome = if self.shared.options.check {
             let first = state.findings.list.len();
-            let mut checker =
-                Checker::new(&self.program, kernel, launch.grid, launch.block, &mut state.findings, &mut state.defined);
+            let strict = self.shared.options.strict_barriers;
+            let (findings, defined) = (&mut state.findings, &mut state.defined);
+            let mut checker = Checker::new(&self.program, kernel, launch.grid, launch.block, findings, defined, strict);
             let outcome = grid.run(&mut state.memory, &mut checker, &mut sink);
+            checker.conclude();
             // An interruption is not the kernel's fault.
             if let Err(Error::Fault(fault)) = &outcome
                 && fault.kind != FaultKind::Interrupted

@@ -7,6 +7,7 @@
 use super::{GRACE, command, failed, limit_time, not_started};
 use crate::check::{counted, stopped_by};
 use crate::failure::{Exit, Failure};
+use crate::options::Check;
 use crate::terminal::Terminal;
 use crate::watch;
 use broadloom::cpu::signals::restore_file_size;
@@ -14,22 +15,19 @@ use broadloom::cpu::supervise::{Ended, supervise};
 use broadloom::device::StopReason;
 use broadloom::device::private::Temporary;
 use serde_json::{Value, json};
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitStatus;
-use std::time::Duration;
 
 /// Runs a program and reports the errors of its kernels.
-pub fn check(
-    words: &[OsString],
-    json: Option<&Path>,
-    time_limit: Option<Duration>,
-    terminal: &mut Terminal,
-) -> Result<Exit, Failure> {
-    let Some((program, arguments)) = words.split_first() else { return Ok(Exit::Usage) };
+pub fn check(options: &Check, terminal: &mut Terminal) -> Result<Exit, Failure> {
+    let Some((program, arguments)) = options.program.split_first() else { return Ok(Exit::Usage) };
+    let time_limit = options.launch.time_limit;
     let report = Report::new()?;
     let mut command = command(program, arguments, "interp")?;
     command.env("BROADLOOM_CHECK", "1").env("BROADLOOM_CHECK_REPORT", report.path());
+    if options.strict_barriers {
+        command.env("BROADLOOM_STRICT_BARRIERS", "1");
+    }
     limit_time(&mut command, time_limit);
     restore_file_size(&mut command);
     let limit = time_limit.map(|limit| limit + watch::GRACE);
@@ -40,7 +38,7 @@ pub fn check(
     });
     let lines = report.lines();
     let findings: Vec<&Value> = lines.iter().filter(|line| line.get("kind").is_some()).collect();
-    if let Some(path) = json {
+    if let Some(path) = &options.json {
         let name = program.to_string_lossy();
         super::super::check::write_report(
             path,

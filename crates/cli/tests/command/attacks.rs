@@ -112,6 +112,7 @@ fn variables_that_make_no_sense_are_told() {
         ("BROADLOOM_CUDA_LEVEL=9", "a level of optimisation from 0 to 4"),
         ("BROADLOOM_CUDA_SYNC=maybe", "`1` or `on`, `0` or `off`"),
         ("BROADLOOM_CHECK=maybe", "`1` or `on`, `0` or `off`"),
+        ("BROADLOOM_STRICT_BARRIERS=maybe", "`1` or `on`, `0` or `off`"),
         ("BROADLOOM_QUIET=maybe", "`1` or `on`, `0` or `off`"),
     ] {
         let (name, value) = variable.split_once('=').unwrap();

@@ -53,6 +53,20 @@ fn findings_are_data() {
     assert_eq!(shown, told);
 }
 
+/// Hardware since Volta waits only for threads that have not ended. The option is for that before.
+#[test]
+fn threads_may_end_before_a_barrier() {
+    let path = empty_folder("strict-barriers").join("left.ptx");
+    let kernel = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{ .reg .b32 %t; .reg .pred %p;\n\
+                  mov.u32 %t, %tid.x; setp.ge.u32 %p, %t, 16;\n@%p ret;\nbar.sync 0;\nret; }\n";
+    std::fs::write(&path, kernel).unwrap();
+    let words = ["check", path.to_str().unwrap(), "--block", "64"];
+    assert_eq!(broadloom(&words).exits(0).err, "kernel `k`: no findings\n");
+    broadloom(&[&words[..], &["--strict-barriers"]].concat())
+        .exits(1)
+        .complains(&["error[divergent-barrier]", "48 of 64 threads of the block have ended and never come to barrier 0"]);
+}
+
 #[test]
 fn a_call_with_mistakes_is_not_a_finding() {
     broadloom(&RACE[..4]).exits(2).complains(&["takes 3 arguments, not 0", "broadloom check examples/race.ptx"]);

@@ -27,7 +27,8 @@ fn faults_of_programs_are_found() {
     for (name, kinds) in faults {
         let kind = kinds.split(' ').next().unwrap_or_default();
         let report = folder.join(format!("{name}.json"));
-        let outcome = broadloom(&["check", "--json", report.to_str().unwrap(), "--", &program, &name]).exits(1);
+        let words = ["check", "--strict-barriers", "--json", report.to_str().unwrap(), "--", &program, &name];
+        let outcome = broadloom(&words).exits(1);
         let report: Value = serde_json::from_str(&fs::read_to_string(&report).unwrap()).unwrap();
         let findings = report["findings"].as_array().unwrap();
         // The only findings are the fault and its consequences.
@@ -54,6 +55,17 @@ fn programs_without_faults_are_silent() {
         assert_eq!((outcome.code, outcome.out.as_str()), (Some(0), ""), "{name}: {}", outcome.err);
         assert_eq!(outcome.err, format!("`{program}`: no findings\n"), "{name}");
     }
+}
+
+/// A missing barrier is one finding, and threads that end before a barrier are one on request only.
+#[test]
+#[cfg_attr(not(all(target_arch = "x86_64", target_os = "linux")), ignore = "skipped: the programs are for x86-64 Linux")]
+fn barriers_are_checked_as_hardware_runs_them() {
+    let Some(program) = program("faults") else { return };
+    let outcome = broadloom(&["check", "--", &program, "transpose_without_barrier"]).exits(1);
+    outcome.complains(&["error[race]", "faults`: 1 finding\n"]);
+    let outcome = broadloom(&["check", "--", &program, "barrier_in_a_branch"]).exits(0);
+    assert_eq!(outcome.err, format!("`{program}`: no findings\n"));
 }
 
 /// Refused calls name the function and describe the pointer.

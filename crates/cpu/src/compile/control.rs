@@ -506,7 +506,7 @@ impl Emitter<'_> {
             if let Param::Reg(reg) = param
                 && self.has_value(*reg)
             {
-                let value = self.lane0(*reg)?;
+                let value = self.fetch(&Operand::Reg(*reg), function.regs[*reg].ty, true)?;
                 ir.store(value, ir.offset_by(results, place), 1);
             }
         }

@@ -622,15 +622,12 @@ impl<'e> Emitter<'e> {
         let scalar = results.iter().all(|reg| self.is_kept_as_scalar(*reg));
         let written: Vec<(Operand, Type)> = self.written(inst);
         let inputs: Vec<Val> = match (is_choice(inst), results.iter().any(|reg| self.is_noisy(*reg))) {
-            (false, _) => self.inputs(inst, scalar)?,
+            (false, _) => self.vector_inputs(inst, scalar)?,
             (true, true) => {
                 let each = broadloom_eval::inputs(inst).map(|(operand, ty)| self.fetch_as_is(operand, ty, scalar));
                 each.collect::<Emitted<_>>()?
             }
-            (true, false) => {
-                let fetched = self.inputs(inst, scalar)?.into_iter().zip(broadloom_eval::inputs(inst));
-                fetched.map(|(value, (operand, ty))| self.without_noise(operand, ty, value)).collect()
-            }
+            (true, false) => self.inputs(inst, scalar)?,
         };
         match self.lower_pure(inst, &inputs)? {
             Some(mut values) => {

@@ -24,6 +24,18 @@ pub(crate) fn may_be_noisy(inst: &InstData) -> bool {
         }
 }
 
+/// Returns whether the result of a pure instruction depends on the bits of an operand of `f32` that is NaN.
+pub(crate) fn sees_nan_bits(inst: &InstData) -> bool {
+    match inst.opcode() {
+        Some(Opcode::Copysign) => true,
+        // The result may be a number with the sign of a NaN.
+        Some(Opcode::Min | Opcode::Max) => inst.has(Modifier::Xorsign),
+        // A wider format keeps sign and payload.
+        Some(Opcode::Cvt) => inst.types().next() == Some(Type::F64),
+        Some(_) | None => false,
+    }
+}
+
 /// Returns whether an instruction flushes results that the host may first round up to the smallest normal
 /// number.
 pub(crate) fn may_flush_late(inst: &InstData) -> bool {

@@ -770,7 +770,7 @@ impl Emitter<'_> {
                 let value = if inst.writes().iter().any(|reg| self.is_noisy(*reg)) {
                     self.fetch_as_is(from, ty, scalar)?
                 } else {
-                    self.without_noise(from, ty, self.fetch(from, ty, scalar)?)
+                    self.fetch(from, ty, scalar)?
                 };
                 self.assign(to, ty, value)
             }

@@ -1,11 +1,12 @@
 //! Registers that may hold a NaN of `f32` that is not the canonical NaN of the manual.
 //!
 //! The manual's arithmetic gives the canonical NaN; hosts give others. The difference is invisible until the
-//! bits of a NaN are used. A NaN is therefore made canonical only when it is stored or used as bits. A
-//! register that may hold another NaN until then is called noisy. If a noisy value is merged with a value
-//! that was only moved, whose NaNs keep their bits, it must be made canonical before: after the merge the two
-//! cannot be told apart. Such a merge is a copy, a selection, or a block parameter. Copies of bits, also
-//! between lanes, stay noisy if their bits are never seen.
+//! bits of a NaN are used. A NaN is therefore made canonical whenever an operand is fetched, unless vector
+//! code computes with it and its bits do not matter (`sees_nan_bits` in `float.rs`). A register that may hold
+//! another NaN until then is called noisy. If a noisy value is merged with a value that was only moved, whose
+//! NaNs keep their bits, it must be made canonical before: after the merge the two cannot be told apart. Such
+//! a merge is a copy, a selection, or a block parameter. Copies of bits, also between lanes, stay noisy if
+//! their bits are never seen.
 
 use broadloom_eval::{immediate, inputs};
 use broadloom_ptx::{Function, InstData, Opcode, Operand, Reg, Type};
@@ -128,6 +129,11 @@ fn find_moved(function: &Function) -> SecondaryMap<Reg, bool> {
 /// Returns the registers whose bits may be seen, directly or after moves.
 fn find_seen(function: &Function) -> SecondaryMap<Reg, bool> {
     let mut seen: SecondaryMap<Reg, bool> = SecondaryMap::new();
+    for result in &function.results {
+        if let broadloom_ptx::Param::Reg(reg) = result {
+            seen[*reg] = true;
+        }
+    }
     let mut changed = true;
     while changed {
         changed = false;
@@ -159,5 +165,5 @@ fn find_seen(function: &Function) -> SecondaryMap<Reg, bool> {
 
 /// Returns whether the effect of an instruction depends on the bits of a NaN operand.
 fn sees(inst: &InstData) -> bool {
-    !inst.effects().is_pure() || matches!(inst.opcode(), Some(Opcode::Copysign | Opcode::Cvt))
+    !inst.effects().is_pure() || super::float::sees_nan_bits(inst)
 }

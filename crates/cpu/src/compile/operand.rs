@@ -5,6 +5,7 @@
 //! instruction's type says.
 
 use super::emit::{Emitted, Emitter, Untranslated};
+use super::float::sees_nan_bits;
 use super::layout::Place;
 use super::llvm::{Ty, Val};
 use crate::abi::offset;
@@ -31,19 +32,28 @@ impl Emitter<'_> {
     }
 
     /// Returns the values that an instruction reads, in order, each in its own type: of lane 0, or of all
-    /// lanes.
+    /// lanes. NaNs are canonical.
     pub(crate) fn inputs(&self, inst: &InstData, scalar: bool) -> Emitted<Vec<Val>> {
         broadloom_eval::inputs(inst).map(|(operand, ty)| self.fetch(operand, ty, scalar)).collect()
     }
 
-    /// Fetches an operand in a type: of lane 0, or of all lanes. If it is fetched as bits, NaNs are made
-    /// canonical.
+    /// Returns the inputs of an instruction for vector code, which computes with the NaNs that the host
+    /// produced unless its result depends on their bits.
+    pub(crate) fn vector_inputs(&self, inst: &InstData, scalar: bool) -> Emitted<Vec<Val>> {
+        let sees_bits = sees_nan_bits(inst);
+        let input = |(operand, ty)| match ty {
+            Type::F32 if !sees_bits => self.fetch_as_is(operand, ty, scalar),
+            ty => self.fetch(operand, ty, scalar),
+        };
+        broadloom_eval::inputs(inst).map(input).collect()
+    }
+
+    /// Fetches an operand in a type: of lane 0, or of all lanes. NaNs are made canonical.
     pub(crate) fn fetch(&self, operand: &Operand, ty: Type, scalar: bool) -> Emitted<Val> {
         let ir = self.ir;
         let value = self.fetch_as_is(operand, ty, scalar)?;
         let (Operand::Reg(reg) | Operand::Part { reg, .. }) = operand else { return Ok(value) };
-        let as_bits = !(ty == Type::F32 || ty == Type::Pred) && ty.bits() <= 32;
-        if !as_bits || !self.is_noisy(*reg) {
+        if ty == Type::Pred || ty.bits() > 32 || !self.is_noisy(*reg) {
             return Ok(value);
         }
         let whole = if scalar { self.lane0(*reg)? } else { self.all_lanes(*reg)? };
@@ -122,14 +132,6 @@ impl Emitter<'_> {
             return value;
         }
         ir.bitcast(self.canonical(ir.bitcast(value, ir.float())), ty)
-    }
-
-    /// Makes an `f32` input canonical if it is noisy and the instruction keeps the bits of NaNs.
-    pub(crate) fn without_noise(&self, operand: &Operand, ty: Type, value: Val) -> Val {
-        match operand {
-            Operand::Reg(reg) if ty == Type::F32 && self.is_noisy(*reg) => self.canonical(value),
-            _ => value,
-        }
     }
 
     /// Assigns a result of a type to an operand.

@@ -38,13 +38,7 @@ impl Emitter<'_> {
             Opcode::Rcp | Opcode::Sqrt | Opcode::Rsqrt => one(self.root(&op, inputs)),
             Opcode::Abs | Opcode::Neg => one(self.float_sign(&op, inputs)),
             Opcode::Min | Opcode::Max => one(self.float_min_max(&op, inputs)),
-            Opcode::Copysign => {
-                let seen: Vec<Val> = broadloom_eval::inputs(inst)
-                    .zip(inputs)
-                    .map(|((operand, ty), value)| self.without_noise(operand, ty, *value))
-                    .collect();
-                one(self.copysign(&seen))
-            }
+            Opcode::Copysign => one(self.copysign(inputs)),
             Opcode::Testp => one(self.testp(&op, inputs)),
             Opcode::Sin => one(self.approximate(&op, inputs, |emitter, x| emitter.sine(x, false))),
             Opcode::Cos => one(self.approximate(&op, inputs, |emitter, x| emitter.sine(x, true))),
@@ -73,11 +67,6 @@ impl Emitter<'_> {
             Opcode::Bfi => one(self.bfi(&op, inputs)),
             Opcode::Prmt => one(self.prmt(&op, inputs)),
 
-            Opcode::Cvt if op.ty == Type::F64 && op.source_ty == Type::F32 => {
-                // A wider format makes the payload of a NaN visible.
-                let seen = inputs.iter().map(|value| self.canonical_if_noisy(inst, *value)).collect::<Vec<_>>();
-                one(self.cvt(&op, &seen))
-            }
             Opcode::Cvt => one(self.cvt(&op, inputs)),
 
             Opcode::Clmad | Opcode::Dp2a | Opcode::Fns | Opcode::Szext | Opcode::Bmsk | Opcode::CvtPack => Ok(None),
@@ -132,11 +121,6 @@ impl Emitter<'_> {
             Operand::Part { reg, .. } => self.function.regs[*reg].ty.bits(),
             _ => ty.bits(),
         }
-    }
-
-    /// Makes the only input of an instruction canonical if it is noisy.
-    fn canonical_if_noisy(&self, inst: &InstData, value: Val) -> Val {
-        if inst.reads().iter().any(|reg| self.is_noisy(*reg)) { self.canonical(value) } else { value }
     }
 
     /// Calls a function of the runtime.

@@ -25,6 +25,8 @@ pub enum FindingKind {
     UninitialisedRegister,
     /// Accesses of two threads to the same memory without an order between them, at least one a write.
     Race,
+    /// Read, through a cache that is not coherent, of memory that the launch has written.
+    NonCoherent,
     /// Barrier that only some threads of a block or warp reach, or different barriers at the same time.
     DivergentBarrier,
     /// Barrier used against its rules.
@@ -49,6 +51,7 @@ impl FindingKind {
             FindingKind::UninitialisedMemory => "uninitialised-memory",
             FindingKind::UninitialisedRegister => "uninitialised-register",
             FindingKind::Race => "race",
+            FindingKind::NonCoherent => "non-coherent",
             FindingKind::DivergentBarrier => "divergent-barrier",
             FindingKind::BadBarrier => "bad-barrier",
             FindingKind::InactiveLane => "inactive-lane",

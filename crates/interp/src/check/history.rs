@@ -39,22 +39,74 @@ pub enum Strength {
     Volatile,
 }
 
-/// Kind of an access, and its strength.
+/// Bytes that an atomic changes at once: an element of a vector or of a packed type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Width {
+    Two,
+    Four,
+    Eight,
+    Sixteen,
+}
+
+impl Width {
+    /// Returns the smallest width with so many bytes.
+    pub fn of(bytes: u64) -> Width {
+        match bytes {
+            0..=2 => Width::Two,
+            3..=4 => Width::Four,
+            5..=8 => Width::Eight,
+            9.. => Width::Sixteen,
+        }
+    }
+
+    pub fn bytes(self) -> u32 {
+        match self {
+            Width::Two => 2,
+            Width::Four => 4,
+            Width::Eight => 8,
+            Width::Sixteen => 16,
+        }
+    }
+}
+
+/// Effect of an access on memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Effect {
+    Read,
+    Write,
+    /// Atomic read and write.
+    Atomic(Width),
+}
+
+/// Effect of an access, and its strength.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Manner {
-    pub writes: bool,
+    pub effect: Effect,
     pub strength: Strength,
 }
 
 impl Manner {
-    pub const PLAIN_READ: Manner = Manner { writes: false, strength: Strength::Weak };
-    pub const PLAIN_WRITE: Manner = Manner { writes: true, strength: Strength::Weak };
+    pub const PLAIN_READ: Manner = Manner { effect: Effect::Read, strength: Strength::Weak };
+    pub const PLAIN_WRITE: Manner = Manner { effect: Effect::Write, strength: Strength::Weak };
+
+    pub fn writes(self) -> bool {
+        self.effect != Effect::Read
+    }
+
+    /// Returns the widths of two atomics that are not atomic to each other, since their widths differ.
+    pub fn different_widths(self, other: Manner) -> Option<(Width, Width)> {
+        match (self.effect, other.effect) {
+            (Effect::Atomic(one), Effect::Atomic(two)) if one != two => Some((one, two)),
+            (Effect::Read | Effect::Write | Effect::Atomic(_), Effect::Read | Effect::Write | Effect::Atomic(_)) => None,
+        }
+    }
 
     /// Returns whether two accesses of different threads may happen in any order.
     pub fn excuses(self, other: Manner, same_block: bool) -> bool {
         let strong = self.strength != Strength::Weak && other.strength != Strength::Weak;
         let wide = self.strength >= Strength::Wide && other.strength >= Strength::Wide;
-        !(self.writes || other.writes) || strong && (same_block || wide)
+        let atomic = strong && (same_block || wide) && self.different_widths(other).is_none();
+        !(self.writes() || other.writes()) || atomic
     }
 }
 
@@ -221,7 +273,7 @@ impl Group {
     fn unordered_lane(&self, new: &Record, view: &View<'_>) -> Option<Record> {
         let both_volatile = [self.first.manner, new.manner].iter().all(|manner| manner.strength == Strength::Volatile);
         // A write against a write is ignored: lanes may agree on the last one.
-        if !both_volatile || self.first.manner.writes == new.manner.writes {
+        if !both_volatile || self.first.manner.writes() == new.manner.writes() {
             return None;
         }
         let warp = new.thread / 32 * 32;
@@ -289,10 +341,16 @@ impl History {
         }
         let lanes = |group: &Group| {
             let lane = group.unordered_lane(new, view)?;
-            let reader = if new.manner.writes { &lane } else { new };
+            let reader = if new.manner.writes() { &lane } else { new };
             reads_data(reader.func, reader.inst).then_some(Clash::Lanes(lane))
         };
         if new.manner.strength == Strength::Volatile { self.groups.iter().find_map(lanes) } else { None }
+    }
+
+    /// Returns an access that wrote the location, ordered or not.
+    pub fn writer(&self) -> Option<Record> {
+        let strong = || self.groups.iter().find(|group| group.first.manner.writes()).map(|group| group.first);
+        self.write.or_else(strong)
     }
 
     /// Returns the number of groups that the accesses take.

@@ -13,8 +13,9 @@
 //!   barrier are released by a strong write of any of them after it. [`history`] defines which accesses are
 //!   recorded, [`lanes`] what lanes of one warp may rely on.
 //! - **Mbarriers** used while not alive, or against their rules; their memory accessed by other instructions.
-//! - **Barriers**: an aligned barrier that not all threads of the block reach together, or not at the same
-//!   instruction.
+//! - **Non-coherent reads**: loads and texture fetches through caches that do not see writes of the launch.
+//! - **Barriers**: an aligned barrier that threads of the block reach at different instructions or, on
+//!   request, that some have left out by ending.
 //! - **Instructions of the warp** that read from inactive lanes, or whose mask names exited lanes.
 //! - **Leaks** of the device heap.
 //!
@@ -34,9 +35,11 @@ mod lanes;
 mod meetings;
 #[doc(hidden)]
 pub mod order;
+mod races;
 #[doc(hidden)]
 pub mod shadow;
 mod undefined;
+mod unwritten;
 #[doc(hidden)]
 pub mod value;
 
@@ -57,7 +60,7 @@ use broadloom_ptx::{Func, Inst, Lines, Modifier, Module, Opcode, Printer, Space}
 use clock::{Clock, Known, Vector, join_foreign};
 use copies::Copies;
 use defined::Bytes;
-use history::{Clash, Manner, Record, Strength, View};
+use history::{Manner, Record};
 use lanes::VolatileLoads;
 use meetings::Meetings;
 use shadow::{Area, Shadow};
@@ -65,6 +68,7 @@ use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use undefined::Origins;
+use unwritten::UnwrittenReads;
 use value::Doubt;
 
 /// Maximum number of findings that are kept; the rest is counted.
@@ -83,6 +87,8 @@ pub(crate) struct Findings {
     /// Class of each finding, and the finding that it follows from.
     ranks: Vec<(Rank, Option<usize>)>,
     places: HashMap<PlaceOfFinding, usize>,
+    /// Findings of the running launch that another one explains, to be removed at its end.
+    explained: HashMap<usize, usize>,
     /// Allocation sites of heap memory that is not freed.
     pub(crate) heap: HashMap<u64, Finding>,
 }
@@ -126,10 +132,13 @@ pub(crate) struct Checker<'a> {
     pub(crate) grid_size: [u32; 3],
     pub(crate) findings: &'a mut Findings,
     pub(crate) defined: &'a mut DeviceBytes,
+    /// True if a barrier that threads of the block have left out by ending is a finding.
+    strict_barriers: bool,
     blocks: Blocks,
     shadow: Shadow,
     /// Releases of strong writes, by address.
     released: HashMap<(Area, u64), Vec<Released>>,
+    unwritten: UnwrittenReads,
     /// Knowledge at mbarriers and cluster barriers.
     meetings: Meetings,
     /// Undefined bits of the registers that the running instruction writes, in order; unlisted registers are
@@ -157,6 +166,7 @@ impl<'a> Checker<'a> {
         block_size: [u32; 3],
         findings: &'a mut Findings,
         defined: &'a mut DeviceBytes,
+        strict_barriers: bool,
     ) -> Self {
         Checker {
             program,
@@ -165,9 +175,11 @@ impl<'a> Checker<'a> {
             grid_size,
             findings,
             defined,
+            strict_barriers,
             blocks: Blocks::default(),
             shadow: Shadow::default(),
             released: HashMap::new(),
+            unwritten: UnwrittenReads::default(),
             meetings: Meetings::default(),
             results: VecDeque::new(),
             origins: Origins::default(),
@@ -289,69 +301,11 @@ impl<'a> Checker<'a> {
         known >= record.time
     }
 
-    /// Returns the manner of an access.
-    fn manner(site: Site<'_>, access: Access) -> Manner {
-        let strong = access.kind == Kind::Atomic || access.order != Order::Weak;
-        // Lanes that rely on lockstep execution do so in shared memory.
-        let in_block = matches!(access.home, Home::Shared);
-        let strength = match access.scope {
-            _ if !strong => Strength::Weak,
-            _ if in_block && access.kind != Kind::Atomic && site.op.has(Modifier::Volatile) => Strength::Volatile,
-            Scope::Cta => Strength::Cta,
-            Scope::Gpu | Scope::System => Strength::Wide,
-        };
-        Manner { writes: access.kind != Kind::Read, strength }
-    }
-
     /// Returns whether an instruction uses an mbarrier that an earlier one has initialised.
     fn is_use_of_mbarrier(&self, site: Site<'_>, earlier: &Record) -> bool {
         let opcode = self.program.module.functions[earlier.func].insts[earlier.inst].opcode();
         let uses = matches!(site.op.handler, Handler::Machine(Machine::Mbarrier(_))) && site.op.opcode != Opcode::MbarrierInit;
         uses && opcode == Some(Opcode::MbarrierInit)
-    }
-
-    fn check_race(&mut self, cta: &Cta, site: Site<'_>, access: Access) {
-        let block = cta.number as u32;
-        let Some(area) = Area::of(access.home, block) else { return };
-        let manner = Self::manner(site, access);
-        let shadow = self.blocks.of(cta.number);
-        shadow.is_volatile |= manner.strength == Strength::Volatile;
-        let thread = &shadow.threads[site.thread];
-        let view = View { block, clock: &thread.clock, met: &thread.met };
-        let (func, inst) = (site.func, site.op.inst);
-        let record = Record { block, thread: site.thread as u16, time: thread.time, func, inst, manner };
-        let reads_data = |func, inst| self.volatile_loads.reads_data(self.program, func, inst);
-        let mut clash = None;
-        for place in self.shadow.places(area, access.offset, access.bytes) {
-            clash = clash.or_else(|| place.clash(&record, &view, reads_data));
-            place.add(record, &view);
-        }
-        let did = |manner: Manner| if manner.writes { "writes" } else { "reads" };
-        match clash {
-            None => {}
-            // The check of the mbarrier itself reports more about that.
-            Some(Clash::Race(other)) if self.is_use_of_mbarrier(site, &other) => {}
-            Some(Clash::Race(other)) => {
-                let space = if matches!(access.home, Home::Shared | Home::Peer(_)) { "shared" } else { "global" };
-                let message = format!(
-                    "a race in {space} memory{}: one thread {} what another {}, with nothing to order them",
-                    self.at(access),
-                    did(manner),
-                    did(other.manner)
-                );
-                self.report(cta, site, FindingKind::Race, None, message, Some(&other));
-            }
-            Some(Clash::Lanes(other)) => {
-                let message = format!(
-                    "a race between lanes of a warp in shared memory{}: one lane {} what another {}, both volatile, with no \
-                     `__syncwarp()` between them; lanes do not run in step",
-                    self.at(access),
-                    did(manner),
-                    did(other.manner)
-                );
-                self.report(cta, site, FindingKind::Race, None, message, Some(&other));
-            }
-        }
     }
 
     /// Applies the releases and acquires of strong accesses.
@@ -703,8 +657,9 @@ impl Checker<'_> {
                 self.report(cta, site, FindingKind::DivergentBarrier, None, message, Some(&record));
                 return;
             }
+            // Since Volta, hardware waits only for threads that have not ended.
             let missing = cta.threads.len() - waiting.len() - arrived.len();
-            if missing > 0 {
+            if missing > 0 && self.strict_barriers {
                 let message = format!(
                     "{missing} of {} threads of the block have ended and never come to barrier {number}",
                     cta.threads.len()

@@ -27,9 +27,11 @@ impl Rank {
     /// Returns the class of a kind of finding, at an instruction that writes memory or does not.
     pub(super) fn of(kind: FindingKind, writes: bool) -> Rank {
         match kind {
-            FindingKind::Race | FindingKind::DivergentBarrier | FindingKind::BadBarrier | FindingKind::InactiveLane => {
-                Rank::Order
-            }
+            FindingKind::Race
+            | FindingKind::NonCoherent
+            | FindingKind::DivergentBarrier
+            | FindingKind::BadBarrier
+            | FindingKind::InactiveLane => Rank::Order,
             FindingKind::OutOfBounds | FindingKind::Misaligned | FindingKind::WrongSpace | FindingKind::UseAfterFree
                 if writes =>
             {
@@ -51,10 +53,23 @@ impl Findings {
         self.ranks.push((rank, cause));
     }
 
-    /// Sorts the findings from an index on, those of one launch, into reporting order.
+    /// Records that a finding follows from another one and is not reported. What follows from it follows from
+    /// the other one.
+    pub(super) fn explain(&mut self, finding: usize, by: usize) {
+        self.explained.insert(finding, by);
+    }
+
+    /// Sorts the findings from an index on, those of one launch, into reporting order, and removes those that
+    /// others explain.
     pub(crate) fn order_from(&mut self, first: usize) {
-        let order = order(first, &self.ranks[first..]);
-        if order.iter().enumerate().all(|(place, index)| first + place == *index) {
+        let explained = std::mem::take(&mut self.explained);
+        for (_, cause) in &mut self.ranks[first..] {
+            *cause = cause.map(|cause| explained.get(&cause).copied().unwrap_or(cause));
+        }
+        let mut order = order(first, &self.ranks[first..]);
+        order.retain(|index| !explained.contains_key(index));
+        self.places.retain(|_, index| !explained.contains_key(index));
+        if explained.is_empty() && order.iter().enumerate().all(|(place, index)| first + place == *index) {
             return;
         }
         let mut places = vec![0; self.list.len()];

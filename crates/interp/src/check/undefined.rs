@@ -261,17 +261,18 @@ impl Checker<'_> {
     /// Checks a read of memory that was never written.
     fn check_written(&mut self, cta: &Cta, site: Site<'_>, access: Access) {
         let (offset, bytes) = (access.offset, access.bytes);
-        let (any, space) = match access.home {
-            Home::Device(serial) => (self.defined.of(serial).any(offset, bytes), "global"),
-            Home::Shared => (self.block(cta).shared.any(offset, bytes), "shared"),
-            Home::Peer(number) => (self.blocks.of(number).shared.any(offset, bytes), "shared"),
-            Home::Local => (self.thread(cta, site.thread).local.any(offset, bytes), "local"),
+        let any = match access.home {
+            Home::Device(serial) => self.defined.of(serial).any(offset, bytes),
+            Home::Shared => self.block(cta).shared.any(offset, bytes),
+            Home::Peer(number) => self.blocks.of(number).shared.any(offset, bytes),
+            Home::Local => self.thread(cta, site.thread).local.any(offset, bytes),
             Home::Param => return,
         };
         if !any && bytes > 0 {
-            let message = format!("{bytes} bytes of {space} memory{} are read, and nothing has written them", self.at(access));
-            let place = (site.func, site.op.inst, site.thread);
+            let message = self.unwritten_message(access);
+            let (place, known) = ((site.func, site.op.inst, site.thread), self.findings.list.len());
             if let Some(index) = self.report_at(cta, place, FindingKind::UninitialisedMemory, None, message, None) {
+                self.keep_unwritten(cta, site, access, index, index == known);
                 self.taint(cta, site, index);
             }
         }

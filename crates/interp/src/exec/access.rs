@@ -3,6 +3,7 @@
 
 use super::{Engine, Next, Stop};
 use crate::cta::{Cta, Site};
+use crate::marks;
 use crate::memory::{AccessError, CLUSTER_STRIDE, LOCAL_BASE, Owner, PARAM_BASE, SHARED_BASE};
 use crate::op::{Arg, Op};
 use crate::watch::{Access, Home, Kind, Order, Scope, Watch};
@@ -56,22 +57,30 @@ pub(super) fn order(op: &Op) -> Order {
 }
 
 impl<W: Watch> Engine<'_, W> {
-    /// Returns the target of an address of a space, or an error text.
-    pub(super) fn place(&self, space: Space, in_cluster: bool, address: u64) -> Result<Place, String> {
+    /// Returns the target of a thread's address of a space, or an error text.
+    pub(super) fn place(
+        &self,
+        (cta, thread): (&Cta, usize),
+        space: Space,
+        in_cluster: bool,
+        address: u64,
+    ) -> Result<Place, String> {
+        let address = if W::ON { marks::own(cta, thread, address)? } else { address };
+        let wrong = |why: String| format!("{why}, but the instruction is for `{space}`");
         match space {
-            Space::Shared => self.place_in_shared(in_cluster, address),
+            Space::Shared => self.place_in_shared(in_cluster, address).map_err(wrong),
             Space::Local => Ok(Place::Local(address)),
             Space::Param if (LOCAL_BASE..SHARED_BASE).contains(&address) => Ok(Place::Local(address - LOCAL_BASE)),
             Space::Param => Ok(Place::Param(address.wrapping_sub(PARAM_BASE))),
             Space::Generic => Ok(match address {
                 PARAM_BASE..LOCAL_BASE => Place::Param(address - PARAM_BASE),
                 LOCAL_BASE..SHARED_BASE => Place::Local(address - LOCAL_BASE),
-                SHARED_BASE..0x1_0000_0000 => self.place_in_shared(in_cluster, address - SHARED_BASE)?,
+                SHARED_BASE..0x1_0000_0000 => self.place_in_shared(in_cluster, address - SHARED_BASE).map_err(wrong)?,
                 _ => Place::Device(address),
             }),
             Space::Global | Space::Const | Space::Tex | Space::Reg => match address {
-                LOCAL_BASE..SHARED_BASE => Err(format!("{address:#x} is an address in local memory")),
-                SHARED_BASE..0x1_0000_0000 => Err(format!("{address:#x} is an address in shared memory")),
+                LOCAL_BASE..SHARED_BASE => Err(wrong(format!("{address:#x} is an address in local memory"))),
+                SHARED_BASE..0x1_0000_0000 => Err(wrong(format!("{address:#x} is an address in shared memory"))),
                 // Grid constants are read through the parameter window, for any space of the instruction.
                 PARAM_BASE..LOCAL_BASE => Ok(Place::Param(address - PARAM_BASE)),
                 _ => Ok(Place::Device(address)),
@@ -137,12 +146,14 @@ impl<W: Watch> Engine<'_, W> {
         kind: Kind,
         (order, scope): (Order, Scope),
     ) -> Result<Option<Place>, Stop> {
+        let place = self.place((cta, site.thread), space, reaches_cluster(site.op), address);
+        let address = if W::ON { marks::unmarked(address) } else { address };
         let complain = |engine: &mut Self, fault: FaultKind, message: String| {
             engine.complain(cta, site, fault, space, Some(address), message).map(|()| None)
         };
-        let place = match self.place(space, reaches_cluster(site.op), address) {
+        let place = match place {
             Ok(place) => place,
-            Err(why) => return complain(self, FaultKind::WrongSpace, format!("{why}, but the instruction is for `{space}`")),
+            Err(why) => return complain(self, FaultKind::WrongSpace, why),
         };
         if !address.is_multiple_of(align) {
             return complain(self, FaultKind::Misaligned, format!("{address:#x} is not a multiple of {align}"));
@@ -320,20 +331,27 @@ impl<W: Watch> Engine<'_, W> {
         Ok(Next::Step)
     }
 
-    /// Computes `cvta` and `cvta.to`.
-    pub(super) fn convert_address(&self, op: &Op, value: u64) -> u64 {
+    /// Computes `cvta` and `cvta.to`. A foreign address keeps its mark.
+    pub(super) fn convert_address(&self, cta: &Cta, thread: usize, op: &Op, value: u64) -> u64 {
         let base = match op.space {
             Space::Shared => SHARED_BASE,
             Space::Local => LOCAL_BASE,
             // Addresses of these spaces are generic addresses.
             Space::Global | Space::Const | Space::Param | Space::Generic | Space::Reg | Space::Tex => 0,
         };
-        if op.opcode == Opcode::CvtaTo { value.wrapping_sub(base) } else { value.wrapping_add(base) }
+        let marks = W::ON && op.ty.bits() == 64;
+        if op.opcode == Opcode::CvtaTo {
+            let own = if marks { marks::own(cta, thread, value).unwrap_or(value) } else { value };
+            return own.wrapping_sub(base);
+        }
+        let generic = value.wrapping_add(base);
+        if marks && base != 0 { marks::mark(cta, thread, generic) } else { generic }
     }
 
     /// Computes `isspacep`.
-    pub(super) fn is_in_space(&mut self, op: &Op, address: u64) -> bool {
-        let place = self.place(Space::Generic, true, address);
+    pub(super) fn is_in_space(&mut self, cta: &Cta, thread: usize, op: &Op, address: u64) -> bool {
+        let address = if W::ON { marks::unmarked(address) } else { address };
+        let place = self.place((cta, thread), Space::Generic, true, address);
         let constant =
             |engine: &mut Self| engine.memory.find(address, 1).is_ok_and(|found| matches!(found.owner, Owner::Const(_)));
         match (op.space, place) {

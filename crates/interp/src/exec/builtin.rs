@@ -2,6 +2,7 @@
 
 use super::{Engine, Next, Stop};
 use crate::cta::{Cta, Site};
+use crate::marks;
 use crate::memory::Owner;
 use crate::op::CallSite;
 use crate::watch::Watch;
@@ -102,6 +103,7 @@ impl<W: Watch> Engine<'_, W> {
         if address == 0 {
             return Ok(());
         }
+        let address = marks::unmarked(address);
         let found = self.memory.find(address, 1).ok().map(|found| (found.serial, found.size, found.owner == Owner::Heap));
         if let Some((_, _, false)) = found {
             let message = format!("{address:#x} did not come from malloc");
@@ -135,7 +137,7 @@ impl<W: Watch> Engine<'_, W> {
     /// Reads bytes of generic memory for a device function.
     pub(super) fn generic_bytes<const N: usize>(&mut self, cta: &mut Cta, site: Site<'_>, address: u64) -> Result<[u8; N], Stop> {
         let mut bytes = [0; N];
-        let place = self.place(Space::Generic, true, address).ok();
+        let place = self.place((cta, site.thread), Space::Generic, true, address).ok();
         let readable = match place {
             Some(super::access::Place::Device(address)) => self.memory.find(address, N as u64).is_ok(),
             Some(super::access::Place::Shared(offset)) => offset + N as u64 <= self.shared_bytes,
@@ -147,6 +149,7 @@ impl<W: Watch> Engine<'_, W> {
         match place {
             Some(place) if readable => self.load_bytes(cta, site.thread, place, &mut bytes),
             _ => {
+                let address = marks::unmarked(address);
                 let message = format!("{address:#x} is not in any memory");
                 self.complain(cta, site, FaultKind::OutOfBounds, Space::Generic, Some(address), message)?;
             }

@@ -5,6 +5,7 @@
 use super::access::Place;
 use super::{Engine, Next, Stop};
 use crate::cta::{Cta, Site, Wait};
+use crate::marks;
 use crate::memory::{CLUSTER_STRIDE, SHARED_BASE};
 use crate::watch::{Kind, Meeting, Watch};
 use broadloom_device::FaultKind;
@@ -113,6 +114,7 @@ impl<W: Watch> Engine<'_, W> {
     pub(super) fn rank_of_address(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize) -> Result<Next, Stop> {
         let op = site.op;
         let address = self.read(cta, site, registers, &op.reads[0]);
+        let address = if W::ON { marks::unmarked(address) } else { address };
         let base = if op.space == Space::Shared { 0 } else { SHARED_BASE };
         let rank = match address.wrapping_sub(base) / CLUSTER_STRIDE {
             0 => u64::from(self.cluster.rank),
@@ -147,7 +149,8 @@ impl<W: Watch> Engine<'_, W> {
             let message = format!("{bytes} bytes are not a multiple of 8");
             self.complain(cta, site, FaultKind::Misaligned, op.space, Some(address), message)?;
         }
-        if !matches!(self.place(op.space, false, address), Ok(Place::Shared(_))) {
+        if !matches!(self.place((cta, site.thread), op.space, false, address), Ok(Place::Shared(_))) {
+            let address = marks::unmarked(address);
             let message = format!("{address:#x} is not in the shared memory of the block");
             self.complain(cta, site, FaultKind::WrongSpace, op.space, Some(address), message)?;
             return Ok(Next::Step);

@@ -6,6 +6,7 @@
 use super::access::{self, Place};
 use super::{Engine, Next, Stop};
 use crate::cta::{Cta, Site, Wait};
+use crate::marks;
 use crate::op::{Arg, Counting};
 use crate::watch::{Kind, Meeting, Order, Scope, Watch};
 use broadloom_device::FaultKind;
@@ -145,8 +146,9 @@ impl<W: Watch> Engine<'_, W> {
         order: Order,
     ) -> Result<Option<Place>, Stop> {
         let space = site.op.space;
-        let place = self.place(space, access::reaches_cluster(site.op), address);
+        let place = self.place((cta, site.thread), space, access::reaches_cluster(site.op), address);
         if !matches!(place, Ok(Place::Shared(_) | Place::Peer { .. })) {
+            let address = marks::unmarked(address);
             let message = format!("{address:#x} is not in shared memory, where mbarriers live");
             self.complain(cta, site, FaultKind::WrongSpace, space, Some(address), message)?;
             return Ok(None);

@@ -329,13 +329,13 @@ impl<W: Watch> Engine<'_, W> {
             Machine::Atomic => self.atomic(cta, site, registers),
             Machine::Convert => {
                 let value = self.read(cta, site, registers, &op.reads[0]);
-                let value = self.convert_address(op, value);
+                let value = self.convert_address(cta, index, op, value);
                 self.write(cta, index, registers, &op.writes[0], value);
                 Ok(Next::Step)
             }
             Machine::IsSpace => {
                 let value = self.read(cta, site, registers, &op.reads[0]);
-                let value = self.is_in_space(op, value);
+                let value = self.is_in_space(cta, index, op, value);
                 self.write(cta, index, registers, &op.writes[0], u64::from(value));
                 Ok(Next::Step)
             }

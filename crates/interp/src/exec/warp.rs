@@ -272,19 +272,16 @@ fn redux(op: &Op, lanes: &[Lane]) -> u64 {
 }
 
 fn redux_float(op: &Op, values: impl Iterator<Item = u64>) -> u64 {
-    const CANONICAL_NAN: f32 = f32::from_bits(0x7fff_ffff);
+    const CANONICAL_NAN: u32 = 0x7fff_ffff;
     let numbers = values.map(|value| f32::from_bits(value as u32)).map(|x| if op.has(Modifier::Abs) { x.abs() } else { x });
     let folded = numbers.reduce(|a, b| {
         if a.is_nan() || b.is_nan() {
-            return match (op.has(Modifier::NaN), a.is_nan(), b.is_nan()) {
-                (true, ..) | (false, true, true) => CANONICAL_NAN,
-                (false, true, false) => b,
-                (false, _, _) => a,
-            };
+            return if a.is_nan() == op.has(Modifier::NaN) { a } else { b };
         }
         // -0 is below +0.
         let a_first = a < b || (a == b && a.is_sign_negative());
         if a_first == op.has(Modifier::Min) { a } else { b }
     });
-    folded.map_or(0, |value| u64::from(value.to_bits()))
+    // The only value may be a NaN with a payload.
+    folded.map_or(0, |value| u64::from(if value.is_nan() { CANONICAL_NAN } else { value.to_bits() }))
 }

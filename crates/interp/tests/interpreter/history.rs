@@ -1,7 +1,7 @@
 //! Histories of locations, compared with lists of all accesses.
 
 use broadloom_interp::check::clock::{Clock, Known, Vector};
-use broadloom_interp::check::history::{History, Manner, Record, Strength, View};
+use broadloom_interp::check::history::{Effect, History, Manner, Record, Strength, View, Width};
 use broadloom_ptx::{Func, Inst};
 use broadloom_random::Random;
 use std::collections::HashMap;
@@ -72,7 +72,12 @@ fn histories_agree_with_lists_of_all_accesses() {
                 continue;
             }
             let strength = [Strength::Weak, Strength::Cta, Strength::Wide][dice.below(3)];
-            let manner = Manner { writes: dice.below(writes) == 0, strength };
+            let effect = match dice.below(writes) {
+                0 if strength == Strength::Weak => Effect::Write,
+                0 => [Effect::Write, Effect::Atomic(Width::Four), Effect::Atomic(Width::Eight)][dice.below(3)],
+                _ => Effect::Read,
+            };
+            let manner = Manner { effect, strength };
             let new = Record {
                 block: (index / THREADS) as u32,
                 thread: (index % THREADS) as u16,
@@ -88,6 +93,8 @@ fn histories_agree_with_lists_of_all_accesses() {
             let expected = all.iter().any(races_with);
             let view = View { block: new.block, clock: &grid.clocks[index], met: &[] };
             let found = history.clash(&new, &view, |_, _| true);
+            let writer = all.iter().any(|(_, earlier)| earlier.manner.writes());
+            assert_eq!(history.writer().is_some(), writer, "seed {seed}: {all:?}: {history:?}");
             assert_eq!(found.is_some(), expected, "seed {seed}: {new:?} among {all:?}: {history:?}");
             if expected {
                 races += 1;
