@@ -345,7 +345,7 @@ fn split_axes_find_their_elements() -> Result<()> {
 fn only_an_axis_of_extent_1_is_dropped() -> Result<()> {
     for context in devices()? {
         let function = Function::new(&context, |x: &Array<i32>| x.drop_axis(1));
-        let column = Array::<i32>::iota(&context, [4])?;
+        let column = Array::<i32>::iota(&context, 4)?;
         assert_eq!(function.call(&column.reshape([4, 1])?)?.to_vec()?, [0, 1, 2, 3]);
         let wide = told(function.call(&column.reshape([2, 2])?));
         assert!(wide.contains("axis 1 has extent 2"), "{wide}");

@@ -127,7 +127,7 @@ fn a_check_of_packed_values_finds_nothing() {
         format!("{}COPY 1 1\nCONST INT ( 1 0 )\nCOPY 1 3\nCOPY 1 3\nCOPY 1 4\nDPERMUTE {ty}\nRET\n", packed(ty, values))
     };
     let replaced = |ty: &str, values: &str, new: &str| {
-        format!("{}CONST INT ( 1 )\nCONST {ty} ( {new} )\nCOPY 1 2\nCPOP 1 3\nREPLACE {ty}\nRET\n", packed(ty, values))
+        format!("{}CONST INT ( 1 )\nCONST {ty} ( {new} )\nCPOP 1 2\nREPLACE {ty}\nRET\n", packed(ty, values))
     };
     for (name, text) in [
         ("ints", into_packed("INT", "5 1 4 2")),
