@@ -163,7 +163,7 @@ fn a_person_edits_completes_and_interrupts() {
     pty.send("function loop(n) = loop(n + 1); loop(0);\r");
     pty.shows("loop = fn");
     pty.send("\x03");
-    pty.shows("the run was interrupted");
+    pty.shows("the run was stopped by SIGINT");
     pty.shows_prompt();
     // The line is dropped.
     pty.send("!");
