@@ -130,7 +130,9 @@ impl<T: Element> Array<T> {
         self.to_vec()?.pop().ok_or_else(|| refused(0))
     }
 
-    /// Returns the plan that would compute the array, as text. Nothing is run.
+    /// Returns the plan that would compute the array, as text, with the estimated time of each kernel on other
+    /// devices than the interpreter. The array is not computed. The first call for a device measures its
+    /// bandwidth and the cost of a launch.
     ///
     /// ```
     /// # use broadloom_array::{Array};
@@ -143,7 +145,7 @@ impl<T: Element> Array<T> {
     /// # Ok::<(), broadloom_array::Error>(())
     /// ```
     pub fn explain(&self) -> Result<String> {
-        Ok(self.plan()?.text())
+        Ok(self.plan()?.text_on(self.context().device()))
     }
 
     /// Returns the plan that would compute the array, as data.

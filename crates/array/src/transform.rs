@@ -310,8 +310,26 @@ impl<T: Element> Array<T> {
         crate::array::sure(self.transpose(&order))
     }
 
-    /// Removes an axis by taking its first index: `R[i] = A[i, 0]`.
+    /// Removes an axis of extent 1: `R[i] = A[i, 0]`. [`Array::index_axis`] takes an index of a longer one. If
+    /// only the device knows the extent, the next read returns the error of another extent.
+    ///
+    /// ```
+    /// # use broadloom_array::Array;
+    /// # let device = broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default()));
+    /// let a = Array::<i32>::iota(&broadloom_array::Context::new(&device), 6)?.reshape([2, 1, 3])?;
+    /// assert_eq!(a.drop_axis(1)?.shape().extents(), [2, 3]);
+    /// assert!(a.drop_axis(2).is_err());
+    /// # Ok::<(), broadloom_array::Error>(())
+    /// ```
     pub fn drop_axis(&self, axis: usize) -> Result<Array<T>> {
+        self.axis("drop_axis", axis)?;
+        if self.has_length() && axis == 0 {
+            return Ok(Array::from_node_unchecked(self.node().drop_first("drop_axis")?));
+        }
+        let extent = self.node().bound().amount(axis);
+        if !extent.equals(&1.into()) {
+            return Err(Error::not_single("drop_axis", axis, self.node().bound(), extent.value()));
+        }
         self.index_axis(axis, 0)
     }
 

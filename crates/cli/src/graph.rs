@@ -9,12 +9,11 @@ use crate::options::{Check, Emit, Explain, Run};
 use crate::terminal::Terminal;
 use broadloom::device::Device;
 use broadloom::diag::Diagnostic;
-use broadloom::graph::text::{Graph, Vocabulary, parse};
-use broadloom::graph::{Context, Error, HostArray, Node};
+use broadloom::graph::text::{Graph, Results, Vocabulary, parse};
+use broadloom::graph::{Context, Error, HostArray, Node, shown_time};
 use broadloom::interp::Interp;
 use broadloom::launch::{Element, HostArray as Shown};
 use std::path::Path;
-use std::time::Duration;
 
 /// Reason for refusing the options of a launch.
 const REFUSED: &str = "a graph says itself what it computes, and of what";
@@ -36,9 +35,7 @@ pub fn explain(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failu
         terminal.write(&plan.ptx().map_err(failed)?);
         return Ok(Exit::Done);
     }
-    let machine = context.device().measured_machine();
-    let time = |kernel: usize| plan.kernels[kernel].predicted(&machine).map(|time| format!("predicted {}", shown_time(time)));
-    terminal.write(&plan.text_with(time));
+    terminal.write(&plan.text_on(context.device()));
     Ok(Exit::Done)
 }
 
@@ -48,19 +45,18 @@ pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     launch.refuse(REFUSED)?;
     let file = launch.file.as_deref().unwrap_or(Path::new("-"));
     let (context, graph) = read(file, &open(launch.device.as_deref(), false, terminal)?.device())?;
-    let nodes = nodes(&graph);
+    let results = graph.results().map_err(failed)?;
     match options.stats {
-        true => tell(&context, &nodes, terminal)?,
-        false => context.evaluate(&nodes).map_err(failed)?,
+        true => tell(&context, &results.nodes(), terminal)?,
+        false => context.evaluate(&results.nodes()).map_err(failed)?,
     }
-    write_outputs(&graph, terminal)?;
+    write_results(&results, terminal)?;
     Ok(Exit::Done)
 }
 
-fn write_outputs(graph: &Graph, terminal: &mut Terminal) -> Result<(), Failure> {
-    for (name, node) in &graph.outputs {
-        let array = node.read().map_err(failed)?;
-        terminal.write(&format!("{name}: {}\n", shown(&array)));
+fn write_results(results: &Results, terminal: &mut Terminal) -> Result<(), Failure> {
+    for result in results.read(Node::read).map_err(failed)? {
+        terminal.write(&format!("{}: {}\n", result.title(), shown(&result.array)));
     }
     Ok(())
 }
@@ -71,31 +67,23 @@ pub fn check(options: &Check, interp: &Interp, terminal: &mut Terminal) -> Resul
     let file = options.launch.file.as_deref().unwrap_or(Path::new("-"));
     let (context, graph) = read(file, &Device::new(interp.clone()))?;
     let report = Report::new(file, options, interp);
-    let outcome = context.evaluate(&nodes(&graph)).map_err(failed).and_then(|()| write_outputs(&graph, terminal));
+    let outcome = graph.results().and_then(|results| context.evaluate(&results.nodes()).map(|()| results));
+    let outcome = outcome.map_err(failed).and_then(|results| write_results(&results, terminal));
     let summary = |what: &str| format!("kernels of `{}`: {what}", file.display());
     report.end(outcome.map(|()| Exit::Done), None, summary, terminal)
 }
 
-/// Computes nodes and prints the time of each kernel with the prediction on standard error.
+/// Computes nodes and prints the time of each kernel with the estimate on standard error.
 fn tell(context: &Context, nodes: &[Node], terminal: &mut Terminal) -> Result<(), Failure> {
     let (plan, times) = context.measure(nodes).map_err(failed)?;
     let machine = context.device().measured_machine();
     let text = plan.text_with(|kernel| {
         let measured = format!("took {}", shown_time(times.get(kernel).copied().unwrap_or_default()));
-        let predicted = plan.kernels[kernel].predicted(&machine);
-        Some(predicted.map_or(measured.clone(), |time| format!("predicted {}, {measured}", shown_time(time))))
+        let estimate = plan.kernels[kernel].estimate(&machine);
+        Some(estimate.map_or(measured.clone(), |estimate| format!("{estimate}, {measured}")))
     });
     text.lines().for_each(|line| terminal.remark(line));
     Ok(())
-}
-
-/// Formats a time with about three digits.
-fn shown_time(time: Duration) -> String {
-    let microseconds = time.as_secs_f64() * 1e6;
-    match microseconds {
-        ..1000.0 => format!("{microseconds:.1} µs"),
-        _ => format!("{:.2} ms", microseconds / 1e3),
-    }
 }
 
 /// Reads a graph for a device.

@@ -26,7 +26,7 @@ use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{CompletionType, Config, Context, Editor, Helper};
 use std::cell::RefCell;
 use std::io::{self, BufRead, IsTerminal};
-use std::path::{Path, PathBuf};
+use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -162,7 +162,13 @@ impl Completer for Nesl {
         let before = &line[..position];
         // Completes file names inside a string.
         if before.matches('"').count() % 2 == 1 {
-            return self.files.complete_path(line, position);
+            let (start, mut found) = self.files.complete_path(line, position)?;
+            // The name of a file ends the string, that of a folder does not.
+            if !line[position..].starts_with('"') {
+                let files = found.iter_mut().filter(|pair| !pair.replacement.ends_with(MAIN_SEPARATOR));
+                files.for_each(|pair| pair.replacement.push('"'));
+            }
+            return Ok((start, found));
         }
         let start = before.rfind(|c: char| !c.is_ascii_alphanumeric() && c != '_').map_or(0, |at| at + 1);
         let word = before[start..].to_ascii_lowercase();

@@ -5,7 +5,7 @@ use crate::language::{Command, Devices, Language, Request};
 use broadloom_device::{Device, Machine, MachineKind};
 use broadloom_diag::Sources;
 use broadloom_graph::text::{Graph, Vocabulary, parse, print_with_elements};
-use broadloom_graph::{Context, HostArray, naive};
+use broadloom_graph::{Context, HostArray, Node, naive};
 use broadloom_interp::{Interp, Options};
 use broadloom_launch::{Element, HostArray as Shown};
 use broadloom_scalar::{Element as ScalarElement, Literal};
@@ -117,18 +117,19 @@ fn perform_plan(request: &Request<'_>) -> Result<String, String> {
 fn perform_run(request: &Request<'_>) -> Result<String, String> {
     let device = request.device.open(&Printed::default())?;
     let graph = read(request, &device)?;
-    let nodes = nodes(&graph);
+    let told = |error: broadloom_graph::Error| error.to_string();
+    let results = graph.results().map_err(told)?;
+    let nodes = results.nodes();
     let [first, ..] = &nodes[..] else { return Err("there are no results".to_owned()) };
-    let expected: Vec<HostArray> =
-        nodes.iter().map(naive::evaluate).collect::<Result<_, _>>().map_err(|error| error.to_string())?;
-    first.context().evaluate(&nodes).map_err(|error| error.to_string())?;
+    let expected = results.read(naive::evaluate).map_err(told)?;
+    first.context().evaluate(&nodes).map_err(told)?;
     let mut text = String::new();
-    for ((name, node), expected) in graph.outputs.iter().zip(&expected) {
-        let found = node.read().map_err(|error| error.to_string())?;
-        if !is_near(&found, expected) {
-            return Err(format!("`{name}` is\n{}and the naive evaluator gives\n{}", shown(&found), shown(expected)));
+    for (found, expected) in results.read(Node::read).map_err(told)?.iter().zip(&expected) {
+        if !is_near(&found.array, &expected.array) {
+            let (name, found, expected) = (&found.name, shown(&found.array), shown(&expected.array));
+            return Err(format!("`{name}` is\n{found}and the naive evaluator gives\n{expected}"));
         }
-        let _ = write!(text, "{name}: {}", shown(&found));
+        let _ = write!(text, "{}: {}", found.title(), shown(&found.array));
     }
     Ok(text)
 }

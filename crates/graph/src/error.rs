@@ -125,6 +125,14 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// Returns the error of an operation that removes an axis of extent 1, for another extent.
+    pub fn not_single(operation: &str, axis: usize, shape: &Shape, extent: i64) -> Error {
+        let reason = format!("axis {axis} has extent {extent}, and only an axis of extent 1 can be removed without an index");
+        Error::Range { operation: operation.to_owned(), shape: shape.clone(), reason }
+    }
+}
+
 /// Returns the reason why an axis is refused.
 fn not_an_axis(axis: usize, shape: &Shape) -> String {
     match shape.rank() {

@@ -76,6 +76,21 @@ impl Node {
         self.first_elements(None, rows)
     }
 
+    /// Removes the first axis, which has extent 1. Does not wait: if only the device knows the length, the next
+    /// read returns the error of another length.
+    pub fn drop_first(&self, operation: &str) -> Result<Node> {
+        self.checked_axes(operation, &[0])?;
+        let (name, bound) = (operation.to_owned(), self.bound().clone());
+        let wrong =
+            move |found: usize| (found != 1).then(|| Error::not_single(&name, 0, &bound.with(0, found.into()), found as i64));
+        let row = match self.length() {
+            Some(length) => self.expected_rows(length, 1, wrong)?,
+            None if self.bound().amount(0).equals(&1.into()) => self.clone(),
+            None => return Err(Error::not_single(operation, 0, self.bound(), self.bound().amount(0).value())),
+        };
+        row.reshaped(row.bound().without(&[0], false), None)
+    }
+
     /// Returns the elements at one index of the first axis and removes the axis. A negative index counts from
     /// the end. Does not wait: if only the device knows the length, the next read returns the error of an
     /// index that does not exist.

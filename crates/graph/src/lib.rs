@@ -41,6 +41,7 @@ mod chain;
 mod check;
 mod context;
 mod cut;
+mod defined;
 #[doc(hidden)]
 pub mod emit;
 mod error;
@@ -96,7 +97,7 @@ pub use node::{Expression, Inputs, Node, State};
 pub use op::{Axes, Combine, Elementwise, Extreme, Op, Scalar};
 pub use operation::{Applied, Extent, Feed, Form, Joining, Operation, Parts, Site, Variants};
 pub use operations::{Reads, Step};
-pub use plan::{KernelSummary, ResultSummary, Summary};
+pub use plan::{KernelSummary, ResultSummary, Summary, shown_time};
 pub use segments::{Checked, Direction, Segments, StoredForms, Total};
 pub use shape::{MAX_COUNT, MAX_RANK, Shape};
 pub use template::{FittedTemplate, Symbol, Template};

@@ -58,6 +58,14 @@ impl HostArray {
         &self.lanes[index * lanes..(index + 1) * lanes]
     }
 
+    /// Returns the first elements of a line.
+    #[must_use]
+    pub fn first(mut self, count: usize) -> HostArray {
+        let count = count.min(self.shape.count());
+        self.lanes.truncate(count * self.ty.lanes());
+        HostArray { shape: Shape::from(count), ..self }
+    }
+
     /// Replaces the element with this number.
     pub fn set(&mut self, index: usize, value: &[Literal]) {
         let lanes = self.ty.lanes();

@@ -129,6 +129,12 @@ pub trait Operation: Key + fmt::Debug + Send + Sync {
         None
     }
 
+    /// Returns the result that counts the leading elements of a result that are defined, if the elements behind
+    /// them are arbitrary.
+    fn counted_by(&self, _result: u8) -> Option<u8> {
+        None
+    }
+
     /// Returns the additional work of its kernel, from the types of the inputs and the sizes of the pattern.
     /// Predictions add it to one call of its functions at each position and one pass over inputs and results.
     fn further_work(&self, _types: &[Type], _sizes: &[u64]) -> Work {

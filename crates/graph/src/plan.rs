@@ -14,7 +14,7 @@ use crate::pattern::Ready;
 use crate::shape::Shape;
 use crate::tape::{Bindings, Id, Kind, ShapeId, Tape};
 use crate::trace::Condition;
-use broadloom_device::Machine;
+use broadloom_device::{Device, Machine};
 use broadloom_scalar::Type;
 use broadloom_skeleton::cost::{Costs, Work};
 use broadloom_skeleton::{Library, Loaded, Stencil};
@@ -439,12 +439,28 @@ pub struct KernelSummary {
 }
 
 impl KernelSummary {
-    /// Predicts how long it takes on a machine that was measured; `None` for others. What a kernel needs besides is written and read.
+    /// Predicts how long it takes on a machine; `None` for the interpreter. A machine that was measured
+    /// ([`Device::measured_machine`]) gives a better prediction. What a kernel needs besides is written and
+    /// read.
     pub fn predicted(&self, machine: &Machine) -> Option<Duration> {
         let bytes = (self.bytes_read + self.bytes_written + 2 * self.bytes_besides).saturating_add(self.further.bytes);
         let calls = self.operations.saturating_mul(self.domain.count() as u64);
         let operations = calls.saturating_add(self.further.operations);
         Costs::of(machine).predict(&Work { launches: self.launches as u64, bytes, operations })
+    }
+
+    /// Returns the prediction as a remark for [`Summary::text_with`]: `estimated 1.5 µs`.
+    pub fn estimate(&self, machine: &Machine) -> Option<String> {
+        self.predicted(machine).map(|time| format!("estimated {}", shown_time(time)))
+    }
+}
+
+/// Returns a time with about three digits and its unit.
+pub fn shown_time(time: Duration) -> String {
+    let microseconds = time.as_secs_f64() * 1e6;
+    match microseconds {
+        ..1000.0 => format!("{microseconds:.1} µs"),
+        _ => format!("{:.2} ms", microseconds / 1e3),
     }
 }
 
@@ -463,7 +479,7 @@ impl Summary {
         self.kernels.iter().map(|kernel| kernel.bytes_read + kernel.bytes_written).sum()
     }
 
-    /// Predicts how long all kernels take on a machine that was measured; `None` for others.
+    /// Predicts how long all kernels take on a machine; `None` for the interpreter.
     pub fn predicted(&self, machine: &Machine) -> Option<Duration> {
         self.kernels.iter().map(|kernel| kernel.predicted(machine)).sum()
     }
@@ -485,6 +501,17 @@ impl Summary {
     /// The plan as text.
     pub fn text(&self) -> String {
         self.text_with(|_| None)
+    }
+
+    /// The plan as text, with the estimated time of each kernel on a device. The first call for a device
+    /// measures its bandwidth and the cost of a launch.
+    pub fn text_on(&self, device: &Device) -> String {
+        // Nothing is measured where it is of no use.
+        if self.kernels.is_empty() || self.predicted(device.machine()).is_none() {
+            return self.text();
+        }
+        let machine = device.measured_machine();
+        self.text_with(|kernel| self.kernels[kernel].estimate(&machine))
     }
 
     /// The plan as text, with a remark behind each kernel, such as the time that it takes.

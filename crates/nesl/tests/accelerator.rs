@@ -35,7 +35,7 @@ fn main() {
         trials.push(Trial::test(format!("{name}: teams run large calls"), move || teams::programs(device)));
     }
     for (name, device) in DEVICES {
-        let count = if name == "cpu" { 6 } else { SMALL.len() };
+        let count = if name == "cpu" { 7 } else { SMALL.len() };
         trials
             .push(Trial::test(format!("{name}: small programs"), move || programs(device, Settings::default(), &SMALL[..count])));
     }
@@ -106,12 +106,13 @@ fn main() {
 }
 
 /// Programs whose answers are compared as text.
-const SMALL: [&str; 13] = [
+const SMALL: [&str; 14] = [
     "let a = {float(i) : i in [0:20]} in sum({x * y : x in a; y in a});",
     "let v = [3, 1, 4, 1, 5, 9, 2, 6] in ({x in v | x > 2}, {x + y : x in v; y in reverse(v)}, sum(v), max_val(v));",
     "{sum({v * x : v in row; x in [1.0, 2.0, 3.0] -> {i : i in [0:#row]}}) : row in [[1.0, 2.0], [] float, [3.0]]};",
     "function qsort(a) = if #a < 2 then a else let p = a[#a / 2]; r = {qsort(v) : v in [{e in a | e < p}, {e in a | e > p}]} \
      in r[0] ++ {e in a | e == p} ++ r[1]; qsort([3, 1, 2, 5, 4, 9, 8, 0, 3]);",
+    "function size(kids, v) = 1 + sum({size(kids, c) : c in kids[v]}); size([[1, 2], [3], [] int, [4], [] int], 0);",
     "let x = [1, 2, 3] in {x[i] : i in [0, 1, 7]};",
     "{12 / x : x in [1, 0, 3]};",
     "let v = [1, 2, 0]; _ = {6 / x : x in v} in print_line(\"never\");",

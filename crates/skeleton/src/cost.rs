@@ -851,20 +851,34 @@ impl<'m> Costs<'m> {
     }
 
     fn latencies(&self) -> Latencies {
-        // Bytes per second are those of small machines, where they are not known.
-        let (access, host, launch, wait, bandwidth) = match self.machine.kind {
-            MachineKind::Cpu => (1e-9, 2e-6, 4e-6, 20e-6, 20e9),
+        let (access, host, wait) = match self.machine.kind {
+            MachineKind::Cpu => (1e-9, 2e-6, 20e-6),
             // The host of an H200 takes 31 ms for 1327 launches of quicksort.
-            MachineKind::Cuda => (50e-9, 20e-6, 2e-6, 15e-6, 500e9),
-            MachineKind::Interp => (1e-6, 2e-6, 100e-6, 0.0, 50e6),
+            MachineKind::Cuda => (50e-9, 20e-6, 15e-6),
+            MachineKind::Interp => (1e-6, 2e-6, 0.0),
         };
+        Latencies { access, launch: host + self.launch_cost(), wait, byte: 1.0 / self.bandwidth() }
+    }
+
+    /// Returns the bytes per second that a kernel reads and writes: as measured, else by the peak of the
+    /// machine, else those of small machines.
+    fn bandwidth(&self) -> f64 {
         let peak = self.machine.peak_bandwidth.map(|peak| REACHED * peak);
-        Latencies {
-            access,
-            launch: host + self.machine.launch_cost.unwrap_or(launch),
-            wait,
-            byte: 1.0 / self.machine.bandwidth.or(peak).unwrap_or(bandwidth).max(1.0),
-        }
+        let small = match self.machine.kind {
+            MachineKind::Cpu => 20e9,
+            MachineKind::Cuda => 500e9,
+            MachineKind::Interp => 50e6,
+        };
+        self.machine.bandwidth.or(peak).unwrap_or(small).max(1.0)
+    }
+
+    /// Returns the seconds of an empty launch, as measured or as usual for the kind of machine.
+    fn launch_cost(&self) -> f64 {
+        self.machine.launch_cost.unwrap_or(match self.machine.kind {
+            MachineKind::Cpu => 4e-6,
+            MachineKind::Cuda => 2e-6,
+            MachineKind::Interp => 100e-6,
+        })
     }
 
     /// Returns the seconds of a flattened level, whatever its calls are.
@@ -981,14 +995,15 @@ impl<'m> Costs<'m> {
         (arena <= self.machine.memory_bytes / TEAM_ARENA_SHARE).then_some(Teams { blocks, threads, arena, depth })
     }
 
-    /// Predicts how long work takes; `None` where the machine was not measured, and on the interpreter.
+    /// Predicts how long work takes; `None` on the interpreter, which is not for speed. Where the machine was
+    /// not measured, the prediction follows its peaks, or is that of a small machine.
     ///
     /// Launches follow each other. Memory and arithmetic go on at the same time, so the slower of both
     /// counts. Arrays that fit into the last-level cache are read from there.
     pub fn predict(&self, work: &Work) -> Option<Duration> {
         let (bandwidth, launch) = match self.machine.kind {
             MachineKind::Interp => return None,
-            MachineKind::Cpu | MachineKind::Cuda => (self.machine.bandwidth?, self.machine.launch_cost?),
+            MachineKind::Cpu | MachineKind::Cuda => (self.bandwidth(), self.launch_cost()),
         };
         let is_cached = self.machine.cache_bytes.is_some_and(|cache| work.bytes <= cache / CACHE_SHARE);
         let memory = work.bytes as f64 / (bandwidth * if is_cached { CACHE_SPEED } else { 1.0 });

@@ -49,6 +49,11 @@ fn axes_and_ranges() -> Result<()> {
     assert_eq!(told(a.sort_by(&a)), "`sort_by` of an array of shape [2, 3]: an array with one axis is wanted");
     assert_eq!(told(a.transpose(&[0])), "`transpose` of an array of shape [2, 3]: 1 numbers are given for 2 axes");
     assert_eq!(told(a.index_axis(0, 2)), "`index_axis` of an array of shape [2, 3]: indices from 2 to 2 leave axis 0");
+    assert_eq!(
+        told(a.drop_axis(1)),
+        "`drop_axis` of an array of shape [2, 3]: axis 1 has extent 3, and only an axis of extent 1 can be removed without an index"
+    );
+    assert_eq!(told(a.drop_axis(2)), "`drop_axis`: axis 2 of an array of shape [2, 3], whose last axis is 1");
     assert_eq!(told(a.slice(&span![5])), "`slice` of an array of shape [2, 3]: axis 0 has no index 5");
     assert_eq!(told(a.slice(&[Span::ALL.by(0)])), "`slice` of an array of shape [2, 3]: a step of 0 along axis 0");
     assert_eq!(told(a.slice(&span![.., .., ..])), "`slice` of an array of shape [2, 3]: 3 axes are named");

@@ -338,3 +338,26 @@ fn split_axes_find_their_elements() -> Result<()> {
     }
     Ok(())
 }
+
+/// Arguments with another extent are traced anew, and then refused. A length of the device is compared with the
+/// next read.
+#[test]
+fn only_an_axis_of_extent_1_is_dropped() -> Result<()> {
+    for context in devices()? {
+        let function = Function::new(&context, |x: &Array<i32>| x.drop_axis(1));
+        let column = Array::<i32>::iota(&context, 4)?;
+        assert_eq!(function.call(&column.reshape([4, 1])?)?.to_vec()?, [0, 1, 2, 3]);
+        let wide = told(function.call(&column.reshape([2, 2])?));
+        assert!(wide.contains("axis 1 has extent 2"), "{wide}");
+        let packed = |above: i32| column.pack(&column.gt(above)?);
+        assert_eq!(packed(2)?.drop_axis(0)?.item()?, 3);
+        for (above, extent) in [(1, 2), (3, 0)] {
+            let dropped = packed(above)?.drop_axis(0)?;
+            let error = told(dropped.item());
+            assert!(error.contains(&format!("axis 0 has extent {extent}")), "{error}");
+        }
+        // The length along axis 0 is of no concern.
+        assert_eq!(packed(1)?.add_axis(1, 1)?.drop_axis(1)?.to_vec()?, [2, 3]);
+    }
+    Ok(())
+}

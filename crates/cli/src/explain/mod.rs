@@ -28,6 +28,11 @@ pub fn run(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failure> 
     if nesl::is_program(Some(&options.file)) {
         return nesl::explain(options, terminal);
     }
+    if nesl::is_vcode(Some(&options.file)) {
+        let message = "a VCODE program has no other form to show: `run` executes it, and `check` checks its kernels";
+        let help = "`broadloom explain x.nesl` shows the VCODE and the kernels of a NESL program";
+        return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message).help(help)));
+    }
     if let Some(Emit::Dot | Emit::Kernels | Emit::Svg | Emit::KernelsSvg) = options.emit {
         let message = "the forms `dot`, `kernels`, `svg` and `kernels-svg` are for StreamIt programs: the name of the file must end with `.str`";
         return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message)));

@@ -73,6 +73,7 @@ fn vcode_that_is_wrong_is_refused_at_its_place() {
     let file = program("fails.vcode", "FUNC MAIN\nCONST INT 1\nCONST INT 0\n/ INT\nRET\n");
     broadloom(&["run", &file]).exits(1).complains(&["fails.vcode:4:1", "division by zero"]);
     broadloom(&["run", &file, "--device", "interp"]).exits(1).complains(&["fails.vcode:4:1", "division by zero"]);
+    broadloom(&["explain", &file]).exits(2).complains(&["a VCODE program has no other form to show"]);
 }
 
 /// Only the device knows that there are no elements. Nothing is read for them, not even element 0 of an empty
@@ -83,4 +84,72 @@ fn a_check_of_empty_sequences_finds_nothing() {
     let file = program("nothing.nesl", &format!("{{{own} : v in [[f, f]]}};\n{{{own} : v in [[f, f], [t, f]]}};\n"));
     let outcome = broadloom(&["check", &file]).exits(0);
     assert_eq!(outcome.out, "it = [0] : [int]\nit = [0, -1] : [int]\n");
+}
+
+/// A level of calls without elements ends a recursion without a condition.
+#[test]
+fn a_walk_over_a_tree_ends_at_its_leaves() {
+    let tree = "[[1, 2], [3], [] int, [4, 5], [] int, [] int]";
+    let text = format!("function size(kids, v) = 1 + sum({{size(kids, c) : c in kids[v]}});\nsize({tree}, 0);\n");
+    let file = program("tree.nesl", &text);
+    for command in ["run", "check"] {
+        let outcome = broadloom(&[command, &file]).exits(0);
+        assert!(outcome.out.ends_with("it = 6 : int\n"), "{command}: {}", outcome.out);
+    }
+}
+
+#[test]
+fn a_missing_file_fails_with_its_name_and_the_place() {
+    let functions =
+        ["read_string_from_file(path)", "read_int_seq_from_file(path)", "read_object_from_file(0, path)", "grep(\"a\", path)"];
+    for function in functions {
+        let file = program("missing.nesl", &format!("path = \"/no/such/file\";\n{function};\n1 + 1;\n"));
+        let outcome = broadloom(&["run", &file]).exits(1);
+        let outcome = outcome.complains(&["the file /no/such/file cannot be opened: No such file", "missing.nesl:2:1"]);
+        assert!(outcome.out.ends_with("it = 2 : int\n"), "{}", outcome.out);
+    }
+    let file = program("unreadable.nesl", &format!("read_int_seq_from_file({:?});\n", program("words.txt", "some words")));
+    broadloom(&["run", &file]).exits(1).complains(&["words.txt cannot be read: "]);
+    // The flag is for programs that go on.
+    let file = program("asked.nesl", "let (s, ok, message) = open_in_file(\"/no/such/file\") in ok;\n");
+    assert_eq!(broadloom(&["run", &file]).exits(0).out, "it = F : bool\n");
+}
+
+/// A pack leaves memory behind its count, which no instruction may read.
+#[test]
+fn a_check_of_packed_values_finds_nothing() {
+    let packed = |ty: &str, values: &str| {
+        format!(
+            "FUNC MAIN\nCONST SEGDES 4\nCONST {ty} ( {values} )\nCONST BOOL ( F T F T )\nCOPY 1 2\nCOPY 2 1\nCPOP 1 2\nPACK {ty}\n"
+        )
+    };
+    let into_packed = |ty: &str, values: &str| {
+        format!("{}COPY 1 1\nCONST INT ( 1 0 )\nCOPY 1 3\nCOPY 1 3\nCOPY 1 4\nDPERMUTE {ty}\nRET\n", packed(ty, values))
+    };
+    let replaced = |ty: &str, values: &str, new: &str| {
+        format!("{}CONST INT ( 1 )\nCONST {ty} ( {new} )\nCPOP 1 2\nREPLACE {ty}\nRET\n", packed(ty, values))
+    };
+    for (name, text) in [
+        ("ints", into_packed("INT", "5 1 4 2")),
+        ("floats", into_packed("FLOAT", "5.0 1.0 4.0 2.0")),
+        ("bools", into_packed("BOOL", "T F T T")),
+        ("replaced", replaced("INT", "5 1 4 2", "9")),
+    ] {
+        let file = program(&format!("packed_{name}.vcode"), &text);
+        let run = broadloom(&["run", &file]).exits(0);
+        let check = broadloom(&["check", &file]).exits(0).complains(&["no findings"]);
+        assert_eq!(check.out, run.out, "{name}");
+    }
+}
+
+/// A form that is stopped ends the check: forms behind it do not run, and the summary names the reason.
+#[test]
+fn a_check_that_is_stopped_says_so() {
+    let file = program("endless.nesl", "function loop(n) = loop(n + 1);\nloop(0);\n1 + 1;\n");
+    let json = program("stopped.json", "");
+    let outcome = broadloom(&["check", &file, "--time-limit", "2", "--json", &json]).exits(1);
+    let outcome = outcome.complains(&["; the check was stopped before its end by the time limit"]);
+    assert!(!outcome.out.contains("it = 2"), "{}", outcome.out);
+    let report: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+    assert_eq!(report["stopped"], "the time limit");
 }

@@ -47,6 +47,17 @@ fn commands_need_no_semicolon() {
     assert!(!outcome.out.contains("it = 1 "), "{}", outcome.out);
 }
 
+/// `let` opens nothing behind a command.
+#[test]
+fn words_of_the_language_are_described() {
+    let outcome = script("help let\n1 + 1;\ndescribe if;\n2 + 2;\napropos (\n3 + 3;\nhelp and\n").exits(0);
+    let parts = ["`let` is a word of the language: let <pattern>", "it = 2 : int", "then <expression>", "it = 4 : int"];
+    for part in parts.into_iter().chain(["no name contains `(`", "it = 6 : int", "INTERFACE: "]) {
+        assert!(outcome.out.contains(part), "{part}: {}", outcome.out);
+    }
+    script("help let us\n").exits(1).complains(&["`help` takes the name of a function"]);
+}
+
 #[test]
 fn a_program_reads_the_next_lines_of_a_script() {
     let outcome = script("let ((line, end), status) = read_line(stdin) in line;\nhello there\n1 + 1;\n").exits(0);
@@ -152,7 +163,7 @@ fn a_person_edits_completes_and_interrupts() {
     pty.send("function loop(n) = loop(n + 1); loop(0);\r");
     pty.shows("loop = fn");
     pty.send("\x03");
-    pty.shows("the run was interrupted");
+    pty.shows("the run was stopped by SIGINT");
     pty.shows_prompt();
     // The line is dropped.
     pty.send("!");
@@ -164,6 +175,13 @@ fn a_person_edits_completes_and_interrupts() {
     pty.shows_prompt();
     pty.send("revers\t([1, 2]);\r");
     pty.shows("it = [2, 1] : [int]");
+    pty.shows_prompt();
+    // The name of a file is completed with the quote behind it.
+    pty.send("load \"examples/nesl/quicks\t;\r");
+    pty.shows("quicksort = fn");
+    pty.shows_prompt();
+    pty.send("load \"examples/nesl/quicks\"\x02\t;\x05;\r");
+    pty.shows("quicksort = fn");
     pty.shows_prompt();
     pty.send("\x04");
     // `script` does not always end with the status of the command.

@@ -46,7 +46,7 @@ impl Engine for OnDevice {
     }
 
     fn explain(&mut self, chain: &Chain<'_>) -> Result<String, EffectError> {
-        Ok(self.explanation(chain)?.map_or(String::new(), |told| told.text()))
+        Ok(self.explanation(chain)?.map_or(String::new(), |told| told.text_on(self.context.device())))
     }
 
     fn ptx(&mut self, chain: &Chain<'_>) -> Result<String, EffectError> {

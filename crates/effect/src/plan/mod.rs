@@ -25,7 +25,7 @@ use crate::functor::{Axis, Nature, Primitive, Reach, reported};
 use crate::graph::{Frame, Picture, allocated, uploaded};
 use crate::image::{Image, Plane, Rect, reserved};
 use crate::{Error, Result};
-use broadloom_device::Stream;
+use broadloom_device::{Device, Stream};
 use broadloom_graph::{AxisMap, Combine, Context, Node, Shape, Summary, Template};
 use broadloom_scalar::{Literal, Type};
 use broadloom_skeleton::Tile;
@@ -108,12 +108,21 @@ impl Explanation {
 
     /// Returns the explanation as text.
     pub fn text(&self) -> String {
+        self.text_with(Summary::text)
+    }
+
+    /// Returns the explanation as text, with the estimated time of each kernel on a device.
+    pub fn text_on(&self, device: &Device) -> String {
+        self.text_with(|stage| stage.text_on(device))
+    }
+
+    fn text_with(&self, shown: impl Fn(&Summary) -> String) -> String {
         let mut text = String::new();
         for note in &self.notes {
             let _ = writeln!(text, "{note}");
         }
         for (number, stage) in self.stages.iter().enumerate() {
-            let _ = write!(text, "stage {number}: {}", stage.text());
+            let _ = write!(text, "stage {number}: {}", shown(stage));
         }
         text
     }

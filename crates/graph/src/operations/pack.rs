@@ -170,6 +170,10 @@ impl Operation for Pack {
         }
     }
 
+    fn counted_by(&self, result: u8) -> Option<u8> {
+        (!self.rest && result < self.lines).then_some(self.lines)
+    }
+
     fn alike(&self, inputs: usize) -> SmallVec<[usize; 4]> {
         (0..inputs).collect()
     }

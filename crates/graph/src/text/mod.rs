@@ -27,11 +27,13 @@ mod contents;
 mod elementwise;
 mod parse;
 mod print;
+mod results;
 mod vocabulary;
 
 pub use call::Call;
 pub use parse::{Graph, parse};
 pub use print::{print, print_with_elements};
+pub use results::{ComputedResult, Results};
 pub use vocabulary::{Read, Setting, Spelling, Vocabulary};
 
 use broadloom_diag::Code;

@@ -114,15 +114,10 @@ impl Lowering<'_, '_> {
         let mut parts: Vec<Part> = vec![];
         for (flags, expr) in [(condition, then), (inverse, otherwise)] {
             let (indices, part) = self.restricted(flags, context);
-            let value = if self.c.may_recur(&self.body.clone(), expr) {
-                self.guarded(expr, ty, part, Origin::Restrict(flags))?
-            } else {
-                self.push_level(part, Origin::Restrict(flags));
-                let value = self.expr(expr);
-                self.levels.pop();
-                value?
-            };
-            parts.push((value, part, indices));
+            self.push_level(part, Origin::Restrict(flags));
+            let value = self.ending(expr, ty);
+            self.levels.pop();
+            parts.push((value?, part, indices));
         }
         Ok(self.place(None, &parts, context))
     }
@@ -150,21 +145,19 @@ impl Lowering<'_, '_> {
         Ok(self.b.close(results))
     }
 
-    /// Compiles an expression for a context, to be executed only if the context has elements.
-    fn guarded(&mut self, expr: ExprId, ty: TypeId, context: Context, origin: Origin) -> Run<Val> {
-        let root = self.root();
+    /// Compiles an expression for a new context, which may be empty. An expression that may recur is executed
+    /// only if the context has elements.
+    fn ending(&mut self, expr: ExprId, ty: TypeId) -> Run<Val> {
+        if self.c.may_recur(&self.body.clone(), expr) { self.guarded(expr, ty) } else { self.expr(expr) }
+    }
+
+    /// Compiles an expression, to be executed only if the context has elements.
+    fn guarded(&mut self, expr: ExprId, ty: TypeId) -> Run<Val> {
+        let (root, context) = (self.root(), self.context());
         let count = self.b.lengths(context.segment);
         let none = self.int(0, root);
         let some = self.b.element(Op::Greater, Type::Int, &[count, none]);
-        self.push_level(context, origin);
-        let block = self.block(expr);
-        let block = match block {
-            Ok(block) => block,
-            Err(fault) => {
-                self.levels.pop();
-                return Err(fault);
-            }
-        };
+        let block = self.block(expr)?;
         self.b.open();
         let empty = block.results.clone().into_iter().map(|var| {
             let constant = match self.b.ty_of(var) {
@@ -178,9 +171,7 @@ impl Lowering<'_, '_> {
         });
         let empty: Vec<VarId> = empty.collect();
         let other = self.b.close(empty);
-        let value = self.results(ty, flat::Op::If(Box::new((block, other))), vec![some]);
-        self.levels.pop();
-        Ok(value)
+        Ok(self.results(ty, flat::Op::If(Box::new((block, other))), vec![some]))
     }
 
     pub(super) fn select(&mut self, condition: VarId, a: &Val, b: &Val) -> Run<Val> {
@@ -302,15 +293,29 @@ impl Lowering<'_, '_> {
         for ((pattern, _), value) in each.generators.iter().zip(elements) {
             self.bind(*pattern, value)?;
         }
-        let value = self.expr(each.body)?;
+        let has_elements = each.generators.iter().any(|(_, source)| self.has_elements(*source));
+        let mut part = |part: ExprId| match has_elements {
+            true => self.expr(part),
+            false => self.ending(part, self.body.types[part]),
+        };
+        let value = part(each.body)?;
         let flags = match each.filter {
             None => None,
-            Some(filter) => match self.expr(filter)? {
+            Some(filter) => match part(filter)? {
                 Val::Base(flags) => Some(flags),
                 _ => return internal("a filter is no bool"),
             },
         };
         Ok((value, flags))
+    }
+
+    /// Tells whether the text of a sequence shows that it has elements.
+    fn has_elements(&self, source: ExprId) -> bool {
+        match &self.body.exprs[source] {
+            Expr::Sequence(elements) => !elements.is_empty(),
+            Expr::Text(text) => !text.is_empty(),
+            _ => false,
+        }
     }
 
     fn sequence(&mut self, elements: &[ExprId], ty: TypeId) -> Run<Val> {

@@ -14,8 +14,9 @@
 //!   are shared, see [`value`]. A function is compiled for the forms, dense or virtual, of its sequences.
 //! - Functions are known: the type of a function identifies it, so a call refers to code and a function value
 //!   is its captured variables.
-//! - A branch that may recur is guarded by a real branch on its context being empty, which ends the
-//!   recursion.
+//! - A branch and the body of an apply-to-each that may recur are guarded by a real branch on their context
+//!   being empty, which ends the recursion. A function that may recur is therefore never called for an empty
+//!   context. An apply-to-each over a sequence that is written out, `[a, b]`, needs no guard.
 //! - Branches that are scalar and cannot fail are both computed, and the result is selected.
 
 mod call;

@@ -619,7 +619,7 @@ impl Accelerator {
             let before = context.statistics().plans;
             let summary = on_device(context.explain(&nodes))?;
             if context.statistics().plans > before {
-                self.summaries.push(summary.text());
+                self.summaries.push(summary.text_on(context.device()));
                 self.ptx.push(on_device(summary.ptx())?);
             }
         }

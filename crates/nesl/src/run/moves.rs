@@ -345,9 +345,9 @@ impl Accelerator {
                 self.require_each(op, ty, operands, &indices, &segdes)?;
                 let places = self.first_places(&indices, &segdes)?;
                 self.made += 1;
-                let base = self.padded(&values)?;
+                let base = self.base(&values)?;
                 let new = self.whole(&new)?;
-                Vector::shortened(on_device(base.scatter(&[&places], &new, None))?, &values.extent)
+                as_long(on_device(base.scatter(&[&places], &new, None))?, &values.extent)
             }
             _ => Fault::at_run_time(format!("internal error: {} on a device; please report it", op.name())),
         }
@@ -393,7 +393,7 @@ impl Accelerator {
             return Ok(merged.with_facts(facts));
         }
         let base = match default {
-            Some(default) => self.padded(&Vector { extent: extent.clone(), ..default.clone() })?,
+            Some(default) => self.base(&Vector { extent: extent.clone(), ..default.clone() })?,
             None => {
                 let context = self.context()?;
                 on_device(Node::fill(&context, line(extent.bound()), &[Literal::zero(element)]))?
@@ -406,13 +406,19 @@ impl Accelerator {
         let sent = [values, moves.indices].into_iter().find(|vector| !vector.is_uniform());
         let sent = sent.map_or_else(|| moves.indices.extent.clone(), |vector| vector.extent.clone());
         if sent.is_host(0) || extent.is_host(0) {
-            return Ok(Vector::shortened(base, &extent)?.with_facts(facts));
+            return Ok(as_long(base, &extent)?.with_facts(facts));
         }
         let places = self.whole(&Vector { extent: sent.clone(), ..Vector::of(places) })?;
         let values = self.whole(&Vector { extent: sent, ..values.clone() })?;
         self.made += 1;
         let moved = on_device(base.scatter(&[&places], &values, None))?;
-        Ok(Vector::shortened(moved, &extent)?.with_facts(facts))
+        Ok(as_long(moved, &extent)?.with_facts(facts))
+    }
+
+    /// Returns the node that elements are scattered into. Memory behind a length of the device is not copied:
+    /// a pack leaves it unwritten.
+    fn base(&mut self, vector: &Vector) -> Run<Node> {
+        if vector.is_uniform() { self.padded(vector) } else { Ok(vector.node.clone()) }
     }
 
     /// Scatters elements to indices whose order is known. Each index of the result finds its element, so
@@ -496,6 +502,14 @@ impl Accelerator {
             if flagged || from.bound().is_empty() { Boundary::Constant(zero.as_slice().into()) } else { Boundary::Clamp };
         let node = on_device(from.gather(&[places], &outside))?;
         Ok(Vector::new(node, extent))
+    }
+}
+
+/// Makes a vector of an extent from a node that has this length already, or none.
+fn as_long(node: Node, extent: &Extent) -> Run<Vector> {
+    match node.length() {
+        Some(_) => Ok(Vector::new(node, extent.clone())),
+        None => Vector::shortened(node, extent),
     }
 }
 

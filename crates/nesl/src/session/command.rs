@@ -6,7 +6,7 @@ use crate::codes;
 use crate::core::DefinitionKind;
 use crate::eval::Value;
 use crate::infer::Checked;
-use crate::syntax::{Ast, CommandWord, Expr, ExprId, Name};
+use crate::syntax::{Ast, CommandWord, Expr, ExprId, Name, Word};
 use broadloom_diag::{Diagnostic, Diagnostics, Span};
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -53,6 +53,21 @@ fn refuse(message: impl Into<String>) -> Result<(), Diagnostics> {
     Err(Diagnostic::error(codes::COMMAND, message).into())
 }
 
+/// Returns the use of a word of the language.
+fn usage(word: Word) -> &'static str {
+    match word {
+        Word::If | Word::Then | Word::Else => "if <condition> then <expression> else <expression>",
+        Word::Let => "let <pattern> = <expression>; ... in <expression>",
+        Word::In => "let <pattern> = <expression> in <expression>, {<expression> : <pattern> in <sequence>}",
+        Word::Function => "function <name>(<pattern>) [: <type>] = <expression>;",
+        Word::Datatype => "datatype <name>(<type>);",
+        Word::And | Word::Or | Word::Xor | Word::Nand | Word::Nor => "an operator on two bools or two ints",
+        Word::True => "the value true",
+        Word::False => "the value false",
+        Word::Time => "time(<expression>), the value of the expression and the seconds that it takes",
+    }
+}
+
 fn word(word: &CommandWord) -> String {
     match word {
         CommandWord::Word(word) => word.clone(),
@@ -73,7 +88,7 @@ impl Worker {
         match (name.as_str(), texts.as_slice()) {
             ("help", []) => self.say(HELP),
             ("help" | "describe", [what]) => self.describe(what),
-            ("describe", _) => refuse("`describe` takes the name of a function: `describe sum;`"),
+            ("help" | "describe", _) => refuse(format!("`{name}` takes the name of a function: `{name} sum;`")),
             ("apropos", [part]) => self.apropos(part),
             ("apropos", _) => refuse("`apropos` takes a part of a name: `apropos scan;`"),
             ("exit" | "lisp", _) => {
@@ -99,6 +114,9 @@ impl Worker {
 
     fn describe(&mut self, what: &str) -> Result<(), Diagnostics> {
         let Some(id) = self.env.lookup(&Name::new(what)) else {
+            if let Some(word) = Word::ALL.iter().find(|word| word.text().eq_ignore_ascii_case(what)) {
+                return self.say(format!("`{word}` is a word of the language: {}\n", usage(*word)));
+            }
             let similar = self.env.similar(what, std::iter::empty());
             let error = Diagnostic::error(codes::UNDEFINED, format!("`{what}` is not defined"));
             return Err(match similar {

@@ -87,7 +87,14 @@ fn predictions_follow_the_slower_of_memory_and_arithmetic() {
     assert_eq!(predicted(Work { launches: 2, bytes: 300_000, operations: 0 }), 2_000 + 10_000);
     let work = Work { launches: 1, bytes: 1, operations: 1 };
     assert_eq!(Costs::of(&plain).predict(&work), None, "the interpreter");
-    assert_eq!(Costs::of(&Machine { bandwidth: None, ..cpu.clone() }).predict(&work), None, "not measured");
+    // Without a measurement, the peaks count.
+    let large = Work { launches: 1, bytes: 90_000_000_000, operations: 0 };
+    let described = Machine { bandwidth: None, launch_cost: None, peak_bandwidth: Some(1e11), ..cpu.clone() };
+    assert_eq!(Costs::of(&described).predict(&large).unwrap().as_millis(), 1000);
+    for kind in [MachineKind::Cpu, MachineKind::Cuda] {
+        let unknown = Machine { kind, bandwidth: None, launch_cost: None, ..plain.clone() };
+        assert!(Costs::of(&unknown).predict(&work).is_some(), "{kind:?}");
+    }
 }
 
 /// A warp of a GPU waits for each access, so only short calls run in one. A core of a CPU takes its share of

@@ -112,29 +112,65 @@ impl Lines {
 
     /// Tells whether the lines end at the end of a form.
     pub fn is_complete(&self) -> bool {
-        self.unclosed.is_empty() && self.open.0.is_empty() && self.last.as_ref().is_none_or(TokenKind::ends_form)
+        self.unclosed.is_empty() && self.open.is_empty() && self.last.as_ref().is_none_or(TokenKind::ends_form)
     }
 }
 
 /// Open brackets, and each `let` up to its `in`. A `;` inside them does not end a form.
 #[derive(Debug, Default)]
-struct Open(Vec<TokenKind>);
+struct Open {
+    tokens: Vec<TokenKind>,
+    form: FormStart,
+}
+
+/// Beginning of the current form.
+#[derive(Debug, Default, PartialEq, Eq)]
+enum FormStart {
+    /// No token has come.
+    #[default]
+    None,
+    /// A command with plain words behind it, such as `help let`. They open nothing.
+    Command,
+    /// Any other form.
+    Other,
+}
 
 impl Open {
+    fn is_empty(&self) -> bool {
+        self.tokens.is_empty()
+    }
+
     fn take(&mut self, kind: &TokenKind) {
+        if self.form == FormStart::None {
+            self.form = if takes_words(kind) { FormStart::Command } else { FormStart::Other };
+        }
+        if self.form == FormStart::Other {
+            self.nest(kind);
+        }
+        if kind.ends_form() && self.is_empty() {
+            self.form = FormStart::None;
+        }
+    }
+
+    fn nest(&mut self, kind: &TokenKind) {
         match kind {
             TokenKind::Mark(Mark::Open | Mark::OpenBracket | Mark::OpenBrace) | TokenKind::Word(Word::Let) => {
-                self.0.push(kind.clone());
+                self.tokens.push(kind.clone());
             }
             TokenKind::Mark(Mark::Close | Mark::CloseBracket | Mark::CloseBrace) => {
-                while self.0.pop() == Some(TokenKind::Word(Word::Let)) {}
+                while self.tokens.pop() == Some(TokenKind::Word(Word::Let)) {}
             }
             // The `in` of a generator is in braces.
-            TokenKind::Word(Word::In) if self.0.last() == Some(&TokenKind::Word(Word::Let)) => drop(self.0.pop()),
-            TokenKind::Mark(Mark::Dollar) => self.0.clear(),
+            TokenKind::Word(Word::In) if self.tokens.last() == Some(&TokenKind::Word(Word::Let)) => drop(self.tokens.pop()),
+            TokenKind::Mark(Mark::Dollar) => self.tokens.clear(),
             _ => {}
         }
     }
+}
+
+/// Tells whether a token begins a command with plain words behind it. `load` and `dump` take expressions.
+fn takes_words(kind: &TokenKind) -> bool {
+    matches!(kind, TokenKind::Name(name) if COMMANDS.contains(&name.as_str()) && !["load", "dump"].contains(&name.as_str()))
 }
 
 /// Mark of a form that is lost: its error has been reported.
@@ -281,7 +317,7 @@ impl Parser {
                 return;
             }
             // If nothing is open, the form ends here, unless the next token cannot begin a form.
-            let closed = ended && open.0.is_empty();
+            let closed = ended && open.is_empty();
             open.take(&self.tokens[self.at].kind);
             self.advance();
             let starts = matches!(self.kind(), TokenKind::Word(Word::Function | Word::Datatype));
