@@ -8,6 +8,8 @@ use broadloom::device::CacheFolder;
 use broadloom::device::cache::{Counts, DeviceContents, Miss};
 use broadloom::device::private::Refusal;
 use broadloom::diag::Diagnostic;
+use std::io;
+use std::path::Path;
 
 /// Lists the contents of the folder, or clears it.
 pub fn run(options: &Cache, terminal: &mut Terminal) -> Result<Exit, Failure> {
@@ -17,7 +19,9 @@ pub fn run(options: &Cache, terminal: &mut Terminal) -> Result<Exit, Failure> {
         CacheAction::Clear => (folder.clear(device).map_err(refused)?, " removed"),
     };
     let Some(mut contents) = contents else {
-        terminal.write("compiled code is kept nowhere: BROADLOOM_CACHE is `off`, or neither it nor HOME is set\n");
+        let is_off = std::env::var_os("BROADLOOM_CACHE").is_some_and(|value| value == "off");
+        let reason = if is_off { "BROADLOOM_CACHE is `off`" } else { "none of BROADLOOM_CACHE, XDG_CACHE_HOME and HOME is set" };
+        terminal.write(&format!("compiled code is kept nowhere: {reason}\n"));
         return Ok(Exit::Done);
     };
     contents.devices.retain(|contents| device.is_none_or(|device| device == contents.device));
@@ -28,6 +32,12 @@ pub fn run(options: &Cache, terminal: &mut Terminal) -> Result<Exit, Failure> {
         let mut refused = contents.refused;
         let stand_in = exec::refusal().filter(|refusal| !refused.contains(refusal));
         refused.extend(stand_in);
+        if refused.is_empty()
+            && let Err(error) = try_writing(&contents.folder)
+        {
+            terminal.write(&format!("nothing is stored: the folder cannot be written: {error}\n      "));
+            terminal.write("set BROADLOOM_CACHE to a folder of your own, or to `off`\n");
+        }
         if !refused.is_empty() {
             terminal.write("not used:\n");
         }
@@ -39,6 +49,15 @@ pub fn run(options: &Cache, terminal: &mut Terminal) -> Result<Exit, Failure> {
         }
     }
     Ok(Exit::Done)
+}
+
+/// Tests if a folder, or the nearest existing one above it, can be written. Nothing is left behind.
+fn try_writing(folder: &Path) -> io::Result<()> {
+    let existing = folder.ancestors().find(|path| path.exists()).unwrap_or(Path::new("."));
+    let existing = if existing.as_os_str().is_empty() { Path::new(".") } else { existing };
+    let probe = existing.join(format!(".broadloom-{}", std::process::id()));
+    std::fs::create_dir(&probe)?;
+    std::fs::remove_dir(&probe)
 }
 
 /// Converts a refused folder to a failure.

@@ -85,15 +85,6 @@ fn limits() -> Limits {
     Limits { stop: Some(&STOP), ..Limits::default() }
 }
 
-/// Returns a remark about a program that does not run on the device, because its input can be read only once.
-fn evaluated(program: &Program, host: &dyn Host, device: &str) -> Option<String> {
-    let input = program.input_once(host)?;
-    Some(format!(
-        "the program runs on the evaluator instead of the device `{device}`: `{input}` is no regular file, and its last items \
-         would be lost on a device; to use the device, write the input to a file and read that"
-    ))
-}
-
 /// Default number of steady states of a check.
 const CHECKED: u64 = 10;
 
@@ -113,9 +104,6 @@ pub fn check(options: &Check, interp: &Interp, terminal: &mut Terminal) -> Resul
     let (device, chosen) = (Device::new(interp.clone()), Options { precision: options.math.precision(), ..Options::default() });
     let compiled = Compiled::with(&program, &device, chosen).map_err(|error| failure(Exit::Machine, error))?;
     let iterations = options.iterations.unwrap_or(CHECKED);
-    if let Some(remark) = evaluated(&program, &host, "interp") {
-        terminal.remark(&remark);
-    }
     let outcome = compiled.run(&mut host, &Settings { iterations: Some(iterations), limits: limits(), style: None });
     let (kernels, states) = (compiled.summary().kernels, compiled.statistics().states);
     let count = if kernels == 1 { "1 kernel".to_owned() } else { format!("{kernels} kernels") };
@@ -152,11 +140,6 @@ pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     };
     let opened = open(Some(device), false, terminal)?.device();
-    if let Some(remark) = evaluated(&program, &host, device) {
-        terminal.remark(&remark);
-        program.run(&mut host, &settings).map_err(|error| failure(Exit::Failed, error))?;
-        return Ok(Exit::Done);
-    }
     let precision = options.math.precision();
     let chosen = Options { latency: options.latency, timed: options.stats, precision, ..Options::default() };
     let compiled = Compiled::with(&program, &opened, chosen).map_err(|error| failure(Exit::Machine, error))?;

@@ -197,6 +197,51 @@ pub fn restore_file_size(command: &mut Command) {
     }
 }
 
+/// Runs code of a library that writes a file of its own. A write beyond the size limit of files fails with an
+/// error there, and the program gets no SIGXFSZ for it.
+pub fn without_file_size_signal<T>(work: impl FnOnce() -> T) -> T {
+    let _blocked = BlockedFileSize::new();
+    work()
+}
+
+/// SIGXFSZ, blocked in this thread until the value is dropped.
+struct BlockedFileSize {
+    only: libc::sigset_t,
+    before: libc::sigset_t,
+    /// True if the signal was pending before, so that it belongs to the program.
+    was_pending: bool,
+}
+
+impl BlockedFileSize {
+    fn new() -> BlockedFileSize {
+        // SAFETY: the sets are initialised by the calls, and the mask is that of this thread.
+        unsafe {
+            let (mut only, mut before, mut pending): (libc::sigset_t, libc::sigset_t, libc::sigset_t) = std::mem::zeroed();
+            libc::sigemptyset(&mut only);
+            libc::sigaddset(&mut only, libc::SIGXFSZ);
+            libc::sigemptyset(&mut before);
+            libc::pthread_sigmask(libc::SIG_BLOCK, &only, &mut before);
+            libc::sigemptyset(&mut pending);
+            libc::sigpending(&mut pending);
+            BlockedFileSize { only, before, was_pending: libc::sigismember(&pending, libc::SIGXFSZ) == 1 }
+        }
+    }
+}
+
+impl Drop for BlockedFileSize {
+    fn drop(&mut self) {
+        let none = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the sets are initialised. The kernel sends the signal to the thread that writes, so this thread takes
+        // its own.
+        unsafe {
+            if !self.was_pending {
+                libc::sigtimedwait(&self.only, null_mut(), &none);
+            }
+            libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, null_mut());
+        }
+    }
+}
+
 /// Ends the process at once with an exit code, without waiting for threads and without destructors.
 pub fn leave(code: u8) -> ! {
     // SAFETY: `_exit` has no conditions.

@@ -13,7 +13,7 @@ use crate::kernels::Kernel;
 use crate::state::{Opened, Runtime};
 use crate::status::{Outcome, Status};
 use crate::tell::tell;
-use broadloom_cpu::signals::{self, Signals};
+use broadloom_cpu::signals::{self, Signals, without_file_size_signal};
 use broadloom_device::trace::Value;
 use broadloom_device::{Error, FaultKind, signal_name};
 use broadloom_diag::Sources;
@@ -111,7 +111,7 @@ impl Checking {
     fn note(&self, line: &Value) {
         let Some(path) = &self.report else { return };
         if let Ok(mut file) = std::fs::File::options().append(true).create(true).open(path) {
-            let _ = file.write_all(format!("{line}\n").as_bytes());
+            let _ = without_file_size_signal(|| file.write_all(format!("{line}\n").as_bytes()));
         }
     }
 

@@ -6,6 +6,7 @@
 
 use crate::state::Runtime;
 use crate::tell::tell;
+use broadloom_cpu::signals::without_file_size_signal;
 use broadloom_device::trace::{Span, Trace, is_on, span};
 use std::fs::File;
 use std::io::BufWriter;
@@ -62,7 +63,8 @@ fn finish() {
         let _ = opened.backend().synchronise();
     }
     crate::pass::finish();
-    let written = File::create(&path).and_then(|file| trace.finish(&mut BufWriter::new(file)));
+    let write = || File::create(&path).and_then(|file| trace.finish(&mut BufWriter::new(file)));
+    let written = without_file_size_signal(write);
     if let Err(error) = written {
         tell(&format!("{path} cannot be written: {error}"));
     }

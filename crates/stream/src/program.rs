@@ -3,7 +3,7 @@
 use crate::core;
 use crate::elaborate::elaborate;
 use crate::eval::{self, Host, Limits, Outcome, Settings, with_stack};
-use crate::graph::{Graph, NodeKind};
+use crate::graph::Graph;
 use crate::lower::lower;
 use crate::schedule::{Schedule, Style, schedule};
 use crate::syntax::{ast, parse};
@@ -121,16 +121,6 @@ impl Program {
             Ok((core, graph, schedule)) => Ok(Program { sources, core, graph, schedule }),
             Err(diagnostics) => Err(Failure { sources, diagnostics }),
         }
-    }
-
-    /// Returns the name of an input file that can be read only once, such as a pipe. A program that reads one
-    /// runs on the evaluator: the end of the input is found in the middle of a batch, and the evaluator could
-    /// not repeat the run.
-    pub fn input_once(&self, host: &dyn Host) -> Option<&str> {
-        self.graph.nodes.values().find_map(|node| match &node.kind {
-            NodeKind::FileReader(_, name) if !host.can_rewind(name) => Some(&**name),
-            _ => None,
-        })
     }
 
     /// Runs the program from its start.

@@ -112,8 +112,8 @@ fn run_once(program: &Program, host: &mut Memory, settings: &Settings, device: O
     let Some(device) = device else { return program.run(host, settings) };
     let compiled = Compiled::new(program, device)?;
     let outcome = compiled.run(host, settings)?;
-    if compiled.statistics().repeated > 0 && outcome == Outcome::Done {
-        host.output += "-- the evaluator repeated the run\n";
+    if compiled.statistics().handed_back > 0 && outcome == Outcome::Done {
+        host.output += "-- the evaluator ran the rest\n";
     }
     Ok(outcome)
 }

@@ -58,8 +58,8 @@ fn run(path: &PathBuf, output: &PathBuf, iterations: u64, device: Option<&Device
         Some(device) => {
             let compiled = Compiled::new(&program, device)?;
             let outcome = compiled.run(&mut host, &settings)?;
-            if compiled.statistics().repeated > 0 {
-                return Err("the evaluator repeated the run".into());
+            if compiled.statistics().handed_back > 0 {
+                return Err("the evaluator ran the rest".into());
             }
             outcome
         }

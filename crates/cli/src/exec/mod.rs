@@ -31,7 +31,7 @@ use broadloom::device::private::{Reason, Refusal};
 use broadloom::diag::Diagnostic;
 use broadloom::{gpu_ordinal, gpus};
 use std::ffi::{OsStr, OsString};
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -65,6 +65,7 @@ const DRIVER: usize = 6;
 
 /// Replaces this process by a program. Returns only on failure.
 pub fn run(options: &Exec, terminal: &mut Terminal) -> Result<Exit, Failure> {
+    usable_trace()?;
     let named = || std::env::var("BROADLOOM_DEVICE").ok().filter(|name| !name.is_empty());
     let device = options.device.clone().or_else(named).unwrap_or_else(|| "cpu".into());
     let mut command = match device.as_str() {
@@ -203,13 +204,43 @@ fn failed(message: String) -> Failure {
     Failure::new(Exit::Machine, Diagnostic::error(codes::STAND_IN, message))
 }
 
+/// Environment variables that hold paths.
+const NAMED_LIBRARY: &str = "BROADLOOM_CUDART";
+const TRACE: &str = "BROADLOOM_TRACE";
+
+/// Returns the path in an environment variable, if it is set and not empty.
+fn set(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// Returns the usage error for an environment variable with an unusable path.
+fn unusable(variable: &str, path: &Path, reason: &str, takes: &str) -> Failure {
+    let message = format!("{variable} is `{}`, which cannot be used: {reason}; it takes {takes}", path.display());
+    Failure::usage(Diagnostic::error(codes::SETTING, message).help(format!("correct {variable} or unset it")))
+}
+
+/// Fails if the folder of the trace does not exist.
+fn usable_trace() -> Result<(), Failure> {
+    let Some(path) = set(TRACE) else { return Ok(()) };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match std::fs::metadata(folder) {
+        Ok(found) if found.is_dir() && !path.is_dir() => Ok(()),
+        Ok(_) => Err(unusable(TRACE, &path, "it is no file in a folder", "the path of a file")),
+        Err(error) => Err(unusable(TRACE, &path, &error.to_string(), "the path of a file in an existing folder")),
+    }
+}
+
 /// Returns the replacement library: beside this command, or in the build folder.
 fn library() -> Result<PathBuf, Failure> {
-    if let Some(named) = std::env::var_os("BROADLOOM_CUDART").filter(|named| !named.is_empty()).map(PathBuf::from) {
-        return named.canonicalize().map_err(|error| {
-            let message = format!("BROADLOOM_CUDART is `{}`, which cannot be used: {error}", named.display());
-            Failure::usage(Diagnostic::error(codes::STAND_IN, message).help(format!("it is the path of {LIBRARY}")))
-        });
+    if let Some(named) = set(NAMED_LIBRARY) {
+        let refused = |reason: String| unusable(NAMED_LIBRARY, &named, &reason, &format!("the path of {LIBRARY}"));
+        let mut magic = [0; 4];
+        let read = std::fs::File::open(&named).and_then(|mut file| file.read_exact(&mut magic));
+        return match read.and_then(|()| named.canonicalize()) {
+            Ok(path) if magic == *b"\x7fELF" => Ok(path),
+            Ok(_) => Err(refused("it is no library".into())),
+            Err(error) => Err(refused(error.to_string())),
+        };
     }
     let command = std::env::current_exe().map_err(|error| failed(format!("the place of this command is not known: {error}")))?;
     let folder = command.parent().unwrap_or(Path::new("."));

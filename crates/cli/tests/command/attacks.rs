@@ -114,6 +114,7 @@ fn variables_that_make_no_sense_are_told() {
         ("BROADLOOM_CHECK=maybe", "`1` or `on`, `0` or `off`"),
         ("BROADLOOM_STRICT_BARRIERS=maybe", "`1` or `on`, `0` or `off`"),
         ("BROADLOOM_QUIET=maybe", "`1` or `on`, `0` or `off`"),
+        ("BROADLOOM_TIME_LIMIT=soon", "a number of seconds"),
     ] {
         let (name, value) = variable.split_once('=').unwrap();
         let line = format!("{name} is `{value}`, and it takes {takes}");
@@ -122,5 +123,14 @@ fn variables_that_make_no_sense_are_told() {
     shell("BROADLOOM_CUDART=/no/such/library.so broadloom exec -- true")
         .exits(2)
         .says(&["BROADLOOM_CUDART is `/no/such/library.so`"]);
+    let no_library = root().join("examples/saxpy.ptx");
+    shell(&format!("BROADLOOM_CUDART={} broadloom exec -- true", no_library.display()))
+        .exits(2)
+        .says(&["saxpy.ptx`, which cannot be used: it is no library; it takes the path of libbroadloom_cudart.so"]);
+    shell("BROADLOOM_TRACE=/no/such/trace.json broadloom exec -- true")
+        .exits(2)
+        .says(&["BROADLOOM_TRACE is `/no/such/trace.json`", "it takes the path of a file in an existing folder"]);
+    shell("BROADLOOM_DEVICE=toaster broadloom exec -- true").exits(2).says(&["`toaster`", "there is `cpu`, `cpu:strict`"]);
+    shell("BROADLOOM_CPU=z80 broadloom devices").exits(2).says(&["BROADLOOM_CPU=z80: no CPU `z80` is known; known are x86-64, "]);
     shell("BROADLOOM_THREADS= BROADLOOM_CUDA_SYNC= broadloom devices").exits(0);
 }

@@ -1,7 +1,7 @@
 //! Tests of programs compiled by `nvcc` (`scripts/cuda-programs.sh`), run unmodified: results, output and
 //! errors.
 
-use crate::harness::{Outcome, broadloom};
+use crate::harness::{Outcome, broadloom, empty_folder, shell};
 use crate::programs::program;
 
 /// Runs a program if it is for this kind of machine.
@@ -64,4 +64,25 @@ fn kernels_that_launch_kernels_are_refused() {
     let outcome = outcome.exits(1);
     assert_eq!(outcome.out, "done\n");
     outcome.complains(&["the kernels of launches cannot be run: they launch kernels themselves (dynamic parallelism)"]);
+}
+
+/// What the library writes beside the program, compiled code and traces, does not end the program at its limit on files
+/// (`ulimit -f`). What the program writes does.
+#[test]
+#[cfg_attr(not(all(target_arch = "x86_64", target_os = "linux")), ignore = "skipped: the programs are for x86-64 Linux")]
+fn a_limit_on_files_ends_only_what_the_program_writes() {
+    let Some(program) = program("streams") else { return };
+    let folder = empty_folder("file-limit");
+    let place = folder.display();
+    let limited = |line: &str| shell(&format!("{{ ulimit -f 1; {line}; echo code $?; }} 2>&1 | cat"));
+    let cached = limited(&format!("BROADLOOM_CACHE={place}/cache broadloom exec -- {program}"));
+    assert_eq!(cached.out, "ok\ncode 0\n");
+    let traced = limited(&format!("broadloom exec --trace {place}/trace.json -- {program}"));
+    assert!(
+        traced.out.contains("trace.json cannot be written: File too large") && traced.out.ends_with("code 0\n"),
+        "{}",
+        traced.out
+    );
+    let own = limited(&format!("broadloom exec -- sh -c 'head -c 100000 /dev/zero > {place}/zeros'"));
+    assert!(own.out.ends_with("code 153\n"), "{}", own.out);
 }

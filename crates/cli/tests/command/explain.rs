@@ -91,7 +91,7 @@ fn code_for_a_cpu_that_is_named() {
         "BROADLOOM_CPU=z80 broadloom run examples/saxpy.ptx --device cpu --block 32 --arg f32:2 --arg f32[32]:iota \
                      --arg f32[32]:iota --arg i32:32; echo code $?",
     );
-    assert!(run.out.contains("BROADLOOM_CPU=z80: no CPU `z80` is known") && run.out.ends_with("code 3\n"), "{}", run.out);
+    assert!(run.out.contains("BROADLOOM_CPU=z80: no CPU `z80` is known") && run.out.ends_with("code 2\n"), "{}", run.out);
 }
 
 #[test]
@@ -114,8 +114,30 @@ fn a_closed_pipe_is_no_failure() {
 
 #[test]
 fn a_full_disk_is_a_failure() {
-    let full = shell("broadloom explain examples/saxpy.ptx > /dev/full; echo code $?").exits(0);
-    assert!(full.out.contains("standard output cannot be written") && full.out.contains("code 3"), "{}", full.out);
+    let launch = "examples/saxpy.ptx --arg f32:1 --arg f32[2]:1,2 --arg f32[2]:zero= --arg u32:2";
+    for command in [
+        "--help",
+        "--version",
+        "help",
+        "help run",
+        "bench --help",
+        "effect list",
+        "effect help",
+        "ptxas --version",
+        "devices",
+        "cache",
+        "explain examples/saxpy.ptx",
+        "explain examples/blur.graph",
+        "run examples/nesl/quicksort.nesl",
+        "run examples/stream/fft.str -i 2",
+        &format!("run {launch}"),
+        &format!("check {launch} --json -"),
+        "bench kernels/saxpy --quick --no-peers -d interp",
+    ] {
+        let full = shell(&format!("broadloom {command} > /dev/full; echo code $?")).exits(0);
+        let told = full.out.contains("standard output cannot be written: No space left on device");
+        assert!(told && full.out.ends_with("code 3\n"), "{command}: {}", full.out);
+    }
 }
 
 #[test]

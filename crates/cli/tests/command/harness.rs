@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 /// Returns the root of the repository.
 pub(crate) fn root() -> PathBuf {
@@ -60,6 +60,23 @@ pub(crate) fn broadloom(arguments: &[&str]) -> Outcome {
 
 /// Calls the command with standard input.
 pub(crate) fn broadloom_with_input(arguments: &[&str], input: &[u8]) -> Outcome {
+    let output = call(arguments, input);
+    Outcome {
+        code: output.status.code(),
+        out: String::from_utf8_lossy(&output.stdout).into_owned(),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// Calls the command with standard input, and returns the bytes of its standard output. The call succeeds.
+#[track_caller]
+pub(crate) fn output_of(arguments: &[&str], input: &[u8]) -> Vec<u8> {
+    let output = call(arguments, input);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+fn call(arguments: &[&str], input: &[u8]) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_broadloom"))
         .args(arguments)
         .current_dir(root())
@@ -76,11 +93,7 @@ pub(crate) fn broadloom_with_input(arguments: &[&str], input: &[u8]) -> Outcome 
     let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();
-    Outcome {
-        code: output.status.code(),
-        out: String::from_utf8_lossy(&output.stdout).into_owned(),
-        err: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
+    output
 }
 
 /// Runs a shell line in which `broadloom` is the command. Both outputs are merged, as on a terminal.

@@ -210,7 +210,13 @@ fn compiled_kernels_are_counted_and_removed() {
     assert!(run("--block 2").contains("; not in the cache: what was kept was broken"));
     assert!(call("cache clear").contains(": 1 piece, "));
     assert!(folder.join("notes.txt").exists());
-    shell("BROADLOOM_CACHE=off broadloom cache").exits(0).says(&["compiled code is kept nowhere"]);
+    shell("BROADLOOM_CACHE=off broadloom cache").exits(0).says(&["compiled code is kept nowhere: BROADLOOM_CACHE is `off`\n"]);
+    shell("env -u BROADLOOM_CACHE -u XDG_CACHE_HOME -u HOME broadloom cache")
+        .exits(0)
+        .says(&["compiled code is kept nowhere: none of BROADLOOM_CACHE, XDG_CACHE_HOME and HOME is set\n"]);
+    shell("BROADLOOM_CACHE=/proc/cache broadloom cache")
+        .exits(0)
+        .says(&["nothing is stored: the folder cannot be written: ", "set BROADLOOM_CACHE to a folder of your own"]);
     shell(
         "BROADLOOM_CACHE=off broadloom run examples/saxpy.ptx --arg f32:1 --arg f32[2]:1,2 --arg f32[2]:zero --arg u32:2 --stats",
     )

@@ -1,6 +1,6 @@
 //! Tests of StreamIt programs in the command.
 
-use crate::harness::{broadloom, root};
+use crate::harness::{broadloom, output_of, root};
 use std::path::Path;
 
 const COUNTER: &str = "void->void pipeline Top { add Source; add Sink; }\n\
@@ -19,6 +19,25 @@ fn a_program_of_two_files_runs_for_a_number_of_iterations() {
     let outcome = broadloom(&["run", &counter, &sink, "-i3"]).exits(0);
     assert_eq!(outcome.out, "0\n1\n2\n");
     assert_eq!(outcome.err, "");
+}
+
+/// The end of a pipe is not lost on a device: all items come out that the evaluator gives.
+#[test]
+fn the_end_of_a_pipe_is_not_lost_on_devices() {
+    let filter = "add float->float filter { work push 1 pop 1 peek 3 { push(pop() + peek(1) * 0.5); } }";
+    let text = format!(
+        "void->void pipeline Top {{ add FileReader<float>(\"/dev/stdin\"); {filter} add FileWriter<float>(\"/dev/stdout\"); }}"
+    );
+    let file = program("pipe.str", &text);
+    let noise: Vec<u8> = (0..25_000u32).flat_map(|item| ((item * 37 % 101) as f32).to_le_bytes()).collect();
+    let run = |input: &[u8], device: &[&str]| output_of(&[&["run", &file], device].concat(), input);
+    for bytes in [0, 1, 4, 399, 400, 401, 100_000] {
+        let expected = run(&noise[..bytes], &[]);
+        assert_eq!(expected.len(), (bytes / 4).saturating_sub(2) * 4, "{bytes}");
+        for device in ["cpu", "interp"] {
+            assert_eq!(run(&noise[..bytes], &["--device", device]), expected, "{bytes} bytes on {device}");
+        }
+    }
 }
 
 #[test]

@@ -10,6 +10,7 @@ pub mod entry;
 use crate::code::Code;
 use crate::compile;
 use crate::grid::Ready;
+use crate::signals::without_file_size_signal;
 use broadloom_device::CacheFolder;
 use broadloom_device::cache::{Key, Miss, Origin, digest};
 use broadloom_diag::Span;
@@ -130,7 +131,8 @@ impl Cache {
 
     /// Writes a kernel to disk, if possible.
     pub fn store(&self, wanted: &Wanted, fast: bool, code: &Code) {
-        self.0.store(&wanted.keys[usize::from(fast)], &entry::encode(code, &wanted.places));
+        let entry = entry::encode(code, &wanted.places);
+        without_file_size_signal(|| self.0.store(&wanted.keys[usize::from(fast)], &entry));
     }
 
     /// Counts a hit, or the reason of a miss.

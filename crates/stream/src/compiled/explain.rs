@@ -76,8 +76,8 @@ impl Compiled<'_> {
             plural(statistics.states, "steady state"),
             plural(statistics.batches, "batch").replace("batchs", "batches")
         );
-        if statistics.repeated > 0 {
-            text += "; the evaluator repeated the run";
+        if statistics.handed_back > 0 {
+            text += "; the evaluator ran the rest";
         }
         text.push('\n');
         for (number, stage) in self.stages.iter().enumerate() {

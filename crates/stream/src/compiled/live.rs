@@ -18,23 +18,23 @@ use std::collections::HashMap;
 
 /// A tape that a kernel reads.
 #[derive(Debug)]
-struct Line {
+pub(super) struct Line {
     words: Words,
     /// Items before the batch, and extra room behind it, in items.
     before: usize,
     slack: usize,
     /// The items before the batch, if they are not in `now`.
-    kept: Option<Buffer<u8>>,
+    pub(super) kept: Option<Buffer<u8>>,
     /// All items, during a batch.
-    now: Option<Buffer<u8>>,
+    pub(super) now: Option<Buffer<u8>>,
 }
 
 /// The state of a run.
 #[derive(Debug, Default)]
 pub(super) struct Live {
-    lines: HashMap<TapeId, Line>,
+    pub(super) lines: HashMap<TapeId, Line>,
     /// State of islands, by their first node.
-    states: HashMap<NodeId, Vec<Buffer<u8>>>,
+    pub(super) states: HashMap<NodeId, Vec<Buffer<u8>>>,
     /// The word in which kernels report failed firings.
     flag: Option<Buffer<u32>>,
     /// True if any firing can fail.

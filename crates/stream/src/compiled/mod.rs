@@ -7,14 +7,19 @@
 //! A run first uses the evaluator for the initial schedule and for the steady states that fill the peeked
 //! items. Then it runs batches of steady states: each stage runs a whole batch before the next stage begins.
 //! Tapes between host and device are copied in blocks. Tapes between kernels and the state of filters stay on
-//! the device. Printed output is put into the order of the schedule.
+//! the device. Printed output is put into the order of the schedule, and written when the batch is complete.
+//!
+//! A batch has as many steady states as the input files have items for. The evaluator runs what is left of them,
+//! as far as the input goes, from the state that the kernels leave. It also runs a batch again in which a firing
+//! failed, from the state before the batch.
 //!
 //! Invariants:
-//! - a run prints what the evaluator prints, in the same order;
-//! - if a firing fails, the evaluator repeats the run, and the error shown is the evaluator's;
+//! - a run prints and writes what the evaluator prints and writes, in the same order;
+//! - if a firing fails, the error shown is the evaluator's;
 //! - the memory of tapes is bounded by the steady states of a batch.
 
 mod explain;
+mod hand_back;
 mod launch;
 mod live;
 mod picture;
@@ -45,6 +50,7 @@ use broadloom_diag::{Code, Diagnostic, Diagnostics};
 pub use broadloom_scalar::Precision;
 use broadloom_skeleton::Loaded;
 use cranelift_entity::EntityRef;
+use hand_back::Refill;
 use live::Inlet;
 use plan::{Piece, Stage, plan};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -86,7 +92,7 @@ pub struct Compiled<'p> {
 struct Counters {
     states: AtomicU64,
     batches: AtomicU64,
-    repeated: AtomicU64,
+    handed_back: AtomicU64,
     /// Nanoseconds of each stage.
     stages: Vec<AtomicU64>,
 }
@@ -98,8 +104,8 @@ pub struct Statistics {
     pub states: u64,
     /// Number of batches of these steady states.
     pub batches: u64,
-    /// Runs that the evaluator repeated because a firing failed or the input ended.
-    pub repeated: u64,
+    /// Runs that the evaluator finished because a firing failed or the input ended.
+    pub handed_back: u64,
 }
 
 /// A stage that is ready to run.
@@ -153,6 +159,8 @@ struct Ready {
     kept: Vec<i64>,
     /// Steady states that the evaluator must run first.
     warm_up: u64,
+    /// Firings that give the items on inner tapes back to the evaluator.
+    refill: Refill,
     precision: Precision,
 }
 
@@ -285,7 +293,7 @@ impl<'p> Compiled<'p> {
     pub fn statistics(&self) -> Statistics {
         let counters = &self.counters;
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Statistics { states: get(&counters.states), batches: get(&counters.batches), repeated: get(&counters.repeated) }
+        Statistics { states: get(&counters.states), batches: get(&counters.batches), handed_back: get(&counters.handed_back) }
     }
 
     fn refused(&self, code: Code, message: String) -> Failure {
@@ -389,6 +397,7 @@ impl Ready {
     fn new(program: &Program, section: Section, device: &Device, options: Options) -> Result<Ready, String> {
         let (graph, schedule) = (&program.graph, program.schedule.as_ref().ok_or("it has no schedule")?);
         let needs = section.needs(0..section.actors.len(), section.outputs(1));
+        let refill = Refill::new(graph, schedule, &section);
         let (mut starts, mut lengths, mut kept) = (vec![], vec![], vec![]);
         for (buffer, items) in section.buffers.iter().zip(&needs.items) {
             let range = items.unwrap_or(crate::restructure::wiring::Range::new(0, 0));
@@ -402,7 +411,7 @@ impl Ready {
                 let pop = number(&node.flow());
                 let shift = node.first_flow().map_or(0, |first| number(&first) - pop);
                 let front = schedule.init_firings[to.index()] as i64 * pop + shift;
-                start = start.min(front);
+                start = start.min(front - refill.popped_items(buffer.tape) as i64);
                 keep = front - start;
             }
             starts.push(start);
@@ -426,6 +435,11 @@ impl Ready {
             if buffer.role == Role::Input {
                 wait(*start, buffer.items, 0);
             }
+        }
+        for (node, firings) in refill.firings() {
+            let per_unit = (schedule.repetition(node) / section.units) as i64;
+            let before = schedule.init_firings[node.index()] as i64;
+            wait(before - firings as i64, per_unit, i64::from(graph.nodes[node].first_flow().is_some()));
         }
         let sources = (&program.core, graph);
         let large = !options.straight && cut::is_large(&section, device.machine());
@@ -490,6 +504,7 @@ impl Ready {
             lengths,
             kept,
             warm_up,
+            refill,
             precision: options.precision,
         })
     }

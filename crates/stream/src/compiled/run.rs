@@ -1,5 +1,6 @@
 //! Runs of compiled programs.
 
+use super::hand_back::{Checkpoint, changing_filters};
 use super::live::Live;
 use super::words::decode;
 use super::{Compiled, Made, Part, Ready, Sole};
@@ -19,9 +20,7 @@ use broadloom_skeleton::Call;
 use broadloom_skeleton::cost::{Costs, Each};
 use cranelift_entity::EntityRef;
 use std::collections::VecDeque;
-use std::io::{self, Read, Write};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 /// Approximate bytes of a tape in a batch. Threads need many firings. On vectors, the tapes of a batch should
@@ -36,95 +35,10 @@ const ORDERED_BATCH: u64 = 1 << 16;
 /// Maximum words of a buffer, so that indices have 32 bits.
 pub(super) const MAX_WORDS: i64 = 1 << 29;
 
-/// A host that counts output, and skips output that an earlier run has already given.
-struct Counting<'h> {
-    host: &'h mut dyn Host,
-    printed: usize,
-    /// Bytes of text to skip.
-    skipped: usize,
-    written: Vec<Written>,
-    /// Output of the earlier run to files that cannot be written again from their start.
-    kept: Vec<Written>,
-}
-
-/// A created file: its name, and the number of bytes written to it.
-#[derive(Clone, Debug)]
-struct Written {
-    path: String,
-    bytes: Arc<AtomicU64>,
-}
-
-/// A writer that counts bytes, after it has skipped some.
-struct CountingWriter {
-    file: Box<dyn Write + Send>,
-    written: Arc<AtomicU64>,
-    skipped: u64,
-}
-
-impl Write for CountingWriter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let count = match self.skipped {
-            0 => self.file.write(bytes)?,
-            skipped => skipped.min(bytes.len() as u64) as usize,
-        };
-        self.skipped = self.skipped.saturating_sub(count as u64);
-        self.written.fetch_add(count as u64, Ordering::Relaxed);
-        Ok(count)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
-}
-
-impl<'h> Counting<'h> {
-    fn new(host: &'h mut dyn Host) -> Counting<'h> {
-        Counting { host, printed: 0, skipped: 0, written: vec![], kept: vec![] }
-    }
-
-    /// Returns the host of a run that repeats this one.
-    fn again(self) -> Counting<'h> {
-        let Counting { host, printed, mut written, .. } = self;
-        // Files are created again from their start, and written as a whole.
-        written.retain(|written| !host.can_rewind(&written.path));
-        Counting { host, printed: 0, skipped: printed, written: vec![], kept: written }
-    }
-}
-
-impl Host for Counting<'_> {
-    fn print(&mut self, text: &str) -> io::Result<()> {
-        self.printed += text.len();
-        let skip = self.skipped.min(text.len());
-        self.skipped -= skip;
-        // Text that was printed before is a prefix of this text, so the prefix ends at a character boundary.
-        match text.get(skip..) {
-            Some("") | None => Ok(()),
-            Some(rest) => self.host.print(rest),
-        }
-    }
-
-    fn open(&mut self, path: &str) -> io::Result<Box<dyn Read + Send>> {
-        self.host.open(path)
-    }
-
-    fn create(&mut self, path: &str) -> io::Result<Box<dyn Write + Send>> {
-        let file = self.host.create(path)?;
-        let before = self.kept.iter().position(|kept| kept.path == path).map(|index| self.kept.remove(index));
-        let skipped = before.map_or(0, |kept| kept.bytes.load(Ordering::Relaxed));
-        let written = Arc::new(AtomicU64::new(0));
-        self.written.push(Written { path: path.to_owned(), bytes: written.clone() });
-        Ok(Box::new(CountingWriter { file, written, skipped }))
-    }
-
-    fn can_rewind(&self, path: &str) -> bool {
-        self.host.can_rewind(path)
-    }
-}
-
 /// The reason why a batch ends early.
 pub(super) enum Trouble {
-    /// The evaluator must repeat the run to report the error. A node on the host may already have reported
-    /// it.
+    /// The evaluator must run the batch again to report the error. A node on the host may already have
+    /// reported it.
     Repeat(Option<Box<Diagnostic>>),
     /// The output is no longer read.
     Closed,
@@ -145,46 +59,57 @@ impl From<Stop> for Trouble {
     }
 }
 
+/// The reason why a run ends early.
+enum Ended {
+    /// The evaluator ended it.
+    Stop(Stop),
+    /// The device failed.
+    Device(String),
+}
+
+impl From<Stop> for Ended {
+    fn from(stop: Stop) -> Ended {
+        Ended::Stop(stop)
+    }
+}
+
+impl From<Trouble> for Ended {
+    fn from(trouble: Trouble) -> Ended {
+        match trouble {
+            Trouble::Closed => Ended::Stop(Stop::OutputClosed),
+            Trouble::Device(error) => Ended::Device(error),
+            Trouble::Stopped(error) | Trouble::Repeat(Some(error)) => Ended::Stop(Stop::Error(error)),
+            Trouble::Repeat(None) => Ended::Device("a firing failed that had not failed before".into()),
+        }
+    }
+}
+
 pub(super) fn run(compiled: &Compiled<'_>, host: &mut dyn Host, settings: &Settings) -> Result<Outcome, Failure> {
     let program = compiled.program;
     let schedule = match &program.schedule {
         Some(schedule) if !compiled.stages.is_empty() && settings.style.is_none() && settings.iterations != Some(0) => schedule,
         _ => return program.run(host, settings),
     };
-    if program.input_once(host).is_some() {
-        return program.run(host, settings);
-    }
-    let mut counting = Counting::new(host);
-    let ended = with_stack(|| execute(compiled, schedule, &mut counting, settings));
-    match ended {
-        Ok(Ok(outcome)) => Ok(outcome),
-        Ok(Err(Trouble::Closed)) => Ok(Outcome::OutputClosed),
-        Ok(Err(Trouble::Repeat(_))) => {
-            compiled.counters.repeated.fetch_add(1, Ordering::Relaxed);
-            program.run(&mut counting.again(), settings)
-        }
-        Ok(Err(Trouble::Stopped(error))) => {
-            Err(Failure { sources: program.sources.clone(), diagnostics: Diagnostics::from(*error) })
-        }
-        Ok(Err(Trouble::Device(error))) => Err(device_failure(compiled, &error)),
-        Err(error) => Err(device_failure(compiled, &error.to_string())),
-    }
+    let ended = with_stack(|| {
+        let mut machine = Machine::new(&program.core, &program.graph, host, settings);
+        let ended = match batches(compiled, schedule, &mut machine, settings) {
+            Ok(outcome) => Ok(outcome),
+            Err(Ended::Stop(stop)) => Err(stop),
+            Err(Ended::Device(error)) => {
+                // The output so far is kept. A second failure is less important.
+                let _ = machine.finish(Ok(Outcome::Done));
+                return Err(device_failure(compiled, &error));
+            }
+        };
+        machine
+            .finish(ended)
+            .map_err(|error| Failure { sources: program.sources.clone(), diagnostics: Diagnostics::from(*error) })
+    });
+    ended.unwrap_or_else(|error| Err(device_failure(compiled, &error.to_string())))
 }
 
 fn device_failure(compiled: &Compiled<'_>, error: &str) -> Failure {
     compiled.refused(codes::DEVICE, format!("the device `{}` failed: {error}", compiled.device.machine().id))
-}
-
-fn execute(compiled: &Compiled<'_>, schedule: &Schedule, host: &mut dyn Host, settings: &Settings) -> Result<Outcome, Trouble> {
-    let program = compiled.program;
-    let mut machine = Machine::new(&program.core, &program.graph, host, settings);
-    let ended = batches(compiled, schedule, &mut machine, settings);
-    if let Err(Trouble::Stopped(_) | Trouble::Device(_)) = ended {
-        // The output of finished batches is kept. A second failure is less important.
-        let flushed = if machine.said.is_none() { machine.flush() } else { Ok(()) };
-        let _ = flushed.and_then(|()| machine.close());
-    }
-    ended
 }
 
 /// Runs the batches of a run.
@@ -193,17 +118,20 @@ fn batches(
     schedule: &Schedule,
     machine: &mut Machine<'_>,
     settings: &Settings,
-) -> Result<Outcome, Trouble> {
+) -> Result<Outcome, Ended> {
     let warm_up = compiled.sections().map(|ready| ready.warm_up).max().unwrap_or(0);
     let mut done = settings.iterations.map_or(warm_up, |iterations| iterations.min(warm_up));
-    let mut live = Live::default();
     begin(compiled, schedule, machine, done)?;
     let mut left = settings.iterations.map(|iterations| iterations - done);
-    if left != Some(0) {
-        live.take_over(compiled, machine, done)?;
+    if left == Some(0) {
+        return Ok(Outcome::Done);
     }
+    machine.flush_if_endless(left)?;
+    let mut live = Live::default();
+    live.take_over(compiled, machine, done)?;
     let most = compiled.largest_batch();
     let in_order = order_of_output(compiled);
+    let changing = changing_filters(compiled);
     let mut wanted = 1;
     while left != Some(0) {
         // An endless program begins with short batches, so that its output appears soon.
@@ -215,23 +143,42 @@ fn batches(
         if let Some(stop) = settings.limits.stopped(Span::default()) {
             return Err(stop.into());
         }
-        batch(compiled, schedule, machine, (states, done), in_order, &mut live)?;
-        if left.is_none() {
-            machine.flush()?;
+        let states = machine.read_ahead(schedule, states);
+        if states == 0 {
+            break;
         }
+        let checkpoint = Checkpoint::save(&compiled.device, machine, &live, &changing)?;
+        machine.holds = true;
+        match batch(compiled, schedule, machine, (states, done), in_order, &mut live) {
+            Err(Trouble::Repeat(_)) => {
+                checkpoint.restore(machine, &mut live);
+                break;
+            }
+            // What the batch printed first is kept, unless it was not in order.
+            Err(trouble) if in_order => {
+                checkpoint.restore(machine, &mut live);
+                return Err(trouble.into());
+            }
+            ended => ended?,
+        }
+        machine.commit()?;
         compiled.counters.batches.fetch_add(1, Ordering::Relaxed);
         compiled.counters.states.fetch_add(states, Ordering::Relaxed);
         done += states;
         left = left.map(|left| left - states);
     }
-    machine.flush()?;
-    machine.close()?;
+    if left != Some(0) {
+        machine.holds = false;
+        compiled.counters.handed_back.fetch_add(1, Ordering::Relaxed);
+        live.hand_back(compiled, schedule, machine, done)?;
+        return Ok(machine.run_steady(schedule, left)?);
+    }
     Ok(Outcome::Done)
 }
 
 /// Runs the initial schedule and steady states on the evaluator. It keeps the items that kernels look back
 /// at.
-pub(super) fn begin(compiled: &Compiled<'_>, schedule: &Schedule, machine: &mut Machine<'_>, states: u64) -> Result<(), Trouble> {
+pub(super) fn begin(compiled: &Compiled<'_>, schedule: &Schedule, machine: &mut Machine<'_>, states: u64) -> Result<(), Stop> {
     for inlet in compiled.pieces().flat_map(Made::inlets) {
         machine.past[inlet.tape.index()].0 = inlet.kept as usize;
     }

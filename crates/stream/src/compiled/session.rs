@@ -279,7 +279,7 @@ impl<'s> Session<'s> {
             left -= states;
             self.done = Some(done);
         }
-        self.machine.flush()?;
+        self.machine.commit()?;
         Ok(())
     }
 

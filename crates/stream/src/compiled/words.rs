@@ -73,13 +73,23 @@ fn collect(layout: &Layout, element: Element, value: &Value, first: usize, leave
 pub fn decode(layout: &Layout, words: Words, bytes: &[u8]) -> Value {
     let size = words.element.bytes() as usize;
     let word = |index: usize| bytes.get(index * size..(index + 1) * size).unwrap_or(&[0; 8][..size]);
-    let mut starts = vec![];
-    let mut start = 0;
+    build(layout, &word, &leaf_starts(layout), 0, 0)
+}
+
+/// Returns the value whose leaves have the given words, one after the other.
+pub(crate) fn compose(layout: &Layout, words: &[&[u8]]) -> Value {
+    let word = |index: usize| words.get(index).copied().unwrap_or(&[0; 8]);
+    build(layout, &word, &leaf_starts(layout), 0, 0)
+}
+
+/// Returns the number of the first word of each leaf.
+fn leaf_starts(layout: &Layout) -> Vec<usize> {
+    let (mut starts, mut start) = (vec![], 0);
     crate::translate::leaves(layout, 1, &mut |_, count| {
         starts.push(start);
         start += count as usize;
     });
-    build(layout, &word, &starts, 0, 0)
+    starts
 }
 
 fn build<'b>(layout: &Layout, word: &dyn Fn(usize) -> &'b [u8], starts: &[usize], leaf: usize, at: usize) -> Value {

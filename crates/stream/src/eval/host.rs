@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::FileTypeExt;
 use std::sync::{Arc, Mutex};
 
 /// The access of programs to standard output and to files.
@@ -15,12 +14,6 @@ pub trait Host: Send {
 
     /// Creates a file for writing.
     fn create(&mut self, path: &str) -> io::Result<Box<dyn Write + Send>>;
-
-    /// Tests if a file can be read or written again from its start. This is not possible for a pipe, a
-    /// terminal or a socket.
-    fn can_rewind(&self, _path: &str) -> bool {
-        true
-    }
 }
 
 /// A host in memory, for tests and for callers that keep the output.
@@ -82,10 +75,5 @@ impl<F: FnMut(&str) -> io::Result<()> + Send> Host for System<F> {
 
     fn create(&mut self, path: &str) -> io::Result<Box<dyn Write + Send>> {
         Ok(Box::new(io::BufWriter::new(std::fs::File::create(path)?)))
-    }
-
-    fn can_rewind(&self, path: &str) -> bool {
-        // Opening a file that does not exist reports the error, or creates a regular file.
-        std::fs::metadata(path).map_or(true, |metadata| metadata.is_file() || metadata.file_type().is_block_device())
     }
 }

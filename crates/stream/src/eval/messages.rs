@@ -27,12 +27,13 @@ pub(super) struct Mail {
 }
 
 /// Facts about pairs of senders and receivers.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Messages {
     routes: HashMap<(NodeId, NodeId), Route>,
 }
 
 /// The dependence between two filters.
+#[derive(Clone)]
 struct Route {
     downstream: bool,
     lower: NodeId,

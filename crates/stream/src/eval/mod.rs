@@ -9,6 +9,7 @@
 //!   place.
 
 mod arithmetic;
+mod checkpoint;
 mod code;
 mod files;
 mod firing;
@@ -20,6 +21,7 @@ mod scalar;
 mod show;
 
 pub(crate) use arithmetic::{binary, complex as complex_math, convert, math};
+pub(crate) use checkpoint::Snapshot;
 pub(crate) use code::{Code, PATHS, Stop, Weights, World};
 pub use host::{Host, Memory, System};
 pub(crate) use messages::{correspondents, has_upstream_messages};

@@ -8,7 +8,7 @@ use super::{Budget, Host, Limits};
 use crate::codes;
 use crate::core::{FunctionId, Layout, Program, StreamKind, Value};
 use crate::graph::{Flow, Graph, Node, NodeId, NodeKind, Rate, Rates, TapeId};
-use crate::schedule::{Entry, Phase, Style, schedule};
+use crate::schedule::{Entry, Phase, Schedule, Style, schedule};
 use broadloom_diag::{Diagnostic, Span};
 use cranelift_entity::EntityRef;
 use std::collections::VecDeque;
@@ -62,14 +62,7 @@ pub fn run(program: &Program, graph: &Graph, host: &mut dyn Host, settings: &Set
     let result = machine
         .print(&graph.printed)
         .and_then(|()| if graph.is_static() { machine.scheduled(settings) } else { machine.on_demand(settings) });
-    let flushed = machine.flush().and_then(|()| machine.close());
-    match result.and_then(|outcome| flushed.map(|()| outcome)) {
-        Ok(outcome) => Ok(outcome),
-        Err(Stop::EndOfInput) => Ok(Outcome::EndOfInput),
-        Err(Stop::Idle) => Ok(Outcome::Idle),
-        Err(Stop::OutputClosed) => Ok(Outcome::OutputClosed),
-        Err(Stop::Error(error)) => Err(error),
-    }
+    machine.finish(result)
 }
 
 /// The state of a node.
@@ -82,8 +75,8 @@ pub(crate) struct State {
     /// True while a firing is in progress.
     busy: bool,
     pub(super) mail: VecDeque<Mail>,
-    reader: Option<Reader>,
-    writer: Option<Writer>,
+    pub(super) reader: Option<Reader>,
+    pub(super) writer: Option<Writer>,
 }
 
 pub(crate) struct Machine<'a> {
@@ -99,7 +92,9 @@ pub(crate) struct Machine<'a> {
     pub(super) random: u64,
     /// True if firings pull the items they need.
     pub(super) on_demand: bool,
-    text: String,
+    pub(super) text: String,
+    /// True if text and items of files are kept back until [`commit`](Self::commit).
+    pub(crate) holds: bool,
     /// The output of each node, firing by firing, if output is put into order later.
     pub(crate) said: Option<Vec<VecDeque<String>>>,
     pub(super) messages: Messages,
@@ -131,6 +126,7 @@ impl<'a> Machine<'a> {
             random: graph.random,
             on_demand: false,
             text: String::new(),
+            holds: false,
             said: None,
             messages: Messages::default(),
         }
@@ -146,7 +142,11 @@ impl<'a> Machine<'a> {
         for phase in &schedule.init {
             self.phase(phase)?;
         }
-        let mut left = settings.iterations;
+        self.run_steady(&schedule, settings.iterations)
+    }
+
+    /// Runs steady states. `left` is their number, endless if absent.
+    pub(crate) fn run_steady(&mut self, schedule: &Schedule, mut left: Option<u64>) -> Result<Outcome, Stop> {
         while left != Some(0) {
             for phase in &schedule.steady {
                 self.phase(phase)?;
@@ -157,8 +157,20 @@ impl<'a> Machine<'a> {
         Ok(Outcome::Done)
     }
 
+    /// Ends a run: writes the pending output.
+    pub(crate) fn finish(&mut self, result: Result<Outcome, Stop>) -> Result<Outcome, Box<Diagnostic>> {
+        let flushed = self.flush().and_then(|()| self.close());
+        match result.and_then(|outcome| flushed.map(|()| outcome)) {
+            Ok(outcome) => Ok(outcome),
+            Err(Stop::EndOfInput) => Ok(Outcome::EndOfInput),
+            Err(Stop::Idle) => Ok(Outcome::Idle),
+            Err(Stop::OutputClosed) => Ok(Outcome::OutputClosed),
+            Err(Stop::Error(error)) => Err(error),
+        }
+    }
+
     /// Flushes the output of an endless program after every iteration.
-    fn flush_if_endless(&mut self, left: Option<u64>) -> Result<(), Stop> {
+    pub(crate) fn flush_if_endless(&mut self, left: Option<u64>) -> Result<(), Stop> {
         if left.is_none() { self.flush() } else { Ok(()) }
     }
 
@@ -441,7 +453,7 @@ impl<'a> Machine<'a> {
 
     pub(crate) fn print(&mut self, text: &str) -> Result<(), Stop> {
         self.text.push_str(text);
-        if self.text.len() >= PORTION && self.said.is_none() { self.flush() } else { Ok(()) }
+        if self.text.len() >= PORTION && self.said.is_none() && !self.holds { self.flush() } else { Ok(()) }
     }
 
     pub(crate) fn flush(&mut self) -> Result<(), Stop> {
@@ -456,14 +468,18 @@ impl<'a> Machine<'a> {
         let span = self.graph.nodes[id].span;
         let failed =
             |error: std::io::Error| Stop::error(codes::FILE, format!("`{name}` cannot be read: {error}"), span).help(PATHS);
+        let keeps = self.holds;
+        let reader = self.reader(id, name).map_err(failed)?;
+        reader.read(&layout.ty(), keeps).map_err(failed)?.ok_or(Stop::EndOfInput)
+    }
+
+    /// Returns the reader of a file. Opens the file first.
+    pub(super) fn reader(&mut self, id: NodeId, name: &str) -> std::io::Result<&mut Reader> {
         let state = &mut self.nodes[id.index()];
-        if state.reader.is_none() {
-            state.reader = Some(Reader::new(self.host.open(name).map_err(failed)?));
-        }
-        match &mut state.reader {
-            Some(reader) => reader.read(&layout.ty()).map_err(failed)?.ok_or(Stop::EndOfInput),
-            None => Err(Stop::EndOfInput),
-        }
+        Ok(match &mut state.reader {
+            Some(reader) => reader,
+            absent => absent.insert(Reader::new(self.host.open(name)?)),
+        })
     }
 
     fn write_item(&mut self, id: NodeId, _: &Layout, name: &str, value: &Value) -> Result<(), Stop> {
@@ -474,18 +490,23 @@ impl<'a> Machine<'a> {
         if state.writer.is_none() {
             state.writer = Some(Writer::new(self.host.create(name).map_err(failed)?));
         }
-        state.writer.as_mut().map_or(Ok(()), |writer| writer.write(value).map_err(failed))
+        let holds = self.holds;
+        state.writer.as_mut().map_or(Ok(()), |writer| writer.write(value, holds).map_err(failed))
     }
 
-    /// Flushes the pending output of files.
+    /// Writes the last items of all files.
     pub(crate) fn close(&mut self) -> Result<(), Stop> {
+        self.each_writer(Writer::close)
+    }
+
+    pub(super) fn each_writer(&mut self, write: fn(&mut Writer) -> std::io::Result<()>) -> Result<(), Stop> {
         for (id, node) in self.graph.nodes.iter() {
             if let Some(writer) = &mut self.nodes[id.index()].writer {
                 let failed = |error| {
                     let message = format!("the file of `{}` cannot be written: {error}", node.name);
                     Stop::error(codes::FILE, message, node.span).help("check the space on its disk")
                 };
-                writer.close().map_err(failed)?;
+                write(writer).map_err(failed)?;
             }
         }
         Ok(())

@@ -259,6 +259,7 @@ fn code_of(linear: &Linear, window: Window) -> Result<Translated, Reason> {
         window,
         fails: false,
         numbered: false,
+        inductions: vec![],
         local_words: 0,
         adds_up: false,
         pushes_sums: false,

@@ -34,6 +34,6 @@ pub mod wiring;
 
 pub use island::Island;
 pub(crate) use refine::refine;
-pub(crate) use section::section;
 pub use section::{Actor, Buffer, Needs, Port, Role, Section};
+pub(crate) use section::{in_order, section};
 pub use spectrum::Taps;

@@ -160,7 +160,7 @@ pub(crate) fn section(
     let mut maker =
         Maker { graph, schedule, member, units, buffers: vec![], by_tape: HashMap::new(), shuffles: RefCell::default() };
     let mut actors = vec![];
-    for id in order(graph, nodes) {
+    for id in in_order(graph, nodes) {
         let node = &graph.nodes[id];
         if let Placement::Kernel(code) = &classified[id.index()].placement {
             let input = node.inputs.first().map(|tape| maker.reader(*tape, id)).transpose()?;
@@ -272,7 +272,7 @@ fn sorted(actors: Vec<Actor>) -> Vec<Actor> {
 }
 
 /// Returns the nodes with producers first.
-fn order(graph: &Graph, nodes: &[NodeId]) -> Vec<NodeId> {
+pub(crate) fn in_order(graph: &Graph, nodes: &[NodeId]) -> Vec<NodeId> {
     let mut found = vec![];
     let mut done = vec![false; graph.nodes.len()];
     let inside: std::collections::HashSet<NodeId> = nodes.iter().copied().collect();
@@ -653,6 +653,7 @@ fn copying(words: Words) -> Result<Translated, Reason> {
         window,
         fails: false,
         numbered: false,
+        inductions: vec![],
         local_words: 0,
         adds_up: false,
         pushes_sums: false,

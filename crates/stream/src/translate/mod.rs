@@ -130,6 +130,8 @@ pub struct Translated {
     pub fails: bool,
     /// True if a firing depends on its number.
     pub numbered: bool,
+    /// Fields that follow from the number of the firing.
+    pub inductions: Vec<Induction>,
     /// Words of local arrays, before they become registers.
     pub local_words: u64,
     /// True if a firing adds up many items in loops whose rounds threads can share.
@@ -431,6 +433,7 @@ fn translate_with(subject: Subject<'_>, one_round: bool) -> Result<(Translated, 
         window,
         fails,
         numbered,
+        inductions: subject.inductions.to_vec(),
         local_words,
         adds_up,
         pushes_sums,

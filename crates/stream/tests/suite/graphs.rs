@@ -95,4 +95,17 @@ impl Random {
              add {inner} add int->void filter {{ work pop 1 {{ println(pop()); }} }} }}"
         )
     }
+
+    /// Returns a program between two files, and one in which a firing fails at an item.
+    pub(crate) fn file_programs(&mut self, depth: u64) -> [String; 2] {
+        let (push, pop) = (1 + self.below(4), 1 + self.below(4));
+        let (inner, bad) = (self.stream(depth, push, pop), self.below(9973));
+        ["", &format!("add int->int filter {{ work push 1 pop 1 {{ int x = pop(); push(x + 0 / (x - {bad})); }} }}")].map(
+            |check| {
+                format!(
+                    "void->void pipeline Top {{ add FileReader<int>(\"in\"); add {inner} {check} add FileWriter<int>(\"out\"); }}"
+                )
+            },
+        )
+    }
 }

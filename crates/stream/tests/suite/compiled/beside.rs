@@ -28,7 +28,7 @@ fn messages_downstream_leave_filters_on_the_device() {
             let (summary, statistics) = check(&text.replace("LATENCY", latency), 300, &device);
             // A message into the past is an error that the evaluator reports.
             let fails = latency.contains('-');
-            assert_eq!((summary.on_host, statistics.repeated), (on_host, u64::from(fails)), "{latency} {summary:?}");
+            assert_eq!((summary.on_host, statistics.handed_back), (on_host, u64::from(fails)), "{latency} {summary:?}");
             assert!(fails || (statistics.states > 290 && statistics.batches == 1), "{latency} {statistics:?}");
         }
     }
@@ -46,7 +46,7 @@ fn messages_upstream_keep_only_what_is_between_on_the_host() {
     for device in devices() {
         let (summary, statistics) = check(&text, 100, &device);
         assert_eq!((summary.on_host, summary.filters), (7, 2), "{summary:?}");
-        assert!(statistics.states > 90 && statistics.repeated == 0, "{statistics:?}");
+        assert!(statistics.states > 90 && statistics.handed_back == 0, "{statistics:?}");
     }
 }
 
@@ -72,7 +72,7 @@ fn cheap_neighbours_of_state_are_in_its_kernel() {
     for device in devices() {
         let (summary, statistics) = check(&program(cheap), 70, &device);
         assert_eq!((summary.kernels, summary.islands, summary.on_host), (1, 1, 1), "{summary:?}");
-        assert!(statistics.states > 60 && statistics.repeated == 0, "{statistics:?}");
+        assert!(statistics.states > 60 && statistics.handed_back == 0, "{statistics:?}");
         let (summary, _) = check(&program(dear), 70, &device);
         assert_eq!((summary.kernels, summary.islands), (3, 1), "{summary:?}");
     }

@@ -42,7 +42,7 @@ fn transformed(text: &str, device: &Device) -> usize {
     program.run(&mut expected, &settings).unwrap();
     let compiled = Compiled::new(&program, device).unwrap();
     compiled.run(&mut found, &settings).unwrap();
-    assert!(compiled.statistics().states > 500 && compiled.statistics().repeated == 0);
+    assert!(compiled.statistics().states > 500 && compiled.statistics().handed_back == 0);
     let (expected, found) = (numbers(&expected), numbers(&found));
     assert_eq!(expected.len(), found.len());
     let finite = expected.iter().filter(|one| one.is_finite());

@@ -11,6 +11,7 @@ use broadloom_stream::eval::{Limits, Memory, Settings};
 mod ahead;
 mod beside;
 mod convolution;
+mod ends;
 mod reductions;
 
 fn devices() -> [Device; 2] {
@@ -57,7 +58,7 @@ void->void pipeline Top {
 fn a_pipeline_is_one_kernel() {
     for device in devices() {
         let (summary, statistics) = check(PIPELINE, 50, &device);
-        assert!(statistics.states >= 45 && statistics.repeated == 0, "{statistics:?}");
+        assert!(statistics.states >= 45 && statistics.handed_back == 0, "{statistics:?}");
         assert_eq!((summary.kernels, summary.copies, summary.on_host), (1, 0, 1), "{summary:?}");
     }
 }
@@ -108,7 +109,7 @@ fn random_graphs_agree_with_the_evaluator() {
             Err(failure) => panic!("seed {seed}: {failure}\n{text}"),
         }
         let (summary, statistics) = check(&text, 6, if seed % 32 == 0 { &cpu } else { &interp });
-        assert_eq!(statistics.repeated, 0, "seed {seed}\n{text}");
+        assert_eq!(statistics.handed_back, 0, "seed {seed}\n{text}");
         compared += 1;
         kernels += summary.kernels;
         states += statistics.states;
@@ -140,7 +141,7 @@ fn structure_of_splitjoins() {
     }";
     let (summary, statistics) = check(&around(equal, ""), 20, &interp);
     assert_eq!((summary.kernels, summary.copies, summary.actors), (1, 0, 3), "{summary:?}");
-    assert!(statistics.states == 20 && statistics.repeated == 0, "{statistics:?}");
+    assert!(statistics.states == 20 && statistics.handed_back == 0, "{statistics:?}");
     let different = "add splitjoin {
         split duplicate;
         for (int i = 0; i < 3; i++) add Odd(i);
@@ -195,9 +196,9 @@ fn failing_firings_end_as_on_the_evaluator() {
         add int->void filter { work pop 1 { println(pop()); } }
     }";
     let (_, statistics) = check(text, 40, &interp);
-    assert_eq!(statistics.repeated, 1);
+    assert_eq!(statistics.handed_back, 1);
     let (_, statistics) = check(text, 10, &interp);
-    assert_eq!(statistics.repeated, 0);
+    assert_eq!(statistics.handed_back, 0);
 }
 
 /// An endless loop is stopped on the device with the evaluator's message.
@@ -317,7 +318,7 @@ fn sums_and_histograms_are_reductions() {
         for (filter, states) in [(histogram(512), 5), (histogram(8704), 1), (sums(400), 5), (sums(8712), 1)] {
             let text = program(&filter);
             let (summary, statistics) = check(&text, states, &device);
-            assert!(summary.on_host == 1 && statistics.repeated == 0, "{summary:?} {statistics:?}\n{filter}");
+            assert!(summary.on_host == 1 && statistics.handed_back == 0, "{summary:?} {statistics:?}\n{filter}");
             let compiled = compile(&text);
             let explained = Compiled::new(&compiled, &device).unwrap().explain();
             assert!(explained.contains("reduction: yes"), "{explained}");
@@ -326,7 +327,7 @@ fn sums_and_histograms_are_reductions() {
     // Rounds that read their own sums stay in order.
     let running = "work push 1 pop 300 { int s = 0; for (int i = 0; i < 300; i++) { s += pop(); if (s > 90) s += 1; } push(s); }";
     let (_, statistics) = check(&program(running), 4, &devices()[0]);
-    assert_eq!(statistics.repeated, 0);
+    assert_eq!(statistics.handed_back, 0);
 }
 
 /// Filters with any kind of state and feedbackloops run on the device. Neighbours among them share a kernel.
@@ -382,7 +383,7 @@ fn stateful_filters_run_on_the_device() {
         let text = program(inner);
         for device in [&interp, &cpu] {
             let (summary, statistics) = check(&text, 65, device);
-            assert!(statistics.states > 60 && statistics.repeated == 0, "{statistics:?}\n{inner}");
+            assert!(statistics.states > 60 && statistics.handed_back == 0, "{statistics:?}\n{inner}");
             // Cheap neighbours are in the kernel of the island.
             assert!(summary.kernels <= *kernels && (summary.on_host, summary.islands) == (1, 1), "{summary:?}\n{inner}");
         }
@@ -394,7 +395,7 @@ fn stateful_filters_run_on_the_device() {
     // A failing firing ends as on the evaluator.
     let failing = "add int->int filter { int s = 9; work push 1 pop 1 { s -= 1; push(pop() / s); } }";
     let (_, statistics) = check(&program(failing), 40, &interp);
-    assert_eq!(statistics.repeated, 1);
+    assert_eq!(statistics.handed_back, 1);
 }
 
 /// Running sums, linear recurrences, extremes and counters become scans on machines with many threads.
@@ -422,7 +423,10 @@ fn recurrences_are_scans() {
     for filter in ints {
         let text = program(&format!("add int->int filter {{ {filter} }}"));
         let (summary, statistics) = check(&text, 150, &interp);
-        assert!(summary.scans == 1 && summary.on_host == 1 && statistics.repeated == 0, "{summary:?} {statistics:?}\n{filter}");
+        assert!(
+            summary.scans == 1 && summary.on_host == 1 && statistics.handed_back == 0,
+            "{summary:?} {statistics:?}\n{filter}"
+        );
         let (summary, _) = check(&text, 40, &cpu);
         assert!(summary.scans == 0 && summary.islands == 1, "one core runs cheap firings in order: {summary:?}");
     }
@@ -489,7 +493,7 @@ fn linear_filters_are_combined() {
         assert_eq!((summary.actors, summary.filters, summary.on_host), (3, 12, 1), "{}", compiled.explain());
         let mut found = Memory::default();
         compiled.run(&mut found, &settings).unwrap();
-        assert_eq!(compiled.statistics().repeated, 0);
+        assert_eq!(compiled.statistics().handed_back, 0);
         for (a, b) in found.output.lines().zip(expected.output.lines()) {
             let (a, b): (f64, f64) = (a.parse().unwrap(), b.parse().unwrap());
             assert!((a - b).abs() <= 1e-5 * b.abs().max(1.0), "{a} {b}");
@@ -510,7 +514,7 @@ fn output_of_several_stages_is_in_order() {
         add int->void filter { work pop 1 { println(pop()); } }
     }";
     let (summary, statistics) = check(text, 30, &interp);
-    assert!(summary.kernels == 2 && statistics.states > 20 && statistics.repeated == 0, "{summary:?} {statistics:?}");
+    assert!(summary.kernels == 2 && statistics.states > 20 && statistics.handed_back == 0, "{summary:?} {statistics:?}");
 }
 
 /// A session takes pieces of any length and gives the output of one piece.
