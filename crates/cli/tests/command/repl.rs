@@ -177,11 +177,11 @@ fn a_person_edits_completes_and_interrupts() {
     pty.shows("it = [2, 1] : [int]");
     pty.shows_prompt();
     // The name of a file is completed with the quote behind it.
-    pty.send("load \"examples/nesl/quicks\t;\r");
-    pty.shows("quicksort = fn");
+    pty.send("load \"examples/nesl/quicksort.n\t;\r");
+    pty.shows("% Loading examples/nesl/quicksort.nesl. %");
     pty.shows_prompt();
-    pty.send("load \"examples/nesl/quicks\"\x02\t;\x05;\r");
-    pty.shows("quicksort = fn");
+    pty.send("load \"examples/nesl/quicksort.n\"\x02\t\x05;\r");
+    pty.shows("% Loading examples/nesl/quicksort.nesl. %");
     pty.shows_prompt();
     pty.send("\x04");
     // `script` does not always end with the status of the command.
