@@ -1,6 +1,6 @@
 //! Tests of NESL programs in the command.
 
-use crate::harness::broadloom;
+use crate::harness::{broadloom, empty_folder};
 use std::path::Path;
 
 fn program(name: &str, text: &str) -> String {
@@ -83,4 +83,14 @@ fn a_check_of_empty_sequences_finds_nothing() {
     let file = program("nothing.nesl", &format!("{{{own} : v in [[f, f]]}};\n{{{own} : v in [[f, f], [t, f]]}};\n"));
     let outcome = broadloom(&["check", &file]).exits(0);
     assert_eq!(outcome.out, "it = [0] : [int]\nit = [0, -1] : [int]\n");
+}
+
+/// Equal errors of forms are counted.
+#[test]
+fn equal_errors_are_counted() {
+    let file = empty_folder("equal-errors").join("equal.nesl");
+    std::fs::write(&file, "foo(1);\n".repeat(30) + "bar(1);\n1 + 1;\n").unwrap();
+    let outcome = broadloom(&["run", file.to_str().unwrap()]).exits(1).says(&["2 : int"]);
+    assert_eq!(outcome.err.matches("Error[N0101]: `foo` is not defined").count(), 3, "{}", outcome.err);
+    outcome.complains(&["`foo` is not defined: and 27 more like this\n", "`bar` is not defined"]);
 }
