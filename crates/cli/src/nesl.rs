@@ -203,15 +203,44 @@ fn answer(
     terminal: &mut Terminal,
 ) -> Result<(Exit, Option<String>, Statistics), Failure> {
     let (mut exit, mut reached) = (Exit::Done, None);
+    let mut equal = EqualErrors::default();
     let statistics = execute(file, settings, target, |output| {
         if let Output::Error(report) = &output {
-            reached = reached.take().or_else(|| limit(&report.diagnostics));
-        }
-        if write_output(&output, terminal) {
             exit = Exit::Failed;
+            reached = reached.take().or_else(|| limit(&report.diagnostics));
+            if equal.is_known(&report.diagnostics) {
+                return;
+            }
         }
+        write_output(&output, terminal);
     })?;
+    equal.tell(terminal);
     Ok((exit, reached, statistics))
+}
+
+/// Counts of errors with equal messages, in the order of their first form. [`Diagnostics::SAME`] are written.
+#[derive(Default)]
+struct EqualErrors(Vec<(String, usize)>);
+
+impl EqualErrors {
+    /// Counts the errors of a form. Returns true if enough equal ones were written.
+    fn is_known(&mut self, errors: &Diagnostics) -> bool {
+        let message = errors.iter().map(|error| error.message.as_str()).collect::<Vec<_>>().join("; ");
+        let known = self.0.iter().position(|(other, _)| *other == message).unwrap_or_else(|| {
+            self.0.push((message, 0));
+            self.0.len() - 1
+        });
+        let count = &mut self.0[known].1;
+        *count += 1;
+        *count > Diagnostics::SAME
+    }
+
+    /// Writes how many errors were not written.
+    fn tell(&self, terminal: &mut Terminal) {
+        for (message, count) in self.0.iter().filter(|(_, count)| *count > Diagnostics::SAME) {
+            terminal.remark(&format!("{message}: and {} more like this", count - Diagnostics::SAME));
+        }
+    }
 }
 
 /// Starts a session on the files and the console of the machine.

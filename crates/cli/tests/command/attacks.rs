@@ -1,7 +1,7 @@
 //! Tests of shared machines: folders that others can write to, unwritable caches, invalid environment
 //! variables.
 
-use crate::harness::{Outcome, shell};
+use crate::harness::{Outcome, root, shell};
 use broadloom::device::private::Temporary;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -74,15 +74,17 @@ fn a_limit_on_files_ends_only_what_the_program_writes() {
     let Some(program) = program("streams") else { return };
     let folder = empty_folder("file-limit");
     let place = folder.display();
+    let exec = format!("BROADLOOM_CACHE={place}/cache broadloom exec");
     let limited = |line: &str| shell(&format!("{{ ulimit -f 1; {line}; echo code $?; }} 2>&1 | cat"));
-    let cached = limited(&format!("BROADLOOM_CACHE={place}/cache broadloom exec -- {program}"));
+    shell(&format!("{exec} -- true")).exits(0);
+    let cached = limited(&format!("{exec} -- {program}"));
     assert_eq!(cached.out, "ok\ncode 0\n");
-    let traced = limited(&format!("broadloom exec --trace {place}/trace.json -- {program}"));
+    let traced = limited(&format!("{exec} --trace {place}/trace.json -- {program}"));
     assert!(
         traced.out.contains("trace.json cannot be written: File too large") && traced.out.ends_with("code 0\n"),
         "{}",
         traced.out
     );
-    let own = limited(&format!("broadloom exec -- sh -c 'head -c 100000 /dev/zero > {place}/zeros'"));
+    let own = limited(&format!("{exec} -- sh -c 'head -c 100000 /dev/zero > {place}/zeros'"));
     assert!(own.out.ends_with("code 153\n"), "{}", own.out);
 }

@@ -122,7 +122,6 @@ fn a_full_disk_is_a_failure() {
         "help run",
         "bench --help",
         "effect list",
-        "effect help",
         "ptxas --version",
         "devices",
         "cache",

@@ -1,6 +1,6 @@
 //! Tests of NESL programs in the command.
 
-use crate::harness::broadloom;
+use crate::harness::{broadloom, empty_folder};
 use std::path::Path;
 
 fn program(name: &str, text: &str) -> String {
@@ -152,4 +152,14 @@ fn a_check_that_is_stopped_says_so() {
     assert!(!outcome.out.contains("it = 2"), "{}", outcome.out);
     let report: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
     assert_eq!(report["stopped"], "the time limit");
+}
+
+/// Equal errors of forms are counted.
+#[test]
+fn equal_errors_are_counted() {
+    let file = empty_folder("equal-errors").join("equal.nesl");
+    std::fs::write(&file, "foo(1);\n".repeat(30) + "bar(1);\n1 + 1;\n").unwrap();
+    let outcome = broadloom(&["run", file.to_str().unwrap()]).exits(1).says(&["2 : int"]);
+    assert_eq!(outcome.err.matches("Error[N0101]: `foo` is not defined").count(), 3, "{}", outcome.err);
+    outcome.complains(&["`foo` is not defined: and 27 more like this\n", "`bar` is not defined"]);
 }

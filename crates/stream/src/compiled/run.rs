@@ -126,7 +126,8 @@ fn batches(
     if left == Some(0) {
         return Ok(Outcome::Done);
     }
-    machine.flush_if_endless(left)?;
+    // What is held back belongs to a batch.
+    machine.commit()?;
     let mut live = Live::default();
     live.take_over(compiled, machine, done)?;
     let most = compiled.largest_batch();

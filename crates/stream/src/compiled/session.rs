@@ -248,6 +248,8 @@ impl<'s> Session<'s> {
                 }
                 self.give(needed);
                 begin(compiled, schedule, &mut self.machine, warm_up)?;
+                // Items of kernels follow.
+                self.machine.commit()?;
                 self.connect();
                 self.live.take_over(compiled, &mut self.machine, warm_up)?;
                 warm_up

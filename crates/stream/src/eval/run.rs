@@ -170,7 +170,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Flushes the output of an endless program after every iteration.
-    pub(crate) fn flush_if_endless(&mut self, left: Option<u64>) -> Result<(), Stop> {
+    fn flush_if_endless(&mut self, left: Option<u64>) -> Result<(), Stop> {
         if left.is_none() { self.flush() } else { Ok(()) }
     }
 
