@@ -5,7 +5,45 @@ use broadloom_tidy::{Repository, hold};
 use std::collections::BTreeMap;
 
 /// Modules in circles that are left, by crate and folder. A number may only fall.
-const LEFT: &[(&str, usize)] = &[];
+const LEFT: &[(&str, usize)] = &[
+    ("analysis", 2),
+    ("bench", 8),
+    ("bench/nesl", 2),
+    ("cli", 7),
+    ("cpu", 12),
+    ("cpu/compile", 17),
+    ("cuda", 12),
+    ("cudart", 30),
+    ("device", 5),
+    ("device/cache", 3),
+    ("device/private", 2),
+    ("effect", 5),
+    ("effect/graph", 2),
+    ("effect/image", 2),
+    ("eval", 7),
+    ("eval/texture", 2),
+    ("fakecuda", 4),
+    ("filetest", 7),
+    ("fuzzgen", 3),
+    ("graph", 30),
+    ("graph/text", 3),
+    ("interp", 2),
+    ("launch", 4),
+    ("nesl", 9),
+    ("nesl/run", 3),
+    ("nesl/session", 4),
+    ("nesl/vcode", 4),
+    ("ptx", 3),
+    ("ptx/builder", 3),
+    ("scalar", 14),
+    ("skeleton", 4),
+    ("stream", 7),
+    ("stream/compiled", 3),
+    ("stream/eval", 5),
+    ("stream/restructure", 11),
+    ("stream/translate", 2),
+    ("transform/linearise", 6),
+];
 
 /// A circle cannot be read from one end, and no part of it can be tested, moved or replaced alone.
 #[test]
