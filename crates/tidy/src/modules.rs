@@ -2,6 +2,7 @@
 //!
 //! A reference is a path that starts with `crate`, `self` or `super`, in a `use` or in code. It leads to the
 //! deepest module that the path names; names that a module re-exports lead to the module that defines them.
+//! A re-export itself is no reference. In the file of a folder, paths may also start with a module of the folder.
 //! Unit tests at the end of a file are not read.
 
 use crate::{File, rust};
@@ -98,28 +99,53 @@ impl Modules {
     /// Returns the modules that a module refers to.
     fn references(&self, module: &Name) -> BTreeSet<Name> {
         let code = &self.code[module];
-        let starts = ["crate", "self", "super"].into_iter().flat_map(|word| rust::words(code, word));
+        let children = self.code.keys().filter(|child| child.len() == module.len() + 1 && child.starts_with(module));
+        let words = ["crate", "self", "super"].into_iter().chain(children.filter_map(|child| Some(child.last()?.as_str())));
+        let starts = words.flat_map(|word| rust::words(code, word));
         let paths = starts.filter(|at| code[*at..].trim_start_matches(char::is_alphabetic).starts_with("::"));
         let paths = paths.filter(|at| !code[..*at].ends_with("::") && !code[..*at].ends_with("(in "));
+        let paths = paths.filter(|at| !is_reexport(&code[..*at]));
         paths.flat_map(|at| tree(&code[at..])).filter_map(|path| self.resolve(module, &path)).collect()
     }
 
-    /// Returns the circles among the modules of each folder, by the name of the folder. A folder counts as one
-    /// module of the folder around it.
-    pub fn circles(&self) -> BTreeMap<String, Vec<Circle>> {
+    /// Returns the references between the modules of each folder. A folder counts as one module of the folder
+    /// around it, and its own file as the module `mod` in it.
+    fn arrows(&self) -> BTreeMap<Name, Arrows> {
         let mut arrows: BTreeMap<Name, Arrows> = BTreeMap::new();
+        let own = "mod".to_owned();
         for from in self.code.keys() {
+            if let Some((name, folder)) = from.split_last() {
+                arrows.entry(folder.to_vec()).or_default().entry(name.clone()).or_default();
+            }
             for to in self.references(from) {
                 let common = from.iter().zip(&to).take_while(|(one, other)| one == other).count();
-                if let (Some(one), Some(other)) = (from.get(common), to.get(common)) {
+                let (one, other) = (from.get(common).unwrap_or(&own), to.get(common).unwrap_or(&own));
+                if one != other {
                     let folder = arrows.entry(from[..common].to_vec()).or_default();
                     folder.entry(one.clone()).or_default().insert(other.clone());
                 }
             }
         }
+        arrows
+    }
+
+    /// Returns the circles among the modules of each folder, by the name of the folder.
+    pub fn circles(&self) -> BTreeMap<String, Vec<Circle>> {
+        let arrows = self.arrows();
         let circles = arrows.iter().map(|(folder, arrows)| (folder.join("::"), circles(arrows)));
         circles.filter(|(_, circles)| !circles.is_empty()).collect()
     }
+
+    /// Returns the layers of each folder, the highest first, by the name of the folder. A module refers to
+    /// modules of lower layers; references within a circle do not count.
+    pub fn layers(&self) -> BTreeMap<String, Vec<Vec<String>>> {
+        self.arrows().iter().map(|(folder, arrows)| (folder.join("::"), layers(arrows))).collect()
+    }
+}
+
+/// Returns whether text ends with the word `use` of a re-export.
+fn is_reexport(before: &str) -> bool {
+    before.trim_end().strip_suffix("use").is_some_and(is_public)
 }
 
 fn is_public(before: &str) -> bool {
@@ -176,6 +202,28 @@ fn branch<'a>(code: &'a str, prefix: &mut Name, paths: &mut Vec<Name>) -> &'a st
     };
     prefix.truncate(length);
     rest
+}
+
+/// Returns modules by the longest chain of references that starts at them, the longest first.
+fn layers(arrows: &Arrows) -> Vec<Vec<String>> {
+    let circles = circles(arrows);
+    let in_circle = |from, to| circles.iter().any(|circle| circle.modules.contains(from) && circle.modules.contains(to));
+    let mut heights: BTreeMap<&String, usize> =
+        arrows.iter().flat_map(|(from, to)| to.iter().chain([from])).map(|module| (module, 0)).collect();
+    let mut settled = false;
+    while !settled {
+        settled = true;
+        for (from, to) in arrows {
+            let height = to.iter().filter(|to| !in_circle(from, to)).map(|to| heights[to] + 1).max().unwrap_or(0);
+            settled &= heights.insert(from, height) == Some(height);
+        }
+    }
+    let mut layers = vec![vec![]; heights.values().max().map_or(0, |height| height + 1)];
+    for (module, height) in heights {
+        layers[height].push(module.clone());
+    }
+    layers.reverse();
+    layers
 }
 
 /// Returns the largest sets of two or more modules that all reach each other.
@@ -239,9 +287,27 @@ mod tests {
     }
 
     #[test]
+    fn circles_of_a_folder_and_its_own_file() {
+        let found = modules(&[
+            ("lib.rs", "mod a; mod b; pub use b::f;"),
+            ("a/mod.rs", "mod x; use x::X; struct Y(X);"),
+            ("a/x.rs", "use super::Y; struct X;"),
+            ("b.rs", "use crate::a; fn f() {}"),
+        ]);
+        assert_eq!(found.circles().keys().collect::<Vec<_>>(), ["a"]);
+        assert_eq!(found.circles()["a"][0].modules, ["mod", "x"]);
+    }
+
+    #[test]
     fn layers_have_no_circle() {
-        let found =
-            modules(&[("lib.rs", ""), ("a.rs", "use super::b;"), ("b.rs", "use crate::c::C;"), ("c.rs", "pub struct C;")]);
+        let found = modules(&[
+            ("lib.rs", ""),
+            ("a.rs", "use super::{b, d};"),
+            ("b.rs", "use crate::c::C;"),
+            ("c.rs", "pub struct C;"),
+            ("d.rs", ""),
+        ]);
         assert!(found.circles().is_empty());
+        assert_eq!(found.layers()[""], [vec!["a"], vec!["b"], vec!["c", "d"]]);
     }
 }

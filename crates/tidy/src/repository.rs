@@ -35,6 +35,14 @@ impl Repository {
         Repository { root, paths }
     }
 
+    /// Writes a file that a law generates.
+    ///
+    /// # Panics
+    /// If it cannot be written.
+    pub fn write(&self, path: &str, text: &str) {
+        std::fs::write(self.root.join(path), text).unwrap_or_else(|error| panic!("{path}: {error}"));
+    }
+
     /// Returns all paths from the root, sorted.
     pub fn paths(&self) -> &[String] {
         &self.paths
