@@ -5,15 +5,16 @@
 
 use crate::amount::Amount;
 use crate::check::{check_value, index_shape, possible, same_context};
-use crate::context::Context;
+use crate::elementwise::{Elementwise, check_size};
 use crate::error::{Error, Result};
-use crate::length::{Length, common};
+use crate::length::common;
 use crate::limits::{MAX_ARGUMENTS, MAX_PARTS, MOST_OPERATIONS};
-use crate::node::{Expression, Inputs, Node, State};
-use crate::op::{Elementwise, Op, Scalar, check_size};
+use crate::node::{Context, Expression, Inputs, Length, Node, State};
+use crate::op::{Op, Scalar};
 use crate::shape::Shape;
-use crate::view::{AxisMap, Boundary, Rule, View};
+use crate::view::{AxisMap, View};
 use broadloom_scalar::{BinaryOp, Builder, Element, Function, Literal, Type};
+use broadloom_skeleton::{Boundary, Rule};
 use smallvec::{SmallVec, smallvec};
 
 /// Returns the result type of an elementwise operation. It asks the builder of scalar code, so both always
@@ -21,7 +22,7 @@ use smallvec::{SmallVec, smallvec};
 fn result_type(op: &Elementwise, inputs: &[Type]) -> std::result::Result<Type, String> {
     let builder = Builder::function("check");
     let values: Vec<_> = inputs.iter().map(|ty| builder.parameter("x", *ty)).collect();
-    let result = crate::emit::apply(&builder, op, &values);
+    let result = crate::elementwise::emit(&builder, op, &values);
     let ty = builder.type_of(result);
     match builder.finish_function(&[result]) {
         Ok(_) => Ok(ty),

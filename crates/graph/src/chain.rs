@@ -5,60 +5,24 @@
 //! chain, keeping a node costs little. The graph is therefore cut a second time with these costs, and kernels
 //! that read each other's nodes are joined. The cheaper plan is used.
 
-use crate::cut::{Cut, Group, GroupKind, Staging, cut};
+use crate::bindings::Bindings;
+use crate::cut::{Cut, Staging, cut};
 use crate::emit::{Code, Fused, Given};
 use crate::error::{Error, Result};
+use crate::group::{Group, GroupKind, Link};
 use crate::join::joined;
+use crate::kernel_settings::Chains;
 use crate::limits::{MAX_AROUND, MAX_BUFFERS, MAX_RESULTS};
 use crate::number::Number;
-use crate::tape::{Bindings, Id, Tape};
+use crate::tape::{Id, Tape};
 use crate::trace::{Index, IndexId, Item, Place, Trace};
 use broadloom_device::Machine;
 use broadloom_skeleton::cost::{self, Costs};
 use broadloom_skeleton::{Chain, ChainLayout, Domain, Reach, Stage, Tap, TapRead};
 use std::collections::{HashMap, HashSet};
 
-/// Use of chains by the planner. Chains exist only on machines that keep rows in the cache of a core.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Chains {
-    /// Every kernel writes its results to memory.
-    Never,
-    /// Kernels are joined if the cost model predicts that this is cheaper.
-    #[default]
-    Cheaper,
-    /// Kernels are joined wherever it is possible.
-    Always,
-}
-
-/// Kernel within a chain.
-#[derive(Clone, Debug)]
-pub(crate) struct Link {
-    /// The map.
-    pub(crate) group: Group,
-    /// For each of its nodes: true if later links read it.
-    pub(crate) staged: Vec<bool>,
-    /// For each of its nodes: true if it is written to memory.
-    pub(crate) stored: Vec<bool>,
-    /// Windows in which the kernel reads earlier links.
-    pub(crate) reaches: Vec<Reach>,
-    /// Nodes in memory, of the domain's shape, that the kernel reads in a window.
-    pub(crate) near: Vec<Id>,
-    /// Cost of one position, in simple operations.
-    pub(crate) cost: u64,
-    /// Number of computed positions per position of the domain, in hundredths.
-    pub(crate) growth: u64,
-}
-
 /// Minimum and maximum distance of the rows and of the columns that are read.
 type Window = [(i64, i64); 2];
-
-impl Link {
-    /// Returns the cost per position of the domain, in simple operations.
-    fn work(&self) -> u64 {
-        let kept = self.staged.iter().filter(|staged| **staged).count() as u64;
-        (self.cost + kept * cost::STAGED_VALUE) * self.growth / 100
-    }
-}
 
 /// Returns the cheapest kernels for a tape.
 pub(crate) fn kernels(tape: &Tape, bindings: &Bindings, machine: &Machine) -> Cut {
@@ -68,7 +32,7 @@ pub(crate) fn kernels(tape: &Tape, bindings: &Bindings, machine: &Machine) -> Cu
     let chains = |group: &&Group| is_linkable(tape, group);
     let reads_another =
         |group: &Group| plain.groups.iter().filter(chains).any(|other| other.roots.iter().any(|root| group.reads.contains(root)));
-    let may_chain = match tape.chains {
+    let may_chain = match tape.kernels.chains {
         Chains::Never => false,
         Chains::Cheaper => plain.groups.iter().filter(chains).any(reads_another),
         Chains::Always => true,
@@ -76,7 +40,7 @@ pub(crate) fn kernels(tape: &Tape, bindings: &Bindings, machine: &Machine) -> Cu
     if !may_chain || tape.wide || !costs.chains() {
         return plain;
     }
-    let always = tape.chains == Chains::Always;
+    let always = tape.kernels.chains == Chains::Always;
     let without = total(tape, &plain, bindings, &costs);
     if without.is_none() && !always {
         return plain;

@@ -1,12 +1,11 @@
 //! Checks of the inputs of operations: contexts, types, shapes and axes. Each error is created here and names
 //! the operation.
 
-use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::node::Node;
-use crate::op::{Axes, Combine};
-use crate::shape::Shape;
+use crate::node::{Context, Node};
+use crate::shape::{Axes, Shape};
 use broadloom_scalar::{Literal, Type};
+use broadloom_skeleton::Combine;
 
 /// Returns the context of all inputs. No inputs, or inputs of two contexts, are an error.
 pub(crate) fn same_context<'a>(operation: &str, inputs: &[&'a Node]) -> Result<&'a Context> {

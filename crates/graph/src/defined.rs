@@ -5,9 +5,10 @@
 //! at operations that may give every element a value: a choice, a minimum, a traced function, and all that
 //! reads other positions.
 
+use crate::elementwise::Elementwise;
 use crate::error::Result;
 use crate::node::{Expression, Node, State};
-use crate::op::{Elementwise, Op};
+use crate::op::Op;
 use crate::operation::Applied;
 use crate::shape::Shape;
 use broadloom_scalar::{BinaryOp, Type};

@@ -10,13 +10,14 @@ mod shared;
 
 use self::index::own_axis;
 pub use self::patch::Patch;
-pub(crate) use self::patch::{Patchable, Patched, Patches};
+pub(crate) use self::patch::Priced;
+use crate::bindings::Bindings;
+use crate::elementwise::{Elementwise, emit};
 use crate::error::{Error, Result};
 use crate::hash::QuickMap;
 use crate::limits::{MAX_PATCH, MAX_TRANSPOSED};
 use crate::number::Number;
-use crate::op::Elementwise;
-use crate::tape::{Bindings, Id, Kind, Tape};
+use crate::tape::{Id, Kind, Tape};
 use crate::trace::{Condition, Index, IndexId, Item, Place, Side, Trace};
 use broadloom_scalar::{Accessor, AccessorKind, Builder, Element, Function, Lanes, Literal, Shuffle, Type, Value};
 use broadloom_skeleton::cost;
@@ -53,26 +54,6 @@ pub(crate) struct Code {
     pub(crate) aligned: Vec<bool>,
     /// True if boundaries are looked at only near the edges.
     pub(crate) interior: bool,
-}
-
-/// An operation on elements as code.
-pub(crate) fn apply(b: &Builder, op: &Elementwise, values: &[Value]) -> Value {
-    match (op, values) {
-        (Elementwise::Unary(op), [x]) => b.unary(*op, *x),
-        (Elementwise::Binary(op), [x, y]) => b.binary(*op, x, y),
-        (Elementwise::Compare(op), [x, y]) => b.compare(*op, x, y),
-        (Elementwise::Select, [c, x, y]) => b.select(c, x, y),
-        (Elementwise::Fma, [x, y, z]) => b.fma(x, y, z),
-        (Elementwise::Convert(element), [x]) => b.convert(*x, *element),
-        (Elementwise::Math(function, precision), values) => b.math(*function, *precision, values),
-        (Elementwise::Vector, lanes) => b.vector(lanes),
-        (Elementwise::Lane(lane), [x]) => b.lane(*x, usize::from(*lane)),
-        (Elementwise::Call(function, result), values) => {
-            let results = b.inline(function, values, &mut []);
-            results.get(usize::from(*result)).copied().unwrap_or_else(|| b.fail("a function without that result"))
-        }
-        (op, values) => b.fail(format!("`{op}` of {} values", values.len())),
-    }
 }
 
 /// The interior along an axis: where all conditions on it hold.
@@ -962,7 +943,7 @@ impl Half<'_, '_, '_> {
             return Err(Error::Plan { what: "a kernel".into(), reason: format!("node {node} is no operation on elements") });
         };
         let values: SmallVec<[Value; 4]> = inputs.iter().map(|input| self.values[*input as usize]).collect();
-        let Elementwise::Call(function, result) = op else { return Ok(apply(&self.emitter.builder, op, &values)) };
+        let Elementwise::Call(function, result) = op else { return Ok(emit(&self.emitter.builder, op, &values)) };
         // One call gives all results.
         let builder = &self.emitter.builder;
         let results =

@@ -126,6 +126,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns the error of an operation that reads a symbol: it has no elements until the function is called.
+    pub(crate) fn symbolic(operation: &str) -> Error {
+        Error::Symbolic { operation: operation.to_owned() }
+    }
+
     /// Returns the error of an operation that removes an axis of extent 1, for another extent.
     pub fn not_single(operation: &str, axis: usize, shape: &Shape, extent: i64) -> Error {
         let reason = format!("axis {axis} has extent {extent}, and only an axis of extent 1 can be removed without an index");

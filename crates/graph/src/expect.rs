@@ -4,34 +4,15 @@
 //! context waits anyway; it compares the length and returns the error. Until then a wrong length gives wrong
 //! elements, but no access outside an array: the memory has room for the bound.
 
-use crate::context::Context;
+use crate::elementwise::Elementwise;
 use crate::error::{Error, Result};
-use crate::length::Length;
-use crate::node::Node;
-use crate::op::Elementwise;
-use crate::view::Boundary;
-use broadloom_device::Buffer;
+use crate::expectation::Expectation;
+use crate::node::{Context, Length, Node};
 use broadloom_scalar::{BinaryOp, Element};
-use std::fmt;
+use broadloom_skeleton::Boundary;
 
 /// Maximum number of unconfirmed conditions. At this number they are confirmed, with a wait.
 const MAX_EXPECTED: usize = 256;
-
-/// Condition on a length. It holds the memory of the number and not the node, which would keep its context
-/// alive.
-pub(crate) struct Expectation {
-    /// The number, a `u32`, and its bound.
-    count: Buffer<u8>,
-    bound: usize,
-    /// Function that returns the error for a length that differs from the expected one.
-    wrong: Box<dyn Fn(usize) -> Option<Error> + Send + Sync>,
-}
-
-impl fmt::Debug for Expectation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Expectation").field("bound", &self.bound).finish_non_exhaustive()
-    }
-}
 
 impl Context {
     /// Relies on a length. `wrong` returns the error if the length is not as expected. If the host knows the
@@ -42,7 +23,7 @@ impl Context {
         }
         let count = length.count().evaluate()?;
         let waiting = {
-            let mut expected = self.expected();
+            let mut expected = self.evaluator.expected();
             expected.push(Expectation { count, bound: length.bound(), wrong: Box::new(wrong) });
             expected.len()
         };
@@ -52,13 +33,9 @@ impl Context {
     /// Compares the lengths that operations relied on with the lengths found by the device; waits if there
     /// are any. Each read of elements does so. Returns the first error and forgets all conditions.
     pub fn confirm(&self) -> Result<()> {
-        let expected = std::mem::take(&mut *self.expected());
-        let confirm = |own: &Expectation| {
-            let found = own.count.read()?.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes) as usize);
-            (own.wrong)(found.min(own.bound)).map_or(Ok(()), Err)
-        };
+        let expected = std::mem::take(&mut *self.evaluator.expected());
         // All are compared, so that none is left for an unrelated read.
-        expected.iter().map(confirm).collect::<Vec<Result<()>>>().into_iter().collect()
+        expected.iter().map(Expectation::confirm).collect::<Vec<Result<()>>>().into_iter().collect()
     }
 }
 

@@ -2,13 +2,15 @@
 //! here waits.
 
 use crate::amount::Amount;
+use crate::elementwise::Elementwise;
 use crate::error::{Error, Result};
-use crate::length::{Length, whole_parts};
-use crate::node::Node;
-use crate::op::{Elementwise, zeros};
+use crate::length::whole_parts;
+use crate::node::{Length, Node};
+use crate::op::zeros;
 use crate::shape::Shape;
-use crate::view::{AxisMap, Boundary};
+use crate::view::AxisMap;
 use broadloom_scalar::{BinaryOp, Element};
+use broadloom_skeleton::Boundary;
 use smallvec::SmallVec;
 
 impl Node {

@@ -5,13 +5,14 @@
 //! are cached with the plan. A run then allocates memory, writes addresses and scalars, and launches. Its
 //! cost does not depend on the number of operations in the expression.
 
-use crate::cut::GroupKind;
+use crate::bindings::Bindings;
 use crate::emit::Given;
 use crate::error::{Error, Result};
+use crate::group::GroupKind;
 use crate::limits::MAX_FITS;
-use crate::plan::Plan;
+use crate::plan::{Plan, Summary};
 use crate::shape::Shape;
-use crate::tape::{Bindings, Id, Kind};
+use crate::tape::{Id, Kind, Tape};
 use broadloom_device::{Buffer, Device, Stream};
 use broadloom_scalar::{Element, Lanes, Literal};
 use broadloom_skeleton::{Call, Fitted};
@@ -19,9 +20,12 @@ use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Sizes that a plan was fitted to last.
-#[derive(Debug, Default)]
-pub(crate) struct Fits(Mutex<Vec<Arc<FittedPlan>>>);
+/// Plan with the sizes that it was fitted to last.
+#[derive(Debug)]
+pub(crate) struct CachedPlan {
+    plan: Plan,
+    fits: Mutex<Vec<Arc<FittedPlan>>>,
+}
 
 /// Scalars of the kernels of a plan.
 pub(crate) type Scalars = Vec<SmallVec<[Literal; 8]>>;
@@ -38,16 +42,16 @@ pub(crate) struct FittedPlan {
     wholes: Vec<(u32, usize)>,
     /// Total size in bytes of the temporaries that must be zero. One fill clears them for all kernels.
     zeros: usize,
-    results: Vec<Place>,
+    results: Vec<NodeMemory>,
 }
 
 /// Memory of a node.
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum NodeMemory {
     /// Slot of the given buffers.
     Given(u32),
     /// Number of a node that a kernel writes.
-    Made(u32),
+    Written(u32),
 }
 
 #[derive(Debug)]
@@ -56,7 +60,7 @@ struct Kernel {
     work: Option<Fitted>,
     /// Offset and byte count of its part of the zeroed memory; `None` if it needs none, or needs much.
     zeros: Option<(usize, usize)>,
-    inputs: Vec<Place>,
+    inputs: Vec<NodeMemory>,
     /// The memory of each result: an input that it overwrites, a part of an assembled node, or new memory.
     outputs: Vec<Output>,
     /// Its scalars, and those among them that are lanes of given values: number, slot, lane.
@@ -69,7 +73,7 @@ struct Kernel {
 #[derive(Debug)]
 struct Output {
     number: u32,
-    over: Option<Place>,
+    over: Option<NodeMemory>,
     bytes: usize,
     /// The assembled node that contains it: its index in the list, and the first byte.
     within: Option<(usize, usize)>,
@@ -91,16 +95,30 @@ fn missing(id: Id) -> Error {
     Error::Plan { what: "a run".into(), reason: format!("node {id} is not in memory") }
 }
 
-impl Plan {
+impl CachedPlan {
+    pub(crate) fn new(plan: Plan) -> CachedPlan {
+        CachedPlan { plan, fits: Mutex::default() }
+    }
+
+    /// Returns the tape that the plan is found by.
+    pub(crate) fn key(&self) -> &Tape {
+        &self.plan.key
+    }
+
+    /// Returns the plan as data, for these sizes.
+    pub(crate) fn summary(&self, bindings: &Bindings) -> Result<Summary> {
+        self.plan.summary(bindings)
+    }
+
     /// Returns the plan for the sizes of a run.
     pub(crate) fn fitted(&self, bindings: &Bindings) -> Result<Arc<FittedPlan>> {
         let fits = |fitted: &&Arc<FittedPlan>| fitted.shapes == bindings.shapes && fitted.integers == bindings.integers;
-        if let Some(known) = self.fits.0.lock().unwrap_or_else(PoisonError::into_inner).iter().find(fits) {
+        if let Some(known) = self.fits.lock().unwrap_or_else(PoisonError::into_inner).iter().find(fits) {
             return Ok(known.clone());
         }
         // Fitting happens outside the lock: another way to spread threads may have to be compiled.
-        let fitted = Arc::new(FittedPlan::new(self, bindings)?);
-        let mut known = self.fits.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let fitted = Arc::new(FittedPlan::new(&self.plan, bindings)?);
+        let mut known = self.fits.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MAX_FITS {
             known.remove(0);
         }
@@ -118,8 +136,8 @@ impl FittedPlan {
             // The memory of a trap is the word that it writes.
             let id = if tape.is_trap(id) { tape.entry(id).inputs[1] } else { id };
             match tape.entry(id).kind {
-                Kind::Leaf(slot) => Ok(Place::Given(slot)),
-                _ => made.get(&id).map(|number| Place::Made(*number)).ok_or_else(|| missing(id)),
+                Kind::Leaf(slot) => Ok(NodeMemory::Given(slot)),
+                _ => made.get(&id).map(|number| NodeMemory::Written(*number)).ok_or_else(|| missing(id)),
             }
         };
         let bytes = |id: Id| {
@@ -139,9 +157,9 @@ impl FittedPlan {
             let (codes, bounds, _) = plan.ready(kernel, bindings)?;
             let length = tape.shapes[kernel.group.domain as usize].length.filter(|_| kernel.group.kind == GroupKind::Map);
             let reads = codes.iter().flat_map(|code| &code.inputs).chain(&length);
-            let inputs = reads.map(|input| find(&made, *input)).collect::<Result<Vec<Place>>>()?;
+            let inputs = reads.map(|input| find(&made, *input)).collect::<Result<Vec<NodeMemory>>>()?;
             let over = kernel.reused.iter().map(|input| input.map(|input| find(&made, input)).transpose());
-            let over = over.collect::<Result<Vec<Option<Place>>>>()?;
+            let over = over.collect::<Result<Vec<Option<NodeMemory>>>>()?;
             let mut outputs = vec![];
             for (root, over) in kernel.group.roots.iter().zip(over) {
                 let number = made.len() as u32;
@@ -231,9 +249,9 @@ impl FittedPlan {
     ) -> Result<SmallVec<[Buffer<u8>; 2]>> {
         type Buffers = SmallVec<[Buffer<u8>; 4]>;
         let mut made: SmallVec<[Option<Buffer<u8>>; 8]> = SmallVec::from_elem(None, self.made);
-        let find = |made: &[Option<Buffer<u8>>], place: Place| match place {
-            Place::Given(slot) => buffers[slot as usize].clone().ok_or_else(|| missing(slot)),
-            Place::Made(number) => made[number as usize].clone().ok_or_else(|| missing(number)),
+        let find = |made: &[Option<Buffer<u8>>], place: NodeMemory| match place {
+            NodeMemory::Given(slot) => buffers[slot as usize].clone().ok_or_else(|| missing(slot)),
+            NodeMemory::Written(number) => made[number as usize].clone().ok_or_else(|| missing(number)),
         };
         let zeros = match self.zeros {
             0 => None,
@@ -253,7 +271,7 @@ impl FittedPlan {
                         if made[number as usize].is_none() {
                             made[number as usize] = Some(device.allocate_behind::<u8>(stream, bytes)?);
                         }
-                        let whole = find(&made, Place::Made(number))?;
+                        let whole = find(&made, NodeMemory::Written(number))?;
                         whole.slice(first, output.bytes).ok_or_else(|| missing(output.number))?
                     }
                     (None, None) => device.allocate_behind::<u8>(stream, output.bytes)?,

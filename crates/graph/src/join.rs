@@ -7,10 +7,12 @@
 //! beside the bytes that they read and write, and the cheaper plan counts. A few rounds find a plan that no single node
 //! makes cheaper. Results keep their bits.
 
-use crate::cut::{Cut, Group, Reason, cut};
-use crate::emit::Patches;
+use crate::bindings::Bindings;
+use crate::cut::{Cut, Reason, cut};
+use crate::group::Group;
 use crate::limits::{JOIN_ROUNDS, MAX_TRIED};
-use crate::tape::{Bindings, Id, Int, Kind, Tape};
+use crate::patches::Patches;
+use crate::tape::{Id, Int, Kind, Tape};
 use broadloom_device::Machine;
 use broadloom_skeleton::cost::{self, Costs};
 use std::collections::HashMap;
@@ -18,7 +20,7 @@ use std::collections::HashMap;
 /// The cheapest kernels of a tape, where nodes that its plain cut keeps may be computed in patches.
 pub(crate) fn joined(tape: &Tape, plain: Cut, bindings: &Bindings, machine: &Machine) -> Cut {
     let costs = Costs::of(machine);
-    if !costs.joins_stencils() || tape.alone || tape.wide {
+    if !costs.joins_stencils() || tape.kernels.single_positions || tape.wide {
         return plain;
     }
     let apart = |loose: &[Id]| cut(tape, costs.balance(), None, costs.knows_segments(), Some(loose));

@@ -5,14 +5,15 @@
 //! it is a gather whose indices are computed from the position.
 
 use crate::check::possible;
-use crate::context::Context;
+use crate::elementwise::Elementwise;
 use crate::error::{Error, Result};
-use crate::node::Node;
-use crate::op::{Elementwise, Op, zeros};
+use crate::node::{Context, Node};
+use crate::op::{Op, zeros};
 use crate::shape::Shape;
-use crate::view::{AxisMap, Rule};
+use crate::view::AxisMap;
 use broadloom_device::Buffer;
 use broadloom_scalar::{Builder, Element, Literal, Type, Value};
+use broadloom_skeleton::Rule;
 use smallvec::smallvec;
 
 /// Positions of the elements of an array in a buffer. All numbers count single lanes: numbers of the element

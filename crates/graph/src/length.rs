@@ -13,16 +13,16 @@
 //! - Only the first axis can have such a length. An operation that would move it to another axis waits;
 //!   `docs/ARRAYS.md` lists all operations that do.
 //! - When the host learns the length, an array that uses less than a quarter of its memory is copied, and the
-//!   memory is freed. If the bound of an array takes more than an eighth of the device's memory ([`WASTE`]),
+//!   memory is freed. If the bound of an array takes more than an eighth of the device's memory ([`WASTE`](crate::limits::WASTE)),
 //!   the host reads the length as soon as the array is computed. That costs one wait.
 
 use crate::amount::Amount;
 use crate::check::same_context;
-use crate::context::Context;
+use crate::elementwise::Elementwise;
 use crate::error::{Error, Result};
 use crate::known::known;
-use crate::node::{Node, State};
-use crate::op::{Elementwise, Op, Scalar};
+use crate::node::{Context, Derivation, EqualLength, Length, LengthData, Node, State};
+use crate::op::{Op, Scalar};
 use crate::shape::Shape;
 use crate::view::{AxisMap, View};
 use broadloom_device::{Buffer, Stream};
@@ -30,54 +30,8 @@ use broadloom_scalar::{BinaryOp, Builder, Element, Lanes, Literal, Type};
 use smallvec::{SmallVec, smallvec};
 use std::sync::{Arc, OnceLock};
 
-/// Reciprocal of the fraction of the device's memory above which the length of an array is read at once.
-pub(crate) const WASTE: u64 = 8;
-
 /// Reciprocal of the fraction of an array's memory that must be used to keep the memory.
 const USED: usize = 4;
-
-/// Length that only the device knows; cheap to clone. Clones are known to be equal.
-#[derive(Clone, Debug)]
-pub struct Length(Arc<Data>);
-
-#[derive(Debug)]
-struct Data {
-    count: Node,
-    bound: Amount,
-    known: OnceLock<Amount>,
-    /// The length that it was derived from, and how.
-    origin: Option<(Length, Way)>,
-    /// A length that was promised to be equal.
-    same: Link,
-}
-
-/// Link from a length to the one that represents it.
-#[derive(Debug, Default)]
-struct Link(OnceLock<Length>);
-
-impl Drop for Link {
-    /// Drops a chain of any length without recursion.
-    fn drop(&mut self) {
-        let mut next = self.0.take();
-        while let Some(length) = next {
-            next = Arc::into_inner(length.0).and_then(|mut data| data.same.0.take());
-        }
-    }
-}
-
-/// Derivation of a length from another. Lengths derived in the same way from equal lengths are known to be
-/// equal.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Way {
-    /// Multiple of the length.
-    Times(usize),
-    /// Extent between two positions.
-    Part(usize, usize),
-    /// Length minus a number of elements, at least 0.
-    Less(usize),
-    /// Quotient, rounded up or down.
-    Quotient(usize, bool),
-}
 
 impl Length {
     /// Creates a length from the integer of an array without axes, clamped to `0..=bound`.
@@ -103,11 +57,23 @@ impl Length {
 
     /// Creates a length from a `u32` that is known to be at most the bound.
     pub(crate) fn of(count: Node, bound: impl Into<Amount>) -> Length {
-        Length(Arc::new(Data { count, bound: bound.into(), known: OnceLock::new(), origin: None, same: Link::default() }))
+        Length(Arc::new(LengthData {
+            count,
+            bound: bound.into(),
+            known: OnceLock::new(),
+            origin: None,
+            equal: EqualLength::default(),
+        }))
     }
 
-    fn made(&self, count: Node, bound: Amount, way: Way) -> Length {
-        Length(Arc::new(Data { count, bound, known: OnceLock::new(), origin: Some((self.clone(), way)), same: Link::default() }))
+    fn derived(&self, count: Node, bound: Amount, way: Derivation) -> Length {
+        Length(Arc::new(LengthData {
+            count,
+            bound,
+            known: OnceLock::new(),
+            origin: Some((self.clone(), way)),
+            equal: EqualLength::default(),
+        }))
     }
 
     /// Returns the length multiplied by a factor; `None` if the product may be too large for a length.
@@ -126,7 +92,7 @@ impl Length {
         };
         let count = Node::elementwise(Elementwise::Binary(BinaryOp::Mul), &[self.count(), &each])?;
         Ok(Some(match factor.is_known() {
-            true => self.made(count, bound, Way::Times(factor.value() as usize)),
+            true => self.derived(count, bound, Derivation::Times(factor.value() as usize)),
             false => Length::of(count, bound),
         }))
     }
@@ -135,11 +101,11 @@ impl Length {
     pub(crate) fn part(&self, start: usize, end: Option<usize>, bound: Amount) -> Result<Length> {
         let way = match (start, end) {
             (0, None) => return Ok(self.clone()),
-            (_, Some(end)) => Way::Part(start, end),
+            (_, Some(end)) => Derivation::Part(start, end),
             (_, None) => match &self.root().0.origin {
                 // Slices of slices are known to be equal to other slices.
-                Some((whole, Way::Less(less))) => return whole.part(less.saturating_add(start), None, bound),
-                _ => Way::Less(start),
+                Some((whole, Derivation::Less(less))) => return whole.part(less.saturating_add(start), None, bound),
+                _ => Derivation::Less(start),
             },
         };
         let f = Builder::function("part");
@@ -153,7 +119,7 @@ impl Length {
         };
         let inputs = [self.count(), &number(start)?, &number(end.unwrap_or(usize::MAX))?];
         let count = Node::elementwise(Elementwise::Call(function, 0), &inputs)?;
-        Ok(self.made(count, bound, way))
+        Ok(self.derived(count, bound, way))
     }
 
     /// Returns the length divided by a positive number, rounded up or down.
@@ -172,27 +138,13 @@ impl Length {
         let number = |value: u32| Node::fill(self.count().context(), Shape::from([]), &[Literal::from(value)]);
         let inputs = [self.count(), &number(more)?, &number(divisor)?];
         let count = Node::elementwise(Elementwise::Call(function, 0), &inputs)?;
-        Ok(self.made(count, whole_parts(self.amount(), by, up), Way::Quotient(by, up)))
+        Ok(self.derived(count, whole_parts(self.amount(), by, up), Derivation::Quotient(by, up)))
     }
 
     /// Returns whether this is known to be the number of whole parts of another length.
     pub(crate) fn counts_parts(&self, whole: &Length, size: usize) -> bool {
-        let is_quotient = |length: &Length| matches!(&length.0.origin, Some((of, Way::Quotient(by, false))) if *by == size && of.is_same(whole));
+        let is_quotient = |length: &Length| matches!(&length.0.origin, Some((of, Derivation::Quotient(by, false))) if *by == size && of.is_same(whole));
         size == 1 && self.is_same(whole) || is_quotient(self) || is_quotient(self.root())
-    }
-
-    /// Returns the length as a node: a `u32` without axes.
-    pub fn count(&self) -> &Node {
-        &self.root().0.count
-    }
-
-    /// Returns the length that represents all lengths promised to be equal to this one.
-    fn root(&self) -> &Length {
-        let mut root = self;
-        while let Some(same) = root.0.same.0.get() {
-            root = same;
-        }
-        root
     }
 
     /// Promises that two lengths are equal: arrays with one can be used beside arrays with the other, and no
@@ -213,7 +165,7 @@ impl Length {
         let (from, to) = if theirs.0.count.is_pending() && !own.0.count.is_pending() { (theirs, own) } else { (own, theirs) };
         // Another thread may have united them in the opposite direction.
         if !Arc::ptr_eq(&to.root().0, &from.0) {
-            let _ = from.0.same.0.set(to.clone());
+            let _ = from.0.equal.0.set(to.clone());
         }
     }
 
@@ -271,17 +223,6 @@ impl Length {
         Ok(self.known().unwrap_or(0))
     }
 
-    /// Returns the node of the number if there is no other reference to the length.
-    pub(crate) fn into_count(self) -> Option<Node> {
-        let data = Arc::into_inner(self.0)?;
-        // Origins are dropped in a loop: a chain of a million must not need a million stack frames.
-        let mut origin = data.origin;
-        while let Some((length, _)) = origin {
-            origin = Arc::into_inner(length.0).and_then(|mut data| data.origin.take());
-        }
-        Some(data.count)
-    }
-
     /// Returns the sum of the first extents of the parts, some known to the host and some to the device only.
     pub(crate) fn sum(context: &Context, parts: &[&Node]) -> Result<Length> {
         let sum =
@@ -308,7 +249,7 @@ pub(crate) fn whole_parts(amount: &Amount, by: usize, up: bool) -> Amount {
 }
 
 /// Returns the array with a shape that the host knows.
-pub(crate) fn hosted(node: &Node) -> Result<Node> {
+fn hosted(node: &Node) -> Result<Node> {
     let Some(length) = node.length() else { return Ok(node.clone()) };
     let all = node.evaluate()?;
     let mut extents = node.bound().extents().to_vec();
@@ -342,6 +283,32 @@ pub(crate) fn common<'n>(inputs: &[&'n Node]) -> std::result::Result<Option<&'n 
 }
 
 impl Node {
+    /// Returns the shape. If only the device knows the length, computes the array and waits; see
+    /// [`Node::bound`]. Returns the bound inside a traced function, and if the device failed.
+    pub fn shape(&self) -> &Shape {
+        match self.length() {
+            None => self.bound(),
+            Some(_) => self.known().map_or(self.bound(), Node::bound),
+        }
+    }
+
+    /// Returns the array with a shape that the host knows. If only the device knows the length, computes the
+    /// array and waits.
+    pub fn hosted(&self) -> Result<Node> {
+        if self.length().is_none() { Ok(self.clone()) } else { self.known().cloned() }
+    }
+
+    /// Returns the array with the length known to the host.
+    fn known(&self) -> Result<&Node> {
+        match self.hosted_cell().get() {
+            Some(known) => Ok(known),
+            None => {
+                let known = hosted(self)?;
+                Ok(self.hosted_cell().get_or_init(|| known))
+            }
+        }
+    }
+
     /// Returns the first elements along the first axis, up to a length that the device knows. The first
     /// extent of this array must be the bound of the length.
     pub fn shortened(&self, length: &Length) -> Result<Node> {

@@ -35,23 +35,34 @@
 //! Hidden modules are public only for the tests of this crate.
 
 mod amount;
+mod apply;
+mod arithmetic;
 mod assemble;
+#[doc(hidden)]
+pub mod bindings;
 mod build;
 mod chain;
 mod check;
 mod context;
 mod cut;
 mod defined;
+mod elementwise;
 #[doc(hidden)]
 pub mod emit;
 mod error;
+mod executor;
 mod expect;
+mod expectation;
 mod first_axis;
 mod fit;
+mod group;
 mod hash;
+mod host_array;
 mod join;
+mod kernel_settings;
 mod known;
 mod lane;
+mod lane_results;
 mod layout;
 mod length;
 mod limits;
@@ -62,8 +73,11 @@ pub mod number;
 mod op;
 mod operation;
 mod operations;
+mod parsed_call;
+mod patches;
 mod pattern;
 mod plan;
+mod plan_cache;
 mod random;
 #[doc(hidden)]
 pub mod record;
@@ -72,33 +86,39 @@ mod segments;
 mod shape;
 #[doc(hidden)]
 pub mod sizes;
+mod spelling;
+mod stage;
 #[doc(hidden)]
 pub mod tape;
 mod template;
+mod terms;
 pub mod text;
 #[doc(hidden)]
 pub mod trace;
+mod tracing;
 mod view;
 
 pub use amount::Amount;
-pub use broadloom_skeleton::SortKey;
+pub use apply::Typing;
 pub use broadloom_skeleton::cost::{Costs, Teams, Workers};
-pub use chain::Chains;
-pub use context::{Context, Statistics};
+pub use broadloom_skeleton::{Boundary, Combine, Rule, SortKey};
 pub use cut::Reason;
+pub use elementwise::Elementwise;
 pub use emit::Patch;
 pub use error::{Error, Result};
+pub use executor::Statistics;
+pub use host_array::HostArray;
+pub use kernel_settings::Chains;
 pub use lane::Lane;
 pub use layout::Layout;
-pub use length::Length;
 pub use limits::MAX_ARGUMENTS;
-pub use naive::HostArray;
-pub use node::{Expression, Inputs, Node, State};
-pub use op::{Axes, Combine, Elementwise, Extreme, Op, Scalar};
+pub use node::{Context, Expression, Inputs, Length, Node, State};
+pub use op::{Extreme, Op, Scalar};
 pub use operation::{Applied, Extent, Feed, Form, Joining, Operation, Parts, Site, Variants};
 pub use operations::{Reads, Step};
 pub use plan::{KernelSummary, ResultSummary, Summary, shown_time};
 pub use segments::{Checked, Direction, Segments, StoredForms, Total};
-pub use shape::{MAX_COUNT, MAX_RANK, Shape};
-pub use template::{FittedTemplate, Symbol, Template};
-pub use view::{AxisMap, Boundary, Rule, View};
+pub use shape::{Axes, MAX_COUNT, MAX_RANK, Shape};
+pub use template::{FittedTemplate, Template};
+pub use tracing::Symbol;
+pub use view::{AxisMap, View};

@@ -7,17 +7,21 @@
 //!
 //! A node is one allocation, since each step of a loop builds its expressions anew. While an expression is
 //! recorded, each of its nodes stores its number in the tape.
+//!
+//! A node holds its [`Context`] and its [`Length`], which hold nodes or compute them: the three types are here.
+//! [`Evaluator`] is what this level knows of planning and execution.
 
-use crate::context::Context;
+use crate::amount::Amount;
 use crate::error::Result;
-use crate::length::Length;
+use crate::expectation::Expectation;
+use crate::kernel_settings::KernelSettings;
 use crate::op::Op;
 use crate::shape::Shape;
-use crate::tape::Id;
-use crate::template::Symbol;
-use broadloom_device::Buffer;
+use crate::tracing::Symbol;
+use broadloom_device::{Buffer, Device};
 use broadloom_scalar::Type;
 use smallvec::SmallVec;
+use std::any::Any;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -54,6 +58,102 @@ struct Data {
     recording: AtomicU64,
     number: AtomicU32,
     state: Mutex<State>,
+}
+
+/// Computes the nodes of a context.
+pub(crate) trait Evaluator: Any + fmt::Debug + Send + Sync {
+    /// Returns the device.
+    fn device(&self) -> &Device;
+
+    /// Computes nodes, all in one plan. Returns before the work is done.
+    fn evaluate(&self, context: &Context, nodes: &[Node]) -> Result<()>;
+
+    /// Makes the work of the context wait for the lane that writes a buffer.
+    fn wait_for_lane(&self, buffer: &Buffer<u8>) -> Result<()>;
+
+    /// Reads memory to the host; waits for it.
+    fn read(&self, buffer: &Buffer<u8>) -> Result<Vec<u8>>;
+
+    /// Returns the conditions on lengths that have not been confirmed yet.
+    fn expected(&self) -> MutexGuard<'_, Vec<Expectation>>;
+}
+
+/// Device with its plans and kernels; cheap to clone. Arrays of one context can be used together.
+#[derive(Clone, Debug)]
+pub struct Context {
+    pub(crate) evaluator: Arc<dyn Evaluator>,
+    pub(crate) kernels: KernelSettings,
+}
+
+/// Length that only the device knows; cheap to clone. Clones are known to be equal.
+#[derive(Clone, Debug)]
+pub struct Length(pub(crate) Arc<LengthData>);
+
+#[derive(Debug)]
+pub(crate) struct LengthData {
+    pub(crate) count: Node,
+    pub(crate) bound: Amount,
+    /// The number, if the host has learned it.
+    pub(crate) known: OnceLock<Amount>,
+    /// The length that it was derived from, and how.
+    pub(crate) origin: Option<(Length, Derivation)>,
+    /// A length that was promised to be equal.
+    pub(crate) equal: EqualLength,
+}
+
+/// Link from a length to the one that represents it.
+#[derive(Debug, Default)]
+pub(crate) struct EqualLength(pub(crate) OnceLock<Length>);
+
+impl Drop for EqualLength {
+    /// Drops a chain of any length without recursion.
+    fn drop(&mut self) {
+        let mut next = self.0.take();
+        while let Some(length) = next {
+            next = Arc::into_inner(length.0).and_then(|mut data| data.equal.0.take());
+        }
+    }
+}
+
+/// Derivation of a length from another. Lengths derived in the same way from equal lengths are known to be
+/// equal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Derivation {
+    /// Multiple of the length.
+    Times(usize),
+    /// Extent between two positions.
+    Part(usize, usize),
+    /// Length minus a number of elements, at least 0.
+    Less(usize),
+    /// Quotient, rounded up or down.
+    Quotient(usize, bool),
+}
+
+impl Length {
+    /// Returns the length as a node: a `u32` without axes.
+    pub fn count(&self) -> &Node {
+        &self.root().0.count
+    }
+
+    /// Returns the length that represents all lengths promised to be equal to this one.
+    pub(crate) fn root(&self) -> &Length {
+        let mut root = self;
+        while let Some(equal) = root.0.equal.0.get() {
+            root = equal;
+        }
+        root
+    }
+
+    /// Returns the node of the number if there is no other reference to the length.
+    fn into_count(self) -> Option<Node> {
+        let data = Arc::into_inner(self.0)?;
+        // Origins are dropped in a loop: a chain of a million must not need a million stack frames.
+        let mut origin = data.origin;
+        while let Some((length, _)) = origin {
+            origin = Arc::into_inner(length.0).and_then(|mut data| data.origin.take());
+        }
+        Some(data.count)
+    }
 }
 
 /// States of the elements.
@@ -185,15 +285,6 @@ impl Node {
         self.0.ty
     }
 
-    /// Returns the shape. If only the device knows the length, computes the array and waits; see
-    /// [`Node::bound`]. Returns the bound inside a traced function, and if the device failed.
-    pub fn shape(&self) -> &Shape {
-        match &self.0.length {
-            None => &self.0.shape,
-            Some(_) => self.known().map_or(&self.0.shape, |known| &known.0.shape),
-        }
-    }
-
     /// Returns the shape, or an upper bound of it if only the device knows the length. Does not wait.
     pub fn bound(&self) -> &Shape {
         &self.0.shape
@@ -204,21 +295,9 @@ impl Node {
         self.0.length.as_ref()
     }
 
-    /// Returns the array with a shape that the host knows. If only the device knows the length, computes the
-    /// array and waits.
-    pub fn hosted(&self) -> Result<Node> {
-        if self.0.length.is_none() { Ok(self.clone()) } else { self.known().cloned() }
-    }
-
-    /// Returns the array with the length known to the host.
-    fn known(&self) -> Result<&Node> {
-        match self.0.hosted.get() {
-            Some(known) => Ok(known),
-            None => {
-                let known = crate::length::hosted(self)?;
-                Ok(self.0.hosted.get_or_init(|| known))
-            }
-        }
+    /// Returns the array with the length that the host has learned.
+    pub(crate) fn hosted_cell(&self) -> &OnceLock<Node> {
+        &self.0.hosted
     }
 
     /// Returns whether it depends on the inputs of a function being traced. Its elements cannot be read.
@@ -271,12 +350,12 @@ impl Node {
     }
 
     /// Returns its number in a recording, if the recording has seen it.
-    pub(crate) fn number_in(&self, recording: u64) -> Option<Id> {
+    pub(crate) fn number_in(&self, recording: u64) -> Option<u32> {
         (self.0.recording.load(Ordering::Relaxed) == recording).then(|| self.0.number.load(Ordering::Relaxed))
     }
 
     /// Sets its number in a recording.
-    pub(crate) fn set_number(&self, recording: u64, number: Id) {
+    pub(crate) fn set_number(&self, recording: u64, number: u32) {
         self.0.number.store(number, Ordering::Relaxed);
         self.0.recording.store(recording, Ordering::Relaxed);
     }

@@ -1,6 +1,7 @@
 //! Integers that the host knows when a plan runs: extents, offsets, and values derived from them.
 
-use crate::tape::{Bindings, Id, Int, ShapeId};
+use crate::bindings::Bindings;
+use crate::tape::{Id, Int, ShapeId};
 use std::fmt;
 use std::sync::Arc;
 

@@ -1,75 +1,14 @@
 //! Operations of nodes.
 
 use crate::amount::Amount;
-use crate::error::{Error, Result};
+use crate::elementwise::Elementwise;
 use crate::operation::Applied;
-use crate::template::Symbol;
-use crate::view::{Rule, View};
-use broadloom_scalar::{BinaryOp, CompareOp, Element, Function, Lanes, Literal, MathFunction, Precision, Type, UnaryOp};
-pub use broadloom_skeleton::Combine;
+use crate::tracing::Symbol;
+use crate::view::View;
+use broadloom_scalar::{Lanes, Literal, Type};
+use broadloom_skeleton::Rule;
 use smallvec::{SmallVec, smallvec};
-use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// Operation on single elements.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Elementwise {
-    /// Operation on one value.
-    Unary(UnaryOp),
-    /// Operation on two values of one type.
-    Binary(BinaryOp),
-    /// Comparison; vectors compare lane by lane.
-    Compare(CompareOp),
-    /// The second operand if the first is true, else the third.
-    Select,
-    /// Fused multiply-add: the product of the first two plus the third, rounded once.
-    Fma,
-    /// Conversion to another element type.
-    Convert(Element),
-    /// An elementary function.
-    Math(MathFunction, Precision),
-    /// Vector with one lane for each input.
-    Vector,
-    /// One lane of a vector.
-    Lane(u8),
-    /// One result, by its number, of a function of the inputs. The function has no accessors.
-    Call(Function, u8),
-}
-
-impl fmt::Display for Elementwise {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Elementwise::Unary(op) => f.write_str(op.name()),
-            Elementwise::Binary(op) => f.write_str(op.name()),
-            Elementwise::Compare(op) => f.write_str(op.name()),
-            Elementwise::Select => f.write_str("select"),
-            Elementwise::Fma => f.write_str("fma"),
-            Elementwise::Convert(element) => write!(f, "as {element}"),
-            Elementwise::Math(function, Precision::Accurate) => write!(f, "{function}"),
-            Elementwise::Math(function, Precision::Fast) => write!(f, "fast {function}"),
-            Elementwise::Vector => f.write_str("vector"),
-            Elementwise::Lane(lane) => write!(f, "lane {lane}"),
-            Elementwise::Call(function, 0) => f.write_str(function.name()),
-            Elementwise::Call(function, result) => write!(f, "{} ({result})", function.name()),
-        }
-    }
-}
-
-/// Refuses a function with more operations than a maximum.
-pub(crate) fn check_size(function: &Function, most: u64) -> Result<()> {
-    match function.operations() {
-        count if count <= most => Ok(()),
-        count => Err(Error::Operations { operation: function.name().to_owned(), count, most }),
-    }
-}
-
-/// Returns the operation that combines two elements.
-pub(crate) fn combining(combine: &Combine) -> Elementwise {
-    match (combine, combine.binary()) {
-        (Combine::By(operator), _) => Elementwise::Call(operator.function().clone(), 0),
-        (_, op) => Elementwise::Binary(op.unwrap_or(BinaryOp::Add)),
-    }
-}
 
 /// Element to search for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -89,9 +28,6 @@ impl Extreme {
         }
     }
 }
-
-/// Axes of an array, in order.
-pub type Axes = SmallVec<[u8; 4]>;
 
 /// Value that is given when a plan runs. Two scalars are equal only if one is a clone of the other, whatever
 /// their values. The structure of an expression therefore does not depend on the values of its scalars.

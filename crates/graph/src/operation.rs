@@ -1,22 +1,18 @@
 //! Operations that combine elements of several positions, with the properties that the planner reads.
 //!
 //! Reductions, scans, sorts and the like end a kernel: a parallel pattern of `skeleton` computes them. Each
-//! is one type in one file of [`operations`](crate::operations) that implements [`Operation`]: the types and
-//! shapes of its results, the work fused before and after it, its pattern, and its naive definition. Another
-//! crate adds an operation in the same way and applies it with [`Node::apply`]; the planner has no list of
-//! operations.
+//! is one type in one file of [`operations`](crate::operations) that implements [`Operation`]: the work fused
+//! before and after it, its pattern, and its naive definition. [`Typing`](crate::Typing) has its checks, and
+//! the types and shapes of its results. Another crate adds an operation in the same way and applies it with
+//! [`Node::apply`](crate::Node::apply); the planner has no list of operations.
 //!
 //! Elementwise operations, views, gathers and concatenations are functions of a position. They never need a
 //! kernel of their own, and are part of the language of [traces](crate::trace) instead.
 
-use crate::check::{possible, same_context};
 use crate::error::{Error, Result};
-use crate::length::common;
-use crate::naive::HostArray;
-use crate::node::{Inputs, Node};
-use crate::op::{Axes, Op};
-use crate::shape::Shape;
-use crate::text::Spelling;
+use crate::host_array::HostArray;
+use crate::shape::{Axes, Shape};
+use crate::spelling::Spelling;
 use broadloom_device::Machine;
 use broadloom_scalar::{Lanes, Type};
 use broadloom_skeleton::cost::Work;
@@ -38,9 +34,6 @@ pub trait Operation: Key + fmt::Debug + Send + Sync {
         None
     }
 
-    /// Checks the inputs and returns the types and shapes of the results.
-    fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>>;
-
     /// Returns the sizes of the extents of a result, for inputs with these ranks. An operation whose results
     /// share a kernel or are used together need not implement it. Plans are better if sizes are known to be
     /// equal to others.
@@ -56,7 +49,7 @@ pub trait Operation: Key + fmt::Debug + Send + Sync {
         SmallVec::new()
     }
 
-    /// Returns the inputs that are known to have the same shape, because [`Operation::results`] refuses
+    /// Returns the inputs that are known to have the same shape, because [`Typing::results`](crate::Typing::results) refuses
     /// others.
     fn alike(&self, _inputs: usize) -> SmallVec<[usize; 4]> {
         SmallVec::new()
@@ -302,6 +295,11 @@ impl Applied {
         self.result
     }
 
+    /// Creates one result of an operation.
+    pub(crate) fn new(operation: &Arc<dyn Operation>, result: u8) -> Applied {
+        Applied { operation: operation.clone(), result }
+    }
+
     /// Returns another result of the same operation.
     pub(crate) fn with_result(&self, result: u8) -> Applied {
         Applied { operation: self.operation.clone(), result }
@@ -325,71 +323,5 @@ impl Hash for Applied {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.operation.write_hash(state);
         self.result.hash(state);
-    }
-}
-
-fn ranks(inputs: &[Node]) -> SmallVec<[usize; 4]> {
-    inputs.iter().map(|input| input.bound().rank()).collect()
-}
-
-/// Returns inputs that an operation accepts. Lengths that only the device knows are kept if the operation
-/// accepts them and they are known to be equal; otherwise the host waits for all of them.
-pub(crate) fn with_lengths(operation: &impl Operation, inputs: &[&Node]) -> Result<Inputs> {
-    let mut fitting: Inputs = inputs.iter().map(|input| (*input).clone()).collect();
-    if inputs.iter().all(|input| input.length().is_none()) {
-        return Ok(fitting);
-    }
-    let types: SmallVec<[Type; 4]> = inputs.iter().map(|input| input.ty()).collect();
-    let absent = operation.absent(&types);
-    for (number, input) in inputs.iter().enumerate() {
-        if absent.get(number).is_none_or(Option::is_none) {
-            fitting[number] = input.hosted()?;
-        }
-    }
-    let alike = operation.alike(inputs.len());
-    let agree = {
-        let together: SmallVec<[&Node; 4]> = alike.iter().map(|input| &fitting[*input]).collect();
-        common(&together).is_ok_and(|length| length.is_none() || together.iter().all(|node| node.length().is_some()))
-    };
-    if !agree {
-        for input in &mut fitting {
-            *input = input.hosted()?;
-        }
-    }
-    Ok(fitting)
-}
-
-impl Node {
-    /// Applies an operation. Returns a node for each of its results.
-    pub fn apply(operation: impl Operation, inputs: &[&Node]) -> Result<Vec<Node>> {
-        let context = same_context(&operation.name(), inputs)?;
-        let inputs = with_lengths(&operation, inputs)?;
-        let results = operation.results(&inputs.iter().collect::<SmallVec<[&Node; 4]>>())?;
-        if results.len() > usize::from(u8::MAX) {
-            return Err(Error::Plan { what: operation.name(), reason: "an operation with too many results".into() });
-        }
-        let operation: Arc<dyn Operation> = Arc::new(operation);
-        let mut nodes = Vec::with_capacity(results.len());
-        let has_lengths = inputs.iter().any(|input| input.length().is_some());
-        for (result, (ty, shape)) in (0..).zip(results) {
-            possible(&operation.name(), &shape)?;
-            let length = match has_lengths {
-                true => operation.extents(result, &ranks(&inputs), shape.rank()).first().and_then(|extent| match extent {
-                    Extent::Of(input, 0) => inputs.get(*input).and_then(Node::length).cloned(),
-                    Extent::Of(..) | Extent::New(_) => None,
-                }),
-                false => None,
-            };
-            let op = Op::Pattern(Applied { operation: operation.clone(), result });
-            nodes.push(Node::pending(context, ty, shape, op, inputs.clone()).with_length(length));
-        }
-        Ok(nodes)
-    }
-
-    /// Applies an operation with one result.
-    pub fn apply_one(operation: impl Operation, inputs: &[&Node]) -> Result<Node> {
-        let name = operation.name();
-        let none = || Error::Plan { what: name, reason: "an operation without results".into() };
-        Node::apply(operation, inputs)?.pop().ok_or_else(none)
     }
 }

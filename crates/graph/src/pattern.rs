@@ -1,8 +1,8 @@
 //! The pattern of a kernel, and the program that it becomes: the one place where patterns are chosen.
 
-use crate::cut::{Feed, Group, GroupKind};
 use crate::emit::{Code, Patch};
 use crate::error::{Error, Result};
+use crate::group::{Group, GroupFeed, GroupKind};
 use crate::operation::{Form, Parts, Variants};
 use crate::tape::Tape;
 use broadloom_device::Machine;
@@ -47,7 +47,7 @@ impl Ready {
         (repeats, later): (bool, bool),
         library: &Library,
     ) -> Result<Ready> {
-        let source = |((code, _), feed): (&(Code, bool), &Feed)| {
+        let source = |((code, _), feed): (&(Code, bool), &GroupFeed)| {
             Ok(Source::new(code.function.clone(), code.axes)?.with_given(feed.given.len())?)
         };
         let mut sources = codes.iter().zip(&group.feeds).map(source).collect::<Result<Vec<Source>>>()?;

@@ -4,15 +4,17 @@
 //! holds nothing of a single run, so one plan serves all expressions with the same [tape](crate::tape), whatever their sizes and scalars.
 
 use crate::assemble::{Assembled, assemble};
+use crate::bindings::Bindings;
 use crate::chain;
-use crate::cut::{Cut, Group, GroupKind, Part, Reason};
-use crate::emit::{Code, Fused, Given, Patch, Patchable, Patched, Patches, interior};
+use crate::cut::{Cut, Reason};
+use crate::emit::{Code, Fused, Given, Patch, interior};
 use crate::error::{Error, Result};
-use crate::fit::Fits;
+use crate::group::{Group, GroupFunction, GroupKind};
 use crate::limits::{MAX_EDGE, MAX_REPEATED, MAX_STRIP};
+use crate::patches::{Patchable, Patched, Patches};
 use crate::pattern::Ready;
 use crate::shape::Shape;
-use crate::tape::{Bindings, Id, Kind, ShapeId, Tape};
+use crate::tape::{Id, Kind, ShapeId, Tape};
 use crate::trace::Condition;
 use broadloom_device::{Device, Machine};
 use broadloom_scalar::Type;
@@ -68,17 +70,21 @@ pub(crate) struct Plan {
     /// Nodes that are in memory when the kernels that read them run.
     kept: Vec<bool>,
     library: Library,
-    /// The plan fitted to sizes that were met.
-    pub(crate) fits: Fits,
 }
 
 /// The traces of a kernel whose threads have a strip of rows each, and how many rows, where rows share enough of what they read and compute. On a CPU lanes may
 /// share too, and do if that leaves less than nine tenths. There, rows that share nothing but what they read are strips of their own: registers have no room for
 /// what the next rows read too, the cache has, and a core sees few rows at a time coming.
-fn strip<'k>(tape: &'k Tape, cut: &'k Cut, group: &Group, parts: &[Part<'_>], cpu: bool) -> Option<(Fused<'k>, u32)> {
+fn strip<'k>(tape: &'k Tape, cut: &'k Cut, group: &Group, parts: &[GroupFunction<'_>], cpu: bool) -> Option<(Fused<'k>, u32)> {
     let [part] = parts else { return None };
     let class = tape.shapes[part.shape as usize];
-    if part.line || !class.rows || !class.tall || class.length.is_some() || !group.traps.is_empty() || tape.alone && !cpu {
+    if part.line
+        || !class.rows
+        || !class.tall
+        || class.length.is_some()
+        || !group.traps.is_empty()
+        || tape.kernels.single_positions && !cpu
+    {
         return None;
     }
     let folds = class.rank > 2 && group.reduced(tape) == Some(&[0]);
@@ -208,8 +214,8 @@ impl Plan {
             let (bounds, dead, reused) = (vec![], vec![], vec![]);
             kernels.push(Kernel { group, codes, bounds, cost, ready, inside, patches, dead, reused });
         }
-        let (kept, library, fits) = (cut.kept, library.clone(), Fits::default());
-        let mut plan = Plan { key, tape, assembled, kernels, reasons: cut.reasons, kept, library, fits };
+        let (kept, library) = (cut.kept, library.clone());
+        let mut plan = Plan { key, tape, assembled, kernels, reasons: cut.reasons, kept, library };
         for kernel in &plan.kernels {
             plan.loaded(kernel, bindings)?;
         }

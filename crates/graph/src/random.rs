@@ -1,10 +1,9 @@
 //! Nodes of random numbers.
 
 use crate::check::possible;
-use crate::context::Context;
+use crate::elementwise::Elementwise;
 use crate::error::{Error, Result};
-use crate::node::Node;
-use crate::op::Elementwise;
+use crate::node::{Context, Node};
 use crate::shape::Shape;
 use broadloom_scalar::{Builder, Element, Type};
 use broadloom_skeleton::random;

@@ -8,21 +8,21 @@
 //! of its entries. Hashes only select candidates: entries and tapes are compared as a whole.
 
 use crate::amount::Amount;
-use crate::chain::Chains;
+use crate::bindings::Bindings;
 use crate::error::{Error, Result};
 use crate::hash::{Quick, QuickMap};
+use crate::kernel_settings::KernelSettings;
 use crate::node::{Expression, Node, State};
 use crate::op::{Op, Scalar};
 use crate::operation::{Applied, Extent};
 use crate::shape::Shape;
 use crate::sizes::{List, ONE, Size, Sizes};
-use crate::tape::{
-    Along, Bindings, DISTANT, Entry, FAR, Growth, Id, Int, Kind, SMALL, ShapeClass, ShapeId, Tape, is_far, is_simple,
-};
-use crate::template::Symbol;
-use crate::view::{AxisMap, Rule, View};
+use crate::tape::{Along, DISTANT, Entry, FAR, Growth, Id, Int, Kind, SMALL, ShapeClass, ShapeId, Tape, is_far, is_simple};
+use crate::tracing::Symbol;
+use crate::view::{AxisMap, View};
 use broadloom_device::Buffer;
 use broadloom_scalar::{Lanes, Precision};
+use broadloom_skeleton::Rule;
 use smallvec::SmallVec;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -113,9 +113,9 @@ impl Recorder {
         self.known.len()
     }
 
-    /// Sets the use of chains, and single positions per thread, for the next tapes.
-    pub(crate) fn set_kernels(&mut self, chains: Chains, alone: bool) {
-        (self.tape.chains, self.tape.alone) = (chains, alone);
+    /// Sets the settings of the kernels of the next tapes.
+    pub(crate) fn set_kernels(&mut self, kernels: KernelSettings) {
+        self.tape.kernels = kernels;
     }
 
     /// Records some nodes and returns the parts that the tape leaves out. If scalars are `constant`, as in a

@@ -1,13 +1,11 @@
 //! Runs: adjacent equal elements of a one-dimensional array. Only the device knows their number; nothing
 //! waits.
 
+use crate::elementwise::Elementwise;
 use crate::error::{Error, Result};
-use crate::length::Length;
-use crate::node::Node;
-use crate::op::{Combine, Elementwise};
-use crate::view::Boundary;
+use crate::node::{Length, Node};
 use broadloom_scalar::{BinaryOp, CompareOp, Element, Literal};
-use broadloom_skeleton::SortKey;
+use broadloom_skeleton::{Boundary, Combine, SortKey};
 use smallvec::smallvec;
 
 impl Node {

@@ -1,7 +1,8 @@
 //! Shapes: the extents of an array along its axes. The last axis varies fastest in memory.
 
-use crate::amount::{Amount, TermList};
-use crate::template::Tracing;
+use crate::amount::Amount;
+use crate::terms::TermList;
+use crate::tracing::Tracing;
 use smallvec::SmallVec;
 use std::cmp::Ordering;
 use std::fmt;
@@ -13,6 +14,9 @@ pub const MAX_RANK: usize = 8;
 
 /// Maximum number of elements of an array.
 pub const MAX_COUNT: usize = 1 << 40;
+
+/// Axes of an array, in order.
+pub type Axes = SmallVec<[u8; 4]>;
 
 /// Extents of an array. A shape without axes has a single element.
 ///
@@ -50,7 +54,7 @@ impl Shape {
 
     /// Returns the shape of an input of a traced function.
     pub(crate) fn of_input(&self, number: usize, tracing: &Arc<Tracing>) -> Shape {
-        let terms = tracing.terms().as_mut().map(|terms| terms.input(number, self));
+        let terms = tracing.terms().as_mut().map(|terms| terms.input(number, &self.extents));
         let origin = terms.map(|terms| Arc::new(Origin { tracing: tracing.clone(), terms }));
         Shape { extents: self.extents.clone(), origin }
     }

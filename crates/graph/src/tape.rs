@@ -2,7 +2,7 @@
 //!
 //! A [`Tape`] lists the nodes that outputs depend on, inputs first, equal nodes once. It omits everything
 //! that does not affect the code: values of scalars, extents, large offsets and strides, and the identity of
-//! buffers. The [`Bindings`] hold the omitted parts, in the order of the slots that the tape names. Two
+//! buffers. The [`Bindings`](crate::bindings::Bindings) hold the omitted parts, in the order of the slots that the tape names. Two
 //! expressions with equal tapes share a plan.
 //!
 //! The tape keeps:
@@ -13,15 +13,13 @@
 //! - the growth factor of a view, as a class;
 //! - whether an index, or a sum of indices, needs 64 bits.
 
-use crate::chain::Chains;
-use crate::op::Elementwise;
+use crate::bindings::Bindings;
+use crate::elementwise::Elementwise;
+use crate::kernel_settings::KernelSettings;
 use crate::operation::{Applied, Joining, Site};
 use crate::shape::Shape;
-use crate::template::Symbols;
-use crate::view::Rule;
-use broadloom_device::Buffer;
-use broadloom_scalar::{Lanes, Literal, Precision, Type};
-use broadloom_skeleton::cost;
+use broadloom_scalar::{Literal, Precision, Type};
+use broadloom_skeleton::{Rule, cost};
 use smallvec::SmallVec;
 
 /// Number of a node of a tape.
@@ -196,10 +194,8 @@ pub struct Tape {
     pub(crate) joins: bool,
     /// Values that are part of the code, by their slots.
     pub(crate) literals: Vec<(u32, Literal)>,
-    /// Rule for joining kernels into chains.
-    pub(crate) chains: Chains,
-    /// True if each thread computes one position on machines with many threads.
-    pub(crate) alone: bool,
+    /// Settings of the kernels.
+    pub(crate) kernels: KernelSettings,
 }
 
 /// Returns whether a known value makes the code shorter: 0, 1, 2, a half, their negatives, and bools.
@@ -209,18 +205,6 @@ pub(crate) fn is_simple(value: Literal) -> bool {
         (None, Some(number)) => number.abs() <= 2,
         (None, None) => value.as_bool().is_some(),
     }
-}
-
-/// Parts of an expression that its tape leaves out.
-#[derive(Clone, Debug, Default)]
-pub struct Bindings {
-    /// Memory; `None` for the inputs of a traced function.
-    pub(crate) buffers: Vec<Option<Buffer<u8>>>,
-    pub values: Vec<Lanes>,
-    pub(crate) integers: Vec<i64>,
-    pub shapes: Vec<Shape>,
-    /// Values that come with the call of a function.
-    pub(crate) symbols: Symbols,
 }
 
 /// Returns whether an index along an axis of the input of a view needs 64 bits before its boundary rule.
@@ -243,8 +227,8 @@ impl Tape {
     /// Creates an empty tape for recording.
     pub fn empty(precision: Precision, joins: bool) -> Tape {
         let (entries, outputs, shapes, literals) = (vec![], SmallVec::new(), vec![], vec![]);
-        let (chains, alone) = (Chains::default(), false);
-        Tape { entries, outputs, shapes, wide: false, distant: false, precision, joins, literals, chains, alone }
+        let kernels = KernelSettings::default();
+        Tape { entries, outputs, shapes, wide: false, distant: false, precision, joins, literals, kernels }
     }
 
     /// Returns whether an expression that differs only in its sizes would have this tape: extents, offsets
@@ -308,6 +292,14 @@ impl Tape {
 
     pub(crate) fn entry(&self, id: Id) -> &Entry {
         &self.entries[id as usize]
+    }
+
+    /// Returns the node behind reshapes.
+    pub(crate) fn behind(&self, id: Id) -> Id {
+        match &self.entry(id).kind {
+            Kind::Reshape(_) => self.behind(self.entry(id).inputs[0]),
+            _ => id,
+        }
     }
 
     pub(crate) fn rank(&self, id: Id) -> usize {

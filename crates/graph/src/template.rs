@@ -16,119 +16,19 @@
 //!
 //! Tracing is explicit: a node knows whether it depends on a symbol ([`Node::is_symbolic`]).
 
-use crate::amount::{Amount, Conditions, TermId, TermList, Terms};
-use crate::context::Context;
+use crate::amount::Amount;
 use crate::error::{Error, Result};
-use crate::fit::{FittedPlan, LaneOf, Scalars};
-use crate::lane::Lane;
-use crate::length::Length;
 use crate::limits::MAX_FITS;
-use crate::node::{Node, State};
+use crate::node::{Context, Length, Node, State};
 use crate::op::{Op, Scalar};
-use crate::plan::Plan;
 use crate::shape::Shape;
-use crate::tape::Bindings;
-use broadloom_device::Buffer;
-use broadloom_scalar::{Lanes, Literal, Type};
+use crate::stage::{FittedStage, Stage, shape_of};
+use crate::terms::{Conditions, TermList};
+use crate::tracing::Symbol;
+use broadloom_device::{Buffer, Stream};
+use broadloom_scalar::{Lanes, Type};
 use smallvec::{SmallVec, smallvec};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// Value or array that is given when a function is called.
-#[derive(Clone, Debug)]
-pub struct Symbol {
-    tracing: Arc<Tracing>,
-    number: u32,
-}
-
-impl Symbol {
-    pub(crate) fn number(&self) -> u32 {
-        self.number
-    }
-}
-
-/// Trace of a function under way. Both parts are taken when it ends.
-#[derive(Debug)]
-pub(crate) struct Tracing {
-    /// The stages so far, and the number of symbols.
-    steps: Mutex<Option<(Vec<Stage>, u32)>>,
-    /// Terms of extents, and the conditions of the trace.
-    terms: Mutex<Option<Terms>>,
-}
-
-impl Tracing {
-    fn new(symbols: usize) -> Tracing {
-        Tracing { steps: Mutex::new(Some((vec![], symbols as u32))), terms: Mutex::new(Some(Terms::default())) }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<(Vec<Stage>, u32)>> {
-        self.steps.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn terms(&self) -> MutexGuard<'_, Option<Terms>> {
-        self.terms.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Returns the error for reading a symbol: it has no elements until the function is called.
-pub(crate) fn unknown(operation: &str) -> Error {
-    Error::Symbolic { operation: operation.to_owned() }
-}
-
-/// Symbols of a tape.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Symbols {
-    tracing: Option<Arc<Tracing>>,
-    /// Slots of buffers, each with the number of its symbol.
-    pub(crate) buffers: Vec<(u32, u32)>,
-    /// Symbols of values.
-    pub(crate) values: Vec<(u32, u32)>,
-    /// Shapes of the tape, with the terms of their extents.
-    pub(crate) shapes: Vec<Shape>,
-    /// Slots of integers that depend on extents of the inputs.
-    pub(crate) integers: Vec<(u32, Amount)>,
-    /// Slots of values that depend on extents of the inputs.
-    pub(crate) amounts: Vec<(u32, Amount)>,
-}
-
-impl Symbols {
-    /// Records the trace that a symbol belongs to. All symbols belong to one trace.
-    pub(crate) fn join(&mut self, symbol: &Symbol) -> Result<()> {
-        self.join_tracing(&symbol.tracing)
-    }
-
-    /// Records the trace that extents belong to.
-    pub(crate) fn join_tracing(&mut self, tracing: &Arc<Tracing>) -> Result<()> {
-        let own = self.tracing.get_or_insert_with(|| tracing.clone());
-        if Arc::ptr_eq(own, tracing) { Ok(()) } else { Err(unknown("arrays of two functions")) }
-    }
-
-    /// Returns whether there are no symbols.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.tracing.is_none()
-    }
-}
-
-/// Plan of a template.
-#[derive(Debug)]
-struct Stage {
-    plan: Arc<Plan>,
-    /// Buffers that all calls share; the others are symbols.
-    buffers: Vec<Option<Buffer<u8>>>,
-    symbols: Vec<(u32, u32)>,
-    /// Values, with those that are symbols and those that depend on extents.
-    values: Vec<Lanes>,
-    given: Vec<(u32, u32)>,
-    amounts: Vec<(u32, TermId)>,
-    shapes: Vec<TermList>,
-    integers: Vec<TermId>,
-    /// The sizes that the stage was fitted to last.
-    sized: Mutex<Vec<Arc<SizedStage>>>,
-    /// Number of the symbol of its first result.
-    first: u32,
-    results: u32,
-    /// Symbols that are not used after the stage.
-    dead: Vec<u32>,
-}
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Template fitted to known sizes.
 #[derive(Debug)]
@@ -142,96 +42,6 @@ struct Fit {
     results: Vec<Shape>,
     /// The amounts that the function returned.
     amounts: Vec<i64>,
-}
-
-/// Stage fitted to known sizes, for any scalars.
-#[derive(Debug)]
-struct SizedStage {
-    /// The extents and integers that it was fitted to.
-    sizes: Vec<i64>,
-    plan: Arc<FittedPlan>,
-    /// Scalars, with those that are lanes of symbols and those that depend on extents.
-    scalars: Scalars,
-    lanes: Vec<(LaneOf, u32)>,
-    amounts: Vec<(LaneOf, TermId)>,
-}
-
-#[derive(Debug)]
-struct FittedStage {
-    sized: Arc<SizedStage>,
-    /// Scalars, if some of them depend on extents.
-    scalars: Option<Scalars>,
-}
-
-impl FittedStage {
-    /// Creates a stage for the values of terms; `None` if another plan is needed. A recent fit is reused if
-    /// only scalars differ.
-    fn new(stage: &Stage, terms: &[i64]) -> Result<Option<FittedStage>> {
-        let lock = || stage.sized.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = lock().iter().find(|sized| stage.sizes(terms).eq(sized.sizes.iter().copied())).cloned();
-        let sized = match known {
-            Some(sized) => sized,
-            None => {
-                let Some(sized) = SizedStage::new(stage, terms)? else { return Ok(None) };
-                let (sized, mut known) = (Arc::new(sized), lock());
-                if known.len() >= MAX_FITS {
-                    known.remove(0);
-                }
-                known.push(sized.clone());
-                sized
-            }
-        };
-        let mut scalars = None;
-        if !sized.amounts.is_empty() {
-            let own = scalars.insert(sized.scalars.clone());
-            for (lane, amount) in &sized.amounts {
-                own[lane.kernel][lane.scalar] = Literal::from(terms[*amount as usize]);
-            }
-        }
-        Ok(Some(FittedStage { sized, scalars }))
-    }
-
-    fn scalars(&self) -> &Scalars {
-        self.scalars.as_ref().unwrap_or(&self.sized.scalars)
-    }
-}
-
-impl Stage {
-    /// Returns the extents and integers for the values of terms.
-    fn sizes<'a>(&'a self, terms: &'a [i64]) -> impl Iterator<Item = i64> + 'a {
-        self.shapes.iter().flatten().chain(&self.integers).map(|term| terms[*term as usize])
-    }
-}
-
-impl SizedStage {
-    /// Creates a stage for the values of terms; `None` if another plan is needed.
-    fn new(stage: &Stage, terms: &[i64]) -> Result<Option<SizedStage>> {
-        let Some(shapes) = stage.shapes.iter().map(|shape| shape_of(shape, terms)).collect::<Option<Vec<Shape>>>() else {
-            return Ok(None);
-        };
-        let integers = stage.integers.iter().map(|integer| terms[*integer as usize]).collect();
-        let mut values = stage.values.clone();
-        for (slot, amount) in &stage.amounts {
-            values[*slot as usize] = smallvec![Literal::from(terms[*amount as usize])];
-        }
-        let bindings = Bindings { shapes, integers, values, ..Bindings::default() };
-        if !stage.plan.key.accepts(&bindings) {
-            return Ok(None);
-        }
-        let plan = stage.plan.fitted(&bindings)?;
-        let of = |own: &[(u32, u32)]| -> Vec<(LaneOf, u32)> {
-            let found = |lane: &LaneOf| own.iter().find(|(slot, _)| *slot == lane.slot).map(|found| found.1);
-            plan.lanes().filter_map(|lane| found(&lane).map(|number| (lane, number))).collect()
-        };
-        let (lanes, amounts, scalars) = (of(&stage.given), of(&stage.amounts), plan.scalars(&bindings.values));
-        Ok(Some(SizedStage { sizes: stage.sizes(terms).collect(), plan, scalars, lanes, amounts }))
-    }
-}
-
-/// Returns the shape with terms as its extents; `None` if it exceeds the limits of arrays.
-fn shape_of(list: &TermList, terms: &[i64]) -> Option<Shape> {
-    let extents = list.iter().map(|term| usize::try_from(terms[*term as usize]).ok()).collect::<Option<Vec<usize>>>()?;
-    Some(Shape::from(extents)).filter(Shape::is_possible)
 }
 
 /// Input of a template.
@@ -380,8 +190,10 @@ impl Context {
         function: impl FnOnce(&[Node]) -> Result<(Vec<Node>, Vec<Amount>)>,
     ) -> Result<Template> {
         let (lengths, each) = lengths(inputs);
-        let tracing = Arc::new(Tracing::new(inputs.len() + lengths.len()));
-        let symbol = |number: usize| Symbol { tracing: tracing.clone(), number: number as u32 };
+        let executor = self.executor()?;
+        let mut trace = executor.stages.begin(inputs.len() + lengths.len());
+        let tracing = trace.tracing.clone();
+        let symbol = |number: usize| Symbol::new(&tracing, number as u32);
         let shape = |(number, node): (usize, &Node)| {
             let plain = node.bound().clone().plain();
             if is_sized { plain } else { plain.of_input(number, &tracing) }
@@ -406,23 +218,23 @@ impl Context {
             symbols.push(input.with_length(each[number].map(|length| own[length].clone())));
             kinds.push(Input { ty, shape: node.bound().clone().plain(), is_scalar, length: each[number], is_needed: false });
         }
-        self.note_trace();
+        executor.note_trace();
         let traced = function(&symbols).and_then(|(outputs, amounts)| {
             outputs.iter().try_for_each(|output| self.owns("function", output))?;
             self.evaluate_last(&outputs)?;
             Ok((outputs, amounts))
         });
-        let steps = tracing.lock().take();
+        let (mut stages, symbols) = trace.take();
         let terms_of = |shape: &Shape| shape.amounts().iter().map(|amount| amount.term_in(&tracing)).collect::<TermList>();
         let nodes = traced.iter().flat_map(|(nodes, _)| nodes);
         let shapes: Vec<TermList> = nodes.map(|node| terms_of(node.bound())).collect();
         let amounts = traced.iter().flat_map(|(_, amounts)| amounts).map(|amount| amount.term_in(&tracing)).collect();
-        let terms = tracing.terms().take();
-        let ((outputs, _), (mut stages, symbols)) = (traced?, steps.unwrap_or_default());
+        let conditions = tracing.finish();
+        let (outputs, _) = traced?;
         let outcome = |node: &Node| match node.state() {
             State::Ready(buffer) => Ok(Outcome::Known(buffer)),
-            State::Symbolic(symbol) if Arc::ptr_eq(&symbol.tracing, &tracing) => Ok(Outcome::Symbol(symbol.number)),
-            State::Symbolic(_) | State::Pending(_) => Err(unknown("function")),
+            State::Symbolic(symbol) if Arc::ptr_eq(symbol.tracing(), &tracing) => Ok(Outcome::Symbol(symbol.number())),
+            State::Symbolic(_) | State::Pending(_) => Err(Error::symbolic("function")),
         };
         let (_, each) = self::lengths(&outputs);
         let mut results = vec![];
@@ -453,7 +265,7 @@ impl Context {
         for (input, is_needed) in kinds.iter_mut().zip(needed) {
             input.is_needed = is_needed;
         }
-        let (lengths, conditions) = (lengths.len(), terms.unwrap_or_default().finish());
+        let lengths = lengths.len();
         let template = Template {
             context: self.clone(),
             own: Arc::default(),
@@ -471,44 +283,6 @@ impl Context {
             Some(_) => Ok(template),
             None => Err(Error::Plan { what: "a function".into(), reason: "its trace does not hold for its own inputs".into() }),
         }
-    }
-
-    /// Adds a plan to the traced function, and makes its results symbols.
-    pub(crate) fn stage(&self, nodes: &[Node], plan: Arc<Plan>, bindings: Bindings) -> Result<()> {
-        let Bindings { buffers, values, integers, symbols: own, .. } = bindings;
-        let tracing = own.tracing.ok_or_else(|| unknown("evaluate"))?;
-        let shapes = own.shapes.iter().map(|shape| shape.amounts().iter().map(|amount| amount.term_in(&tracing)).collect());
-        let shapes = shapes.collect();
-        let amount = |(slot, value): (usize, &i64)| {
-            let traced = own.integers.iter().find(|(own, _)| *own as usize == slot);
-            traced.map_or(Amount::from(*value), |(_, amount)| amount.clone()).term_in(&tracing)
-        };
-        let integers = integers.iter().enumerate().map(amount).collect();
-        let amounts = own.amounts.iter().map(|(slot, amount)| (*slot, amount.term_in(&tracing))).collect();
-        let mut state = tracing.lock();
-        let (stages, symbols) = state.as_mut().ok_or_else(|| unknown("evaluate"))?;
-        let (first, results) = (*symbols, nodes.len() as u32);
-        *symbols += results;
-        let (given, symbols, dead) = (own.values, own.buffers, vec![]);
-        stages.push(Stage {
-            plan,
-            buffers,
-            symbols,
-            values,
-            given,
-            amounts,
-            shapes,
-            integers,
-            sized: Mutex::default(),
-            first,
-            results,
-            dead,
-        });
-        drop(state);
-        for (number, node) in (first..).zip(nodes) {
-            node.settle(State::Symbolic(Symbol { tracing: tracing.clone(), number }));
-        }
-        Ok(())
     }
 }
 
@@ -558,7 +332,7 @@ impl Template {
         if self.is_sized && self.inputs.iter().zip(inputs).any(|(own, node)| own.shape != *node.bound()) {
             return Ok(None);
         }
-        let Some(terms) = self.conditions.values(|number| inputs[number].bound()) else { return Ok(None) };
+        let Some(terms) = self.conditions.values(|number| inputs[number].bound().numbers()) else { return Ok(None) };
         let mut stages = Vec::with_capacity(self.stages.len());
         for stage in &self.stages {
             let Some(stage) = FittedStage::new(stage, &terms)? else { return Ok(None) };
@@ -569,7 +343,7 @@ impl Template {
         let inputs = inputs.iter().map(|node| node.bound().clone().plain()).collect();
         let amounts = self.amounts.iter().map(|amount| terms[*amount as usize]).collect();
         let fit = Arc::new(Fit { of: self.own.clone(), inputs, stages, results, amounts });
-        self.context.note_fit();
+        self.context.executor()?.note_fit();
         let mut known = lock();
         if known.len() >= MAX_FITS {
             known.remove(0);
@@ -588,7 +362,7 @@ impl Template {
         self.call_in(inputs, None)
     }
 
-    pub(crate) fn call_in(&self, inputs: &[Node], lane: Option<&Lane>) -> Result<Vec<Node>> {
+    pub(crate) fn call_in(&self, inputs: &[Node], lane: Option<Stream>) -> Result<Vec<Node>> {
         if inputs.len() != self.inputs.len() {
             let reason = format!("a template of {} inputs is called with {}", self.inputs.len(), inputs.len());
             return Err(Error::Plan { what: "a call".into(), reason });
@@ -609,7 +383,7 @@ impl Template {
     }
 
     /// Launches the plans for the right number of inputs.
-    fn run(&self, fit: &Fit, inputs: &[Node], lane: Option<&Lane>) -> Result<Vec<Node>> {
+    fn run(&self, fit: &Fit, inputs: &[Node], lane: Option<Stream>) -> Result<Vec<Node>> {
         let mut memory: SmallVec<[Option<Buffer<u8>>; 8]> = SmallVec::from_elem(None, self.symbols);
         let mut values: SmallVec<[Lanes; 4]> = SmallVec::from_elem(Lanes::new(), inputs.len());
         let mut known = vec![];
@@ -658,7 +432,7 @@ impl Template {
                 given = own;
                 &given
             };
-            let results = self.context.run(&fitted.sized.plan, &buffers, scalars, lane)?;
+            let results = self.context.executor()?.run(&fitted.sized.plan, &buffers, scalars, lane)?;
             for (number, buffer) in (stage.first as usize..).zip(results) {
                 memory[number] = Some(buffer);
             }
@@ -671,7 +445,7 @@ impl Template {
                 Outcome::Known(buffer) => Some(buffer.clone()),
                 Outcome::Symbol(number) => memory[*number as usize].clone(),
             };
-            buffer.ok_or_else(|| unknown("function"))
+            buffer.ok_or_else(|| Error::symbolic("function"))
         };
         let mut nodes: Vec<Node> = Vec::with_capacity(self.results.len());
         for (number, (result, shape)) in self.results.iter().zip(&fit.results).enumerate() {

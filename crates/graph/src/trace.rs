@@ -8,14 +8,13 @@
 //! Most positions are far from all edges. A trace can be made *for the interior*: it omits boundary rules along axes of the thread's own
 //! position, and records them as conditions on the position instead.
 
+use crate::elementwise::Elementwise;
 use crate::hash::{QuickMap, QuickSet};
 use crate::limits::{MAX_DEPTH, MAX_EMITTED, MAX_ITEMS, MAX_LEVELS};
 use crate::number::Number;
-use crate::op::Elementwise;
 use crate::tape::{Along, Growth, Id, Kind, ShapeId, Tape};
-use crate::view::Rule;
 use broadloom_scalar::{BinaryOp, Function, Type};
-use broadloom_skeleton::cost;
+use broadloom_skeleton::{Rule, cost};
 use smallvec::{SmallVec, smallvec};
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};

@@ -10,7 +10,7 @@ use crate::amount::Amount;
 use crate::error::{Error, Result};
 use crate::shape::Shape;
 use broadloom_scalar::Lanes;
-pub use broadloom_skeleton::{Boundary, Rule};
+use broadloom_skeleton::Rule;
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 

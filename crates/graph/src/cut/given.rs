@@ -1,7 +1,8 @@
 //! Nodes that a pattern passes to the functions that feed it, such as segment numbers: a reduction of the
 //! segments computes them anyway. A node that all its users receive in this way is not computed.
 
-use super::{Cutter, Group};
+use super::Cutter;
+use crate::group::Group;
 use crate::operation::Applied;
 use crate::tape::Id;
 use std::collections::HashSet;

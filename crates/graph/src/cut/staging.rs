@@ -3,7 +3,7 @@
 use super::Cutter;
 use crate::limits::MAX_STAGED;
 use crate::tape::{Along, Id, Int, Kind};
-use crate::view::Rule;
+use broadloom_skeleton::Rule;
 
 /// Rule for keeping nodes that are read nearby in shared memory.
 #[derive(Clone, Copy, Debug)]

@@ -4,8 +4,8 @@
 //! equal values are one value where functions are written out, so they count once here.
 
 use super::Fused;
+use crate::elementwise::Elementwise;
 use crate::hash::QuickMap;
-use crate::op::Elementwise;
 use crate::tape::{Id, Kind};
 use crate::trace::{IndexId, Item, ItemId, Place, Trace};
 use broadloom_scalar::{Function, Op, Type};

@@ -5,21 +5,24 @@
 //! of their own. Reads are allowed in loops of the function. Every read has a boundary rule, so no computed
 //! index is outside an array.
 
+use crate::apply::Typing;
 use crate::check::{check_value, possible, same_context};
+use crate::elementwise::check_size;
 use crate::error::{Error, Result};
+use crate::host_array::HostArray;
 use crate::length::common;
 use crate::limits::{MAX_ARGUMENTS, MOST_APPENDED, MOST_OPERATIONS};
-use crate::naive::HostArray;
 use crate::node::Node;
-use crate::op::{check_size, zeros};
+use crate::op::zeros;
 use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site};
 use crate::shape::Shape;
-use crate::text::{Setting, Spelling};
-use crate::view::{AxisMap, Boundary, Rule};
+use crate::spelling::{Setting, Spelling};
+use crate::view::AxisMap;
 use broadloom_scalar::{
     Accessor, AccessorKind, Array, Binding, Builder, Environment, Function, Lanes, Literal, Type, Value, Variable,
 };
 use broadloom_skeleton::kit::Nested;
+use broadloom_skeleton::{Boundary, Rule};
 use broadloom_skeleton::{Map, Sink, Source};
 use smallvec::SmallVec;
 
@@ -586,7 +589,7 @@ impl Environment for Host<'_> {
 /// Reads `compute(marker, beside, arrays, function: @f, reads: [at_clamp, window_wrap, queue_2], appended:
 /// [1])`. The marker is an array of the shape; the values of its elements are not used. A constant outside,
 /// `at_constant`, has its value in `fills`.
-pub(super) fn read(call: &crate::text::Call<'_>) -> Result<Vec<Node>> {
+pub(super) fn read(call: &crate::parsed_call::Call<'_>) -> Result<Vec<Node>> {
     let (function, inputs) = (call.function("function")?, call.inputs());
     let reads = read_words(call, &function, ["reads", "fills"])?;
     let Some((marker, inputs)) = inputs.split_first() else { return Err(call.error("an array of the shape is wanted")) };
@@ -599,7 +602,7 @@ pub(super) fn read(call: &crate::text::Call<'_>) -> Result<Vec<Node>> {
 }
 
 /// Reads the words under these names that describe the reads of arrays.
-pub(super) fn read_words(call: &crate::text::Call<'_>, function: &Function, names: [&str; 2]) -> Result<Vec<Reads>> {
+pub(super) fn read_words(call: &crate::parsed_call::Call<'_>, function: &Function, names: [&str; 2]) -> Result<Vec<Reads>> {
     let (words, accessors) = (call.words(names[0])?, function.accessors());
     if words.len() > accessors.len() {
         return Err(call.error("an accessor for each array that is read is wanted"));
@@ -629,6 +632,17 @@ pub(super) fn read_words(call: &crate::text::Call<'_>, function: &Function, name
     Ok(reads)
 }
 
+impl Typing for Call {
+    fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
+        let shape = inputs[0].bound();
+        let results = self.function.result_types().into_iter().map(|ty| (ty, shape.clone()));
+        let queues = self.function.accessors()[self.reads.len()..].iter().zip(&self.appended);
+        Ok(results
+            .chain(queues.map(|(queue, rate)| (queue.ty, Shape::from_amounts(&[shape.size().times(&(*rate).into())]))))
+            .collect())
+    }
+}
+
 impl Operation for Call {
     fn name(&self) -> String {
         own_name(&self.function)
@@ -642,15 +656,6 @@ impl Operation for Call {
         let arrays = self.first_array()..self.first_array() + self.reads.len();
         // The marker gives the shape; extents are derived from the arrays.
         Some(spelling.inputs((0..=self.beside).chain(arrays)))
-    }
-
-    fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
-        let shape = inputs[0].bound();
-        let results = self.function.result_types().into_iter().map(|ty| (ty, shape.clone()));
-        let queues = self.function.accessors()[self.reads.len()..].iter().zip(&self.appended);
-        Ok(results
-            .chain(queues.map(|(queue, rate)| (queue.ty, Shape::from_amounts(&[shape.size().times(&(*rate).into())]))))
-            .collect())
     }
 
     fn extents(&self, result: u8, _: &[usize], rank: usize) -> SmallVec<[Extent; 4]> {

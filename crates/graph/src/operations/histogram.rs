@@ -1,13 +1,15 @@
 //! Histogram: the number of elements in each bin.
 
+use crate::apply::Typing;
 use crate::check::possible;
 use crate::error::Result;
+use crate::host_array::HostArray;
 use crate::length::nowhere;
-use crate::naive::HostArray;
 use crate::node::Node;
 use crate::operation::{Feed, Form, Operation, Parts, Site};
+use crate::parsed_call::Call;
 use crate::shape::Shape;
-use crate::text::{Call, Spelling};
+use crate::spelling::Spelling;
 use broadloom_scalar::{Element, Lanes, Literal, Type};
 use broadloom_skeleton::Histogram as Kernel;
 use smallvec::{SmallVec, smallvec};
@@ -64,6 +66,12 @@ pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     Ok(vec![input.histogram(call.number("bins")?)?])
 }
 
+impl Typing for Histogram {
+    fn results(&self, _: &[&Node]) -> Result<Vec<(Type, Shape)>> {
+        Ok(vec![(Type::U32, Shape::from(self.bins))])
+    }
+}
+
 impl Operation for Histogram {
     fn name(&self) -> String {
         "histogram".into()
@@ -71,10 +79,6 @@ impl Operation for Histogram {
 
     fn spelling(&self) -> Option<Spelling> {
         Some(Spelling::new("histogram").number("bins", self.bins))
-    }
-
-    fn results(&self, _: &[&Node]) -> Result<Vec<(Type, Shape)>> {
-        Ok(vec![(Type::U32, Shape::from(self.bins))])
     }
 
     fn absent(&self, types: &[Type]) -> SmallVec<[Option<Lanes>; 4]> {

@@ -19,7 +19,7 @@ mod window;
 pub use call::Reads;
 pub use sweep::Step;
 
-use crate::text::Read;
+use crate::parsed_call::Read;
 
 /// Operations by their names in the textual form.
 pub(crate) const WORDS: &[(&str, Read)] = &[

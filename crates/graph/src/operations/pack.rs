@@ -1,19 +1,20 @@
 //! Pack: the elements selected by flags, and their number.
 
 use crate::amount::Amount;
+use crate::apply::{Typing, with_lengths};
 use crate::check::same_context;
+use crate::elementwise::Elementwise;
 use crate::error::{Error, Result};
-use crate::length::Length;
+use crate::host_array::HostArray;
 use crate::limits::MAX_LINES;
-use crate::naive::HostArray;
-use crate::node::Node;
-use crate::op::{Elementwise, zeros};
-use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site, with_lengths};
+use crate::node::{Length, Node};
+use crate::op::zeros;
+use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site};
+use crate::parsed_call::Call;
 use crate::shape::Shape;
-use crate::text::{Call, Spelling};
-use crate::view::Boundary;
+use crate::spelling::Spelling;
 use broadloom_scalar::{Builder, Element, Lanes, Literal, Type};
-use broadloom_skeleton::{Pack as Kernel, Sink};
+use broadloom_skeleton::{Boundary, Pack as Kernel, Sink};
 use smallvec::{SmallVec, smallvec};
 
 /// Selected elements of all inputs except the first, which has the flags. They are contiguous; the other
@@ -141,15 +142,7 @@ pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     }
 }
 
-impl Operation for Pack {
-    fn name(&self) -> String {
-        if self.rest { "partition".into() } else { "pack".into() }
-    }
-
-    fn spelling(&self) -> Option<Spelling> {
-        Some(Spelling::new(self.name()))
-    }
-
+impl Typing for Pack {
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
         let chosen = inputs[0];
         inputs[1..].iter().try_for_each(|values| values.check_line(&self.name()))?;
@@ -160,6 +153,16 @@ impl Operation for Pack {
         }
         let lines = inputs[1..].iter().map(|values| (values.ty(), values.bound().clone()));
         Ok(lines.chain([(Type::U32, Shape::from([]))]).collect())
+    }
+}
+
+impl Operation for Pack {
+    fn name(&self) -> String {
+        if self.rest { "partition".into() } else { "pack".into() }
+    }
+
+    fn spelling(&self) -> Option<Spelling> {
+        Some(Spelling::new(self.name()))
     }
 
     fn extents(&self, result: u8, _: &[usize], rank: usize) -> SmallVec<[Extent; 4]> {

@@ -1,18 +1,23 @@
 //! Product: the product of two matrices.
 
 use crate::amount::Amount;
+use crate::apply::Typing;
+use crate::arithmetic::binary;
 use crate::check::{possible, same_context};
+use crate::elementwise::Elementwise;
 use crate::error::{Error, Result};
-use crate::naive::{HostArray, binary};
+use crate::host_array::HostArray;
 use crate::node::Node;
-use crate::op::{Combine, Elementwise, zeros};
+use crate::op::zeros;
 use crate::operation::{Extent, Feed, Form, Operation, Parts, Site};
+use crate::parsed_call::Call;
 use crate::shape::Shape;
-use crate::text::{Call, Spelling};
-use crate::view::{AxisMap, Boundary};
+use crate::spelling::Spelling;
+use crate::view::AxisMap;
 use broadloom_scalar::{BinaryOp, Element, Lanes, Literal, Type};
 use broadloom_skeleton::Product as Kernel;
 use broadloom_skeleton::cost::{Costs, Work};
+use broadloom_skeleton::{Boundary, Combine};
 use smallvec::{SmallVec, smallvec};
 
 /// The product of two matrices.
@@ -108,6 +113,12 @@ pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     Ok(vec![left.product(right)?])
 }
 
+impl Typing for Product {
+    fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
+        Ok(vec![result(inputs[0], inputs[1])?])
+    }
+}
+
 impl Operation for Product {
     fn name(&self) -> String {
         "matrix product".into()
@@ -115,10 +126,6 @@ impl Operation for Product {
 
     fn spelling(&self) -> Option<Spelling> {
         Some(Spelling::new("product"))
-    }
-
-    fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
-        Ok(vec![result(inputs[0], inputs[1])?])
     }
 
     fn extents(&self, _: u8, _: &[usize], _: usize) -> SmallVec<[Extent; 4]> {

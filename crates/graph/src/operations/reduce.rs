@@ -1,15 +1,18 @@
 //! Reduce: combines elements along axes, or finds the index of the minimum or maximum.
 
 use super::reduction::{Reduction, extreme_named};
+use crate::apply::Typing;
 use crate::error::Result;
-use crate::naive::HostArray;
+use crate::host_array::HostArray;
 use crate::node::Node;
-use crate::op::{Axes, Combine, Extreme};
+use crate::op::Extreme;
 use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site, Variants};
-use crate::shape::Shape;
-use crate::text::{Call, Spelling};
+use crate::parsed_call::Call;
+use crate::shape::{Axes, Shape};
+use crate::spelling::Spelling;
 use broadloom_device::Machine;
 use broadloom_scalar::{Element, Lanes, Literal, Type};
+use broadloom_skeleton::Combine;
 use broadloom_skeleton::cost::Costs;
 use broadloom_skeleton::{Operator, Pattern, Reduce as Kernel, Spread};
 use smallvec::SmallVec;
@@ -78,6 +81,12 @@ pub(super) fn read_extreme(call: &Call<'_>) -> Result<Vec<Node>> {
     }])
 }
 
+impl Typing for Reduce {
+    fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
+        Ok(vec![(inputs[self.by.inputs() - 1].ty(), inputs[0].bound().without(&self.axes, false))])
+    }
+}
+
 impl Operation for Reduce {
     fn name(&self) -> String {
         format!("{} over {:?}", self.by.name(), self.axes.as_slice())
@@ -85,10 +94,6 @@ impl Operation for Reduce {
 
     fn spelling(&self) -> Option<Spelling> {
         Some(self.by.spelling("").axes(&self.axes))
-    }
-
-    fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
-        Ok(vec![(inputs[self.by.inputs() - 1].ty(), inputs[0].bound().without(&self.axes, false))])
     }
 
     fn extents(&self, _: u8, ranks: &[usize], _: usize) -> SmallVec<[Extent; 4]> {

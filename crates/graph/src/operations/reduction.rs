@@ -1,12 +1,14 @@
 //! Reductions: the ways to reduce several elements to one value.
 
+use crate::arithmetic::{combined, compare};
 use crate::error::Result;
-use crate::naive::{HostArray, combined, compare};
+use crate::host_array::HostArray;
 use crate::node::Node;
-use crate::op::{Combine, Extreme};
-use crate::text::{Call, Spelling};
+use crate::op::Extreme;
+use crate::parsed_call::Call;
+use crate::spelling::Spelling;
 use broadloom_scalar::{CompareOp, Lanes, Literal, Type};
-use broadloom_skeleton::Operator;
+use broadloom_skeleton::{Combine, Operator};
 use smallvec::{SmallVec, smallvec};
 
 /// Reduction of elements to one value.

@@ -4,13 +4,14 @@
 //! other user computes it again.
 
 use super::call::{Call, Line, Reads, read_words};
+use crate::apply::Typing;
 use crate::error::{Error, Result};
-use crate::naive::HostArray;
+use crate::host_array::HostArray;
 use crate::node::{Inputs, Node, State};
 use crate::op::Op;
 use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site, Variants};
 use crate::shape::Shape;
-use crate::text::{Setting, Spelling};
+use crate::spelling::{Setting, Spelling};
 use broadloom_device::Machine;
 use broadloom_scalar::{Builder, Function, Type, Value};
 use broadloom_skeleton::cost::{Costs, LANES};
@@ -63,7 +64,7 @@ impl Node {
 /// Reads `relay(marker, beside, arrays, marker, beside, arrays, function: @f, reads: [along1_clamp], line:
 /// @g, line_reads: [at_clamp], result: 0)`: the first inputs are those of the function without its lines, the
 /// others those of the function that computes them.
-pub(super) fn read(call: &crate::text::Call<'_>) -> Result<Vec<Node>> {
+pub(super) fn read(call: &crate::parsed_call::Call<'_>) -> Result<Vec<Node>> {
     let (function, line) = (call.function("function")?, call.function("line")?);
     let reads = read_words(call, &function, ["reads", "fills"])?;
     let line_reads = read_words(call, &line, ["line_reads", "line_fills"])?;
@@ -144,6 +145,13 @@ impl Variants for Kept {
     }
 }
 
+impl Typing for Relay {
+    fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
+        let shape = inputs[0].bound();
+        Ok(self.call.function.result_types().into_iter().map(|ty| (ty, shape.clone())).collect())
+    }
+}
+
 impl Operation for Relay {
     fn name(&self) -> String {
         format!("{} of lines", self.call.name())
@@ -157,11 +165,6 @@ impl Operation for Relay {
         let arrays = from + self.line.first_array()..from + self.line.first_array() + self.line.reads.len();
         let own = (0..=self.call.beside).chain(first..from);
         Some(spelling.inputs(own.chain(from..=from + self.line.beside).chain(arrays)))
-    }
-
-    fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
-        let shape = inputs[0].bound();
-        Ok(self.call.function.result_types().into_iter().map(|ty| (ty, shape.clone())).collect())
     }
 
     fn extents(&self, _: u8, _: &[usize], rank: usize) -> SmallVec<[Extent; 4]> {

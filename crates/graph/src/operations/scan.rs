@@ -1,16 +1,18 @@
 //! Scan: combines elements along an axis with those before them, in the whole line or in their segment.
 
+use crate::apply::Typing;
+use crate::arithmetic::combined;
 use crate::check::same_context;
 use crate::error::Result;
-use crate::naive::{HostArray, combined};
+use crate::host_array::HostArray;
 use crate::node::Node;
-use crate::op::Combine;
 use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site, Variants};
+use crate::parsed_call::Call;
 use crate::shape::Shape;
-use crate::text::{Call, Setting, Spelling};
+use crate::spelling::{Setting, Spelling};
 use broadloom_device::Machine;
 use broadloom_scalar::{Lanes, Literal, Type};
-use broadloom_skeleton::{Operator, Pattern, Scan as Kernel, ScanSpread};
+use broadloom_skeleton::{Combine, Operator, Pattern, Scan as Kernel, ScanSpread};
 use smallvec::{SmallVec, smallvec};
 
 /// Scan of the last input along an axis: each element combined with all before it; an inclusive scan includes
@@ -70,6 +72,16 @@ pub(super) fn read_segmented(call: &Call<'_>) -> Result<Vec<Node>> {
     Ok(vec![input.segmented_scan(starts, call.combine(input.ty())?, call.number("axis")?)?])
 }
 
+impl Typing for Scan {
+    fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
+        let values = inputs[usize::from(self.segmented)];
+        if inputs[0].bound() != values.bound() {
+            return Err(inputs[0].mismatch(&self.title(), values));
+        }
+        Ok(vec![(values.ty(), values.bound().clone())])
+    }
+}
+
 impl Operation for Scan {
     fn name(&self) -> String {
         format!("{} along {}", self.title(), self.axis)
@@ -79,14 +91,6 @@ impl Operation for Scan {
         let spelling = Spelling::new(if self.segmented { "segmented_scan" } else { "scan" });
         let spelling = spelling.combine(&self.combine).number("axis", self.axis.into());
         Some(if self.inclusive { spelling } else { spelling.with("exclusive", Setting::Word("true".into())) })
-    }
-
-    fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
-        let values = inputs[usize::from(self.segmented)];
-        if inputs[0].bound() != values.bound() {
-            return Err(inputs[0].mismatch(&self.title(), values));
-        }
-        Ok(vec![(values.ty(), values.bound().clone())])
     }
 
     fn extents(&self, _: u8, _: &[usize], rank: usize) -> SmallVec<[Extent; 4]> {

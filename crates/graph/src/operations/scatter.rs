@@ -5,18 +5,22 @@
 //! each index receives the last value of its segment. Results are deterministic in both cases, also for
 //! floats.
 
+use crate::apply::Typing;
+use crate::arithmetic::combined;
 use crate::check::{index_shape, possible, same_context};
+use crate::elementwise::{Elementwise, combining};
 use crate::error::{Error, Result};
+use crate::host_array::HostArray;
 use crate::length::{common, nowhere};
-use crate::naive::{HostArray, combined};
 use crate::node::Node;
-use crate::op::{Combine, Elementwise, combining, zeros};
+use crate::op::zeros;
 use crate::operation::{Extent, Feed, Form, Operation, Parts, Site};
+use crate::parsed_call::Call;
 use crate::shape::Shape;
-use crate::text::{Call, Spelling};
-use crate::view::{AxisMap, Boundary};
+use crate::spelling::Spelling;
+use crate::view::AxisMap;
 use broadloom_scalar::{BinaryOp, Builder, CompareOp, Element, Lanes, Literal, Type, Value};
-use broadloom_skeleton::{Scatter as Kernel, SortKey};
+use broadloom_skeleton::{Boundary, Combine, Scatter as Kernel, SortKey};
 use smallvec::{SmallVec, smallvec};
 
 /// Scatter of elements of the third input into the first, a line, at the indices in the second. They are
@@ -146,6 +150,12 @@ pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     Ok(vec![base.scatter(places, values, combine)?])
 }
 
+impl Typing for Scatter {
+    fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
+        Ok(vec![(inputs[0].ty(), inputs[0].bound().clone())])
+    }
+}
+
 impl Operation for Scatter {
     fn name(&self) -> String {
         self.combine.as_ref().map_or("scatter".into(), |combine| format!("scatter {}", combine.name()))
@@ -154,10 +164,6 @@ impl Operation for Scatter {
     fn spelling(&self) -> Option<Spelling> {
         let spelling = Spelling::new("scatter");
         Some(self.combine.iter().fold(spelling, |spelling, combine| spelling.combine(combine)))
-    }
-
-    fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
-        Ok(vec![(inputs[0].ty(), inputs[0].bound().clone())])
     }
 
     fn extents(&self, _: u8, _: &[usize], rank: usize) -> SmallVec<[Extent; 4]> {

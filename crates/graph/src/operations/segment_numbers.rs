@@ -1,14 +1,16 @@
 //! Segment numbers: the segment number and the head flag of each element of a line.
 
 use crate::amount::Amount;
+use crate::apply::Typing;
 use crate::check::same_context;
 use crate::error::{Error, Result};
-use crate::naive::HostArray;
+use crate::host_array::HostArray;
 use crate::node::Node;
 use crate::op::zeros;
 use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site};
+use crate::parsed_call::Call;
 use crate::shape::Shape;
-use crate::text::{Call, Spelling};
+use crate::spelling::Spelling;
 use broadloom_scalar::{Lanes, Literal, Type};
 use broadloom_skeleton::SegmentNumbers as Kernel;
 use smallvec::{SmallVec, smallvec};
@@ -43,15 +45,7 @@ pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     Ok(line.numbers_of_segments(&offsets.held_to(&line.shape().size())?)?.into())
 }
 
-impl Operation for SegmentNumbers {
-    fn name(&self) -> String {
-        "segment numbers".into()
-    }
-
-    fn spelling(&self) -> Option<Spelling> {
-        Some(Spelling::new("segment_numbers"))
-    }
-
+impl Typing for SegmentNumbers {
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
         let (line, offsets) = (inputs[0].bound(), inputs[1].bound());
         let (one, most) = (Amount::from(1), Amount::from(i64::from(i32::MAX)));
@@ -60,6 +54,16 @@ impl Operation for SegmentNumbers {
             return Err(Error::Shapes { operation: self.name(), left: line.clone(), right: offsets.clone() });
         }
         Ok(vec![(Type::I32, line.clone()), (Type::BOOL, line.clone())])
+    }
+}
+
+impl Operation for SegmentNumbers {
+    fn name(&self) -> String {
+        "segment numbers".into()
+    }
+
+    fn spelling(&self) -> Option<Spelling> {
+        Some(Spelling::new("segment_numbers"))
     }
 
     fn extents(&self, _: u8, _: &[usize], rank: usize) -> SmallVec<[Extent; 4]> {

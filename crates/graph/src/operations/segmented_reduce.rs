@@ -3,16 +3,18 @@
 
 use super::reduction::Reduction;
 use super::segment_numbers::{OFFSETS, is_segment_numbers};
+use crate::apply::Typing;
 use crate::check::same_context;
 use crate::error::Result;
-use crate::naive::HostArray;
+use crate::host_array::HostArray;
 use crate::node::Node;
-use crate::op::{Axes, Combine, Extreme, zeros};
+use crate::op::{Extreme, zeros};
 use crate::operation::{Feed, Form, Joining, Operation, Parts, Site};
-use crate::shape::Shape;
-use crate::text::{Call, Spelling};
+use crate::parsed_call::Call;
+use crate::shape::{Axes, Shape};
+use crate::spelling::Spelling;
 use broadloom_scalar::{Element, Lanes, Type};
-use broadloom_skeleton::{Operator, SegmentedReduce as Kernel};
+use broadloom_skeleton::{Combine, Operator, SegmentedReduce as Kernel};
 use smallvec::SmallVec;
 
 /// Reduction of each segment of the first inputs, lines. The last input has the offsets, one more than there
@@ -73,6 +75,13 @@ pub(super) fn read_extreme(call: &Call<'_>) -> Result<Vec<Node>> {
     Ok(vec![Node::apply_one(SegmentedReduce { by }, &[values, labels, &offsets])?])
 }
 
+impl Typing for SegmentedReduce {
+    fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
+        let lines = self.by.inputs();
+        Ok(vec![(inputs[lines - 1].ty(), one_less(inputs[lines]))])
+    }
+}
+
 impl Operation for SegmentedReduce {
     fn name(&self) -> String {
         format!("segmented {}", self.by.name())
@@ -80,11 +89,6 @@ impl Operation for SegmentedReduce {
 
     fn spelling(&self) -> Option<Spelling> {
         Some(self.by.spelling("segmented_"))
-    }
-
-    fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
-        let lines = self.by.inputs();
-        Ok(vec![(inputs[lines - 1].ty(), one_less(inputs[lines]))])
     }
 
     fn alike(&self, _: usize) -> SmallVec<[usize; 4]> {

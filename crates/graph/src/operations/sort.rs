@@ -1,13 +1,15 @@
 //! Sort: sorts lines by keys, as a whole or within short segments.
 
+use crate::apply::Typing;
 use crate::check::same_context;
 use crate::error::Result;
-use crate::naive::HostArray;
+use crate::host_array::HostArray;
 use crate::node::Node;
 use crate::op::zeros;
 use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site};
+use crate::parsed_call::Call;
 use crate::shape::Shape;
-use crate::text::{Call, Setting, Spelling};
+use crate::spelling::{Setting, Spelling};
 use broadloom_scalar::{Lanes, Literal, Type};
 use broadloom_skeleton::cost::{self, Work};
 use broadloom_skeleton::{SegmentedSort, Sort as Kernel, SortKey};
@@ -84,21 +86,7 @@ pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     Node::segmented_sort(offsets, longest, &keys, &values)
 }
 
-impl Operation for Sort {
-    fn name(&self) -> String {
-        if self.longest.is_some() { "segmented sort".into() } else { "sort".into() }
-    }
-
-    fn spelling(&self) -> Option<Spelling> {
-        let word = |key: &SortKey| {
-            let order = if key.descending { "descending" } else { "ascending" };
-            key.bits.map_or(order.to_owned(), |bits| format!("{order}_{bits}"))
-        };
-        let spelling = Spelling::new(if self.longest.is_some() { "segmented_sort" } else { "sort" });
-        let spelling = spelling.with("keys", Setting::Words(self.keys.iter().map(word).collect()));
-        Some(self.longest.iter().fold(spelling, |spelling, longest| spelling.number("longest", *longest as usize)))
-    }
-
+impl Typing for Sort {
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
         let lines = &inputs[..inputs.len() - usize::from(self.longest.is_some())];
         for node in lines {
@@ -112,6 +100,22 @@ impl Operation for Sort {
             );
         }
         Ok(lines.iter().map(|line| (line.ty(), line.bound().clone())).collect())
+    }
+}
+
+impl Operation for Sort {
+    fn name(&self) -> String {
+        if self.longest.is_some() { "segmented sort".into() } else { "sort".into() }
+    }
+
+    fn spelling(&self) -> Option<Spelling> {
+        let word = |key: &SortKey| {
+            let order = if key.descending { "descending" } else { "ascending" };
+            key.bits.map_or(order.to_owned(), |bits| format!("{order}_{bits}"))
+        };
+        let spelling = Spelling::new(if self.longest.is_some() { "segmented_sort" } else { "sort" });
+        let spelling = spelling.with("keys", Setting::Words(self.keys.iter().map(word).collect()));
+        Some(self.longest.iter().fold(spelling, |spelling, longest| spelling.number("longest", *longest as usize)))
     }
 
     fn extents(&self, result: u8, _: &[usize], rank: usize) -> SmallVec<[Extent; 4]> {

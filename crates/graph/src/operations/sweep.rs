@@ -1,18 +1,20 @@
 //! Sweep: a state carried along an axis, with results at every position.
 
+use crate::apply::Typing;
 use crate::check::same_context;
+use crate::elementwise::check_size;
 use crate::error::{Error, Result};
+use crate::host_array::HostArray;
 use crate::limits::MOST_OPERATIONS;
-use crate::naive::HostArray;
 use crate::node::Node;
-use crate::op::{check_size, zeros};
+use crate::op::zeros;
 use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site, Variants};
+use crate::parsed_call::Call;
 use crate::shape::Shape;
-use crate::text::{Call, Setting, Spelling};
-use crate::view::Boundary;
+use crate::spelling::{Setting, Spelling};
 use broadloom_device::Machine;
 use broadloom_scalar::{AccessorKind, Environment, Function, Lanes, Literal, Type};
-use broadloom_skeleton::cost;
+use broadloom_skeleton::{Boundary, cost};
 use broadloom_skeleton::{Operator, Pattern, Split, Sweep as Kernel, SweepSpread};
 use smallvec::SmallVec;
 
@@ -166,6 +168,13 @@ pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     Node::sweep(&step, call.number("axis")?, arrays, start)
 }
 
+impl Typing for Sweep {
+    fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
+        let types = self.step.function.result_types().split_off(self.step.states);
+        Ok(types.into_iter().map(|ty| (ty, inputs[0].shape().clone())).collect())
+    }
+}
+
 impl Operation for Sweep {
     fn name(&self) -> String {
         let direction = if self.step.backwards { "backwards" } else { "forwards" };
@@ -194,11 +203,6 @@ impl Operation for Sweep {
         let spelling = spelling.with("lift", Setting::Function(lift.clone())).with("apply", Setting::Function(apply.clone()));
         let combine = Setting::Function(operator.function().clone());
         Some(spelling.with("operator", combine).with("identity", Setting::Values(values)))
-    }
-
-    fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
-        let types = self.step.function.result_types().split_off(self.step.states);
-        Ok(types.into_iter().map(|ty| (ty, inputs[0].shape().clone())).collect())
     }
 
     fn extents(&self, _: u8, _: &[usize], rank: usize) -> SmallVec<[Extent; 4]> {

@@ -3,12 +3,14 @@
 //! A reduction of conditions needs a pass of its own, or a part of one. A trap costs only its condition: a
 //! kernel over the same positions tests it, and writes only if it is true.
 
+use crate::apply::Typing;
 use crate::error::{Error, Result};
-use crate::naive::HostArray;
+use crate::host_array::HostArray;
 use crate::node::Node;
 use crate::operation::{Feed, Form, Operation, Parts, Site};
+use crate::parsed_call::Call;
 use crate::shape::Shape;
-use crate::text::{Call, Spelling};
+use crate::spelling::Spelling;
 use broadloom_scalar::{Lanes, Literal, Type};
 use smallvec::{SmallVec, smallvec};
 
@@ -36,15 +38,7 @@ pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     Ok(vec![conditions.trap(word)?])
 }
 
-impl Operation for Trap {
-    fn name(&self) -> String {
-        "trap".into()
-    }
-
-    fn spelling(&self) -> Option<Spelling> {
-        Some(Spelling::new("trap"))
-    }
-
+impl Typing for Trap {
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
         let [conditions, word] = inputs else {
             return Err(Error::Plan { what: self.name(), reason: "a condition and a word are wanted".into() });
@@ -56,6 +50,16 @@ impl Operation for Trap {
             return Err(word.refused(&self.name(), "a word without axes is wanted"));
         }
         Ok(vec![(Type::U32, Shape::from([]))])
+    }
+}
+
+impl Operation for Trap {
+    fn name(&self) -> String {
+        "trap".into()
+    }
+
+    fn spelling(&self) -> Option<Spelling> {
+        Some(Spelling::new("trap"))
     }
 
     fn absent(&self, _: &[Type]) -> SmallVec<[Option<Lanes>; 4]> {

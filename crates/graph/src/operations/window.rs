@@ -2,18 +2,19 @@
 //!
 //! Unlike in [`Node::compute`], the window is declared, so a machine can stage it in shared memory.
 
+use crate::apply::Typing;
 use crate::check::same_context;
+use crate::elementwise::check_size;
 use crate::error::{Error, Result};
+use crate::host_array::HostArray;
 use crate::limits::MOST_OPERATIONS;
-use crate::naive::HostArray;
 use crate::node::Node;
-use crate::op::check_size;
 use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site};
+use crate::parsed_call::Call;
 use crate::shape::Shape;
-use crate::text::{Call, Setting, Spelling};
-use crate::view::Boundary;
+use crate::spelling::{Setting, Spelling};
 use broadloom_scalar::{AccessorKind, Environment, Function, Lanes, Literal, Type};
-use broadloom_skeleton::{Staging, Tile, TiledStencil};
+use broadloom_skeleton::{Boundary, Staging, Tile, TiledStencil};
 use smallvec::SmallVec;
 
 /// Function of the elements around a position. The inputs are the arrays, then the elements read at the
@@ -135,6 +136,12 @@ pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     Node::window_in(&function, arrays, beside, &call.reach()?, &call.boundary(&windows)?, staging)
 }
 
+impl Typing for Window {
+    fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
+        Ok(self.function.result_types().into_iter().map(|ty| (ty, inputs[0].shape().clone())).collect())
+    }
+}
+
 impl Operation for Window {
     fn name(&self) -> String {
         format!("window {}", self.function.name())
@@ -149,10 +156,6 @@ impl Operation for Window {
             Staging::Tile(tile) => spelling.with("tile", Setting::Numbers(vec![tile.columns.into(), tile.rows.into()])),
             Staging::Never => spelling.with("tile", Setting::Numbers(vec![])),
         })
-    }
-
-    fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
-        Ok(self.function.result_types().into_iter().map(|ty| (ty, inputs[0].shape().clone())).collect())
     }
 
     fn extents(&self, _: u8, _: &[usize], rank: usize) -> SmallVec<[Extent; 4]> {

@@ -81,7 +81,7 @@ impl Segments {
     /// the elements of all segments within one segment of `outer`.
     pub fn merged(&self, outer: &Segments) -> Result<Segments> {
         outer.checked("merge", &outer.data.total, &self.data.count.places(Element::I64)?)?;
-        let bounds = self.data.bounds.gather(&[&outer.data.bounds], &crate::view::Boundary::Clamp)?;
+        let bounds = self.data.bounds.gather(&[&outer.data.bounds], &broadloom_skeleton::Boundary::Clamp)?;
         let forms = super::Forms::default();
         Ok(Segments::made(outer.data.count.clone(), self.data.total.clone(), bounds, forms, None))
     }

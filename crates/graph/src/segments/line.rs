@@ -11,10 +11,11 @@
 use super::{Segments, Total};
 use crate::amount::Amount;
 use crate::check::same_context;
+use crate::elementwise::Elementwise;
 use crate::error::Result;
 use crate::known::known;
 use crate::node::{Expression, Node, State};
-use crate::op::{Elementwise, Op};
+use crate::op::Op;
 use broadloom_scalar::{BinaryOp, Builder, Element, Function, Literal, Type, Value};
 use broadloom_skeleton::SortKey;
 

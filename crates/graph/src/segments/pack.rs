@@ -1,13 +1,13 @@
 //! Packing of segments: the elements selected by flags, and the segments that they form.
 
 use super::{Measure, Segments, choose, convert};
+use crate::elementwise::Elementwise;
 use crate::error::Result;
-use crate::length::Length;
-use crate::node::{Expression, Inputs, Node, State};
-use crate::op::{Combine, Elementwise, Op};
+use crate::node::{Expression, Inputs, Length, Node, State};
+use crate::op::Op;
 use crate::shape::Shape;
-use crate::view::Rule;
 use broadloom_scalar::{Element, Type};
+use broadloom_skeleton::{Combine, Rule};
 use std::collections::HashMap;
 
 /// Segments from which a pack selected elements.

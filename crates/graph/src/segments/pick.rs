@@ -3,9 +3,9 @@
 use super::{Segments, binary, call, choose, convert, scalar};
 use crate::error::Result;
 use crate::node::Node;
-use crate::op::{Combine, zeros};
-use crate::view::Boundary;
+use crate::op::zeros;
 use broadloom_scalar::{BinaryOp, Builder, Element, Type};
+use broadloom_skeleton::{Boundary, Combine};
 
 /// Lines that were read or written at indices within segments, with a flag for indices outside.
 #[derive(Clone, Debug)]

@@ -1,10 +1,12 @@
 //! Reduction of each segment to one value.
 
 use super::{Segments, binary, convert};
+use crate::elementwise::Elementwise;
 use crate::error::Result;
 use crate::node::Node;
-use crate::op::{Combine, Elementwise, Extreme, zeros};
+use crate::op::{Extreme, zeros};
 use broadloom_scalar::{BinaryOp, Builder, Element, Literal, Type};
+use broadloom_skeleton::Combine;
 
 impl Segments {
     /// Reduces the elements of each segment in their order, each line with its own operator. An empty segment

@@ -3,10 +3,9 @@
 use super::{Segments, choose};
 use crate::error::Result;
 use crate::node::Node;
-use crate::op::Combine;
 use crate::shape::Shape;
-use crate::view::Boundary;
 use broadloom_scalar::Literal;
+use broadloom_skeleton::{Boundary, Combine};
 use smallvec::smallvec;
 
 /// Order in which elements are combined.

@@ -1,7 +1,7 @@
 //! The elements of an input: listed, counted, or random.
 
 use super::BAD_ELEMENTS;
-use super::call::value_of;
+use crate::parsed_call::value_of;
 use crate::shape::Shape;
 use broadloom_diag::Diagnostic;
 use broadloom_scalar::text::Scanner;

@@ -1,18 +1,19 @@
 //! Parser: from text to nodes.
 
-use super::call::{Call, Given, Raw};
 use super::contents::{elements, value};
 use super::vocabulary::Vocabulary;
 use super::{BAD_NAME, BAD_SETTING, MISFIT, REFUSED, elementwise};
-use crate::context::Context;
+use crate::elementwise::Elementwise;
 use crate::error::{Error, Result};
-use crate::node::{Expression, Node, State};
-use crate::op::{Elementwise, Op};
+use crate::node::{Context, Expression, Node, State};
+use crate::op::Op;
+use crate::parsed_call::{Call, ParsedSetting, Raw};
 use crate::shape::Shape;
-use crate::view::{AxisMap, Boundary, Rule, View};
+use crate::view::{AxisMap, View};
 use broadloom_diag::{Diagnostic, Diagnostics, SourceId, Sources, Span};
 use broadloom_scalar::text::{Line, Lines, Scanner, function};
 use broadloom_scalar::{Function, Lanes, Type};
+use broadloom_skeleton::{Boundary, Rule};
 use std::collections::HashMap;
 
 type Parsed<T> = std::result::Result<T, Box<Diagnostic>>;
@@ -219,7 +220,7 @@ impl<'t> Parser<'t> {
                 return Ok(());
             }
             let value = self.setting(scanner)?;
-            settings.push(Given { key, value, span: scanner.since(start) });
+            settings.push(ParsedSetting { key, value, span: scanner.since(start) });
             Ok(())
         })?;
         scanner.finish()?;

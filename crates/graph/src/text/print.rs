@@ -1,17 +1,18 @@
 //! Printer: from nodes to text.
 
 use super::elementwise::{Written, written};
-use super::vocabulary::{Setting, Spelling};
+use crate::elementwise::Elementwise;
 use crate::error::{Error, Result};
-use crate::naive::HostArray;
+use crate::host_array::HostArray;
 use crate::node::{Expression, Inputs, Node, State};
-use crate::op::{Elementwise, Op};
+use crate::op::Op;
 use crate::shape::Shape;
-use crate::template::unknown;
-use crate::view::{AxisMap, Rule, View};
+use crate::spelling::{Setting, Spelling, rule_text};
+use crate::view::{AxisMap, View};
 use broadloom_device::Buffer;
 use broadloom_scalar::text::literal_text;
 use broadloom_scalar::{Function, Literal, Type};
+use broadloom_skeleton::Rule;
 use std::collections::HashMap;
 use std::fmt::Write;
 
@@ -198,7 +199,7 @@ impl Printer {
         let right = match &expression.op {
             Op::Fill(scalar) => {
                 if scalar.symbol().is_some() {
-                    return Err(unknown("print"));
+                    return Err(Error::symbolic("print"));
                 }
                 let known = self.scalars.get(&scalar.number());
                 let right = known.cloned().unwrap_or_else(|| lanes_text(scalar.lanes()));
@@ -323,16 +324,6 @@ fn lanes_text(lanes: &[Literal]) -> String {
     match lanes {
         [one] => literal_text(*one),
         several => format!("({})", several.iter().map(|lane| literal_text(*lane)).collect::<Vec<_>>().join(", ")),
-    }
-}
-
-pub(super) fn rule_text(rule: Rule) -> &'static str {
-    match rule {
-        Rule::Inside => "",
-        Rule::Clamp => "clamp",
-        Rule::Wrap => "wrap",
-        Rule::Mirror => "mirror",
-        Rule::Constant => "constant",
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::parse::Graph;
 use crate::error::Result;
-use crate::naive::HostArray;
+use crate::host_array::HostArray;
 use crate::node::Node;
 
 /// Results of a graph, to be computed together with the numbers of their elements.

@@ -1,9 +1,9 @@
 //! Positions at which all indices of a kernel are inside.
 
 use broadloom_graph::Shape;
+use broadloom_graph::bindings::Bindings;
 use broadloom_graph::emit::interior;
 use broadloom_graph::number::Number;
-use broadloom_graph::tape::Bindings;
 use broadloom_graph::trace::Condition;
 
 /// Compares with a test of every position.

@@ -1,43 +1,44 @@
-//! A parsed operation: inputs and settings.
+//! An operation that was parsed from the [textual form](crate::text): inputs and settings.
 
-use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::node::Node;
-use crate::op::Combine;
+use crate::node::{Context, Node};
 use crate::shape::Shape;
-use crate::view::Boundary;
 use broadloom_diag::Span;
 use broadloom_scalar::text::literal;
 use broadloom_scalar::{Function, Lanes, Type};
+use broadloom_skeleton::{Boundary, Combine};
 use std::cell::{Cell, RefCell};
 
-/// Parsed operation, passed to the [`Read`](super::Read) that makes its nodes. Its errors point at the
+/// Parsed operation, passed to the [`Read`] that makes its nodes. Its errors point at the
 /// setting in the text.
 #[derive(Debug)]
 pub struct Call<'t> {
-    pub(super) context: &'t Context,
-    pub(super) name: &'t str,
-    pub(super) inputs: Vec<Node>,
-    pub(super) settings: Vec<Given<'t>>,
+    pub(crate) context: &'t Context,
+    pub(crate) name: &'t str,
+    pub(crate) inputs: Vec<Node>,
+    pub(crate) settings: Vec<ParsedSetting<'t>>,
     /// Types and shapes of the results that are stated in the text.
-    pub(super) stated: Vec<Option<(Type, Shape)>>,
+    pub(crate) stated: Vec<Option<(Type, Shape)>>,
     /// Flags of the settings that were read.
     used: RefCell<Vec<bool>>,
     /// Place of the last setting with an error.
     blamed: Cell<Option<Span>>,
 }
 
+/// Function that makes the nodes of a parsed operation, one for each result.
+pub type Read = fn(&Call<'_>) -> Result<Vec<Node>>;
+
 /// Parsed setting.
 #[derive(Clone, Debug)]
-pub(super) struct Given<'t> {
-    pub(super) key: &'t str,
-    pub(super) value: Raw<'t>,
-    pub(super) span: Span,
+pub(crate) struct ParsedSetting<'t> {
+    pub(crate) key: &'t str,
+    pub(crate) value: Raw<'t>,
+    pub(crate) span: Span,
 }
 
 /// Value whose kind is not known yet.
 #[derive(Clone, Debug)]
-pub(super) enum Raw<'t> {
+pub(crate) enum Raw<'t> {
     Literal(&'t str),
     Word(&'t str),
     List(Vec<Raw<'t>>),
@@ -46,11 +47,11 @@ pub(super) enum Raw<'t> {
 }
 
 impl<'t> Call<'t> {
-    pub(super) fn new(
+    pub(crate) fn new(
         context: &'t Context,
         name: &'t str,
         inputs: Vec<Node>,
-        settings: Vec<Given<'t>>,
+        settings: Vec<ParsedSetting<'t>>,
         stated: Vec<Option<(Type, Shape)>>,
     ) -> Call<'t> {
         let used = RefCell::new(vec![false; settings.len()]);
@@ -84,17 +85,17 @@ impl<'t> Call<'t> {
         Error::Text { operation: self.name.to_owned(), reason: reason.into() }
     }
 
-    fn find(&self, key: &str) -> Option<&Given<'t>> {
+    fn find(&self, key: &str) -> Option<&ParsedSetting<'t>> {
         let index = self.settings.iter().position(|setting| setting.key == key)?;
         self.used.borrow_mut()[index] = true;
         Some(&self.settings[index])
     }
 
-    fn wanted(&self, key: &str) -> Result<&Given<'t>> {
+    fn wanted(&self, key: &str) -> Result<&ParsedSetting<'t>> {
         self.find(key).ok_or_else(|| self.error(format!("the setting `{key}` is missing")))
     }
 
-    fn wrong(&self, given: &Given<'_>, what: &str) -> Error {
+    fn wrong(&self, given: &ParsedSetting<'_>, what: &str) -> Error {
         self.blamed.set(Some(given.span));
         self.error(format!("`{}` is {what}", given.key))
     }
@@ -230,7 +231,7 @@ impl<'t> Call<'t> {
     }
 
     /// Reads a value of a type, or a word as the inner error.
-    pub(super) fn value_or_word(&self, key: &str, ty: Type) -> Result<std::result::Result<Lanes, &'t str>> {
+    pub(crate) fn value_or_word(&self, key: &str, ty: Type) -> Result<std::result::Result<Lanes, &'t str>> {
         match self.wanted(key)?.value {
             Raw::Word(word) => Ok(Err(word)),
             _ => self.value(key, ty).map(Ok),
@@ -265,18 +266,18 @@ impl<'t> Call<'t> {
     }
 
     /// Returns the first setting that was not read.
-    pub(super) fn unused(&self) -> Option<&Given<'t>> {
+    pub(crate) fn unused(&self) -> Option<&ParsedSetting<'t>> {
         self.settings.iter().zip(&*self.used.borrow()).find(|(_, used)| !**used).map(|(setting, _)| setting)
     }
 
     /// Returns the place of the setting with an error, if there is one.
-    pub(super) fn blamed(&self) -> Option<Span> {
+    pub(crate) fn blamed(&self) -> Option<Span> {
         self.blamed.get()
     }
 }
 
 /// Parses a value of a type from literals; a single literal is broadcast to all lanes.
-pub(super) fn value_of(ty: Type, texts: &[&str]) -> Option<Lanes> {
+pub(crate) fn value_of(ty: Type, texts: &[&str]) -> Option<Lanes> {
     let lanes: Option<Lanes> = texts.iter().map(|text| literal(ty.element(), text)).collect();
     match lanes? {
         one if one.len() == 1 => Some(Lanes::from_elem(one[0], ty.lanes())),
