@@ -4,7 +4,7 @@
 //! [`View`], a gather, a reduction along axes. Constructing nodes checks them and computes nothing.
 //! [`Context::evaluate`] computes them in these steps:
 //!
-//! 1. *record*: the nodes become a [tape](crate::tape). Equal nodes are recorded once. Scalars, sizes and
+//! 1. *record*: the nodes become a [tape](crate::tape::entries). Equal nodes are recorded once. Scalars, sizes and
 //!    large offsets are left out. If a plan for an equal tape exists, it is reused;
 //! 2. *cut*: a cost model of the machine cuts the graph into kernels;
 //! 3. *order*: the kernels are ordered for low memory use, and results reuse the memory of dead arrays;
@@ -32,93 +32,52 @@
 //! # Ok::<(), broadloom_graph::Error>(())
 //! ```
 //!
-//! Hidden modules are public only for the tests of this crate.
+//! Modules form rooms that open one way: `expr` (nodes and operations), `tape` (the canonical form of
+//! expressions), `emit` (traces and code), `plan` (kernels) and `run` (execution). A room uses those before it.
 
-mod amount;
-mod apply;
-mod arithmetic;
-mod assemble;
-#[doc(hidden)]
-pub mod bindings;
-mod build;
-mod chain;
-mod check;
-mod context;
-mod cut;
-mod defined;
-mod elementwise;
-#[doc(hidden)]
-pub mod emit;
-mod error;
-mod executor;
-mod expect;
-mod expectation;
-mod first_axis;
-mod fit;
-mod group;
+mod emit;
+mod expr;
 mod hash;
-mod host_array;
-mod join;
-mod kernel_settings;
-mod known;
-mod lane;
-mod lane_results;
-mod layout;
-mod length;
 mod limits;
 pub mod naive;
-mod node;
-#[doc(hidden)]
-pub mod number;
-mod op;
-mod operation;
-mod operations;
-mod parsed_call;
-mod patches;
-mod pattern;
 mod plan;
-mod plan_cache;
-mod random;
-#[doc(hidden)]
-pub mod record;
-mod runs;
-mod segments;
-mod shape;
-#[doc(hidden)]
-pub mod sizes;
-mod spelling;
-mod stage;
-#[doc(hidden)]
-pub mod tape;
-mod template;
-mod terms;
+mod run;
+mod tape;
 pub mod text;
-#[doc(hidden)]
-pub mod trace;
-mod tracing;
-mod view;
 
-pub use amount::Amount;
-pub use apply::Typing;
+/// Parts that only the tests of this crate use.
+#[doc(hidden)]
+pub mod internals {
+    pub use crate::emit::code::interior;
+    pub use crate::emit::trace::{Condition, Index, Trace};
+    pub use crate::tape::bindings::Bindings;
+    pub use crate::tape::entries::{ShapeId, Tape};
+    pub use crate::tape::number::Number;
+    pub use crate::tape::record::{Recorder, splits};
+    pub use crate::tape::sizes::{ONE, Sizes};
+}
+
 pub use broadloom_skeleton::cost::{Costs, Teams, Workers};
 pub use broadloom_skeleton::{Boundary, Combine, Rule, SortKey};
-pub use cut::Reason;
-pub use elementwise::Elementwise;
-pub use emit::Patch;
-pub use error::{Error, Result};
-pub use executor::Statistics;
-pub use host_array::HostArray;
-pub use kernel_settings::Chains;
-pub use lane::Lane;
-pub use layout::Layout;
+pub use emit::patch::Patch;
+pub use expr::amount::Amount;
+pub use expr::apply::Typing;
+pub use expr::elementwise::Elementwise;
+pub use expr::error::{Error, Result};
+pub use expr::host_array::HostArray;
+pub use expr::kernel_settings::Chains;
+pub use expr::layout::Layout;
+pub use expr::node::{Context, Expression, Inputs, Length, Node, State};
+pub use expr::op::{Extreme, Op, Scalar};
+pub use expr::operation::{Applied, Extent, Feed, Form, Joining, Operation, Parts, Site, Variants};
+pub use expr::operations::{Reads, Step};
+pub use expr::segments::{Checked, Direction, Segments, StoredForms, Total};
+pub use expr::shape::{Axes, MAX_COUNT, MAX_RANK, Shape};
+pub use expr::tracing::Symbol;
+pub use expr::view::{AxisMap, View};
 pub use limits::MAX_ARGUMENTS;
-pub use node::{Context, Expression, Inputs, Length, Node, State};
-pub use op::{Extreme, Op, Scalar};
-pub use operation::{Applied, Extent, Feed, Form, Joining, Operation, Parts, Site, Variants};
-pub use operations::{Reads, Step};
-pub use plan::{KernelSummary, ResultSummary, Summary, shown_time};
-pub use segments::{Checked, Direction, Segments, StoredForms, Total};
-pub use shape::{Axes, MAX_COUNT, MAX_RANK, Shape};
-pub use template::{FittedTemplate, Template};
-pub use tracing::Symbol;
-pub use view::{AxisMap, View};
+pub use plan::cut::Reason;
+pub use plan::kernels::{KernelSummary, ResultSummary, Summary, shown_time};
+pub use run::executor::Statistics;
+pub use run::lane::Lane;
+pub use run::template::{FittedTemplate, Template};

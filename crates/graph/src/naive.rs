@@ -3,12 +3,12 @@
 //! It is the oracle of tests. It knows no plan, no kernel and no lowering. Sums of floats agree with those of
 //! a device only within their error, since their order differs.
 
-use crate::arithmetic::element;
-use crate::error::{Error, Result};
-pub use crate::host_array::HostArray;
-use crate::node::{Node, State};
-use crate::op::{Op, zeros};
-use crate::shape::Shape;
+use crate::expr::arithmetic::element;
+use crate::expr::error::{Error, Result};
+pub use crate::expr::host_array::HostArray;
+use crate::expr::node::{Node, State};
+use crate::expr::op::{Op, zeros};
+use crate::expr::shape::Shape;
 use broadloom_scalar::{Literal, Type};
 use broadloom_skeleton::Rule;
 use std::collections::HashMap;

@@ -3,11 +3,11 @@
 //! A function that is called at several places of a patch computes much the same there: sums of neighbours have halves in common, for example. Equal operations on
 //! equal values are one value where functions are written out, so they count once here.
 
-use super::Fused;
-use crate::elementwise::Elementwise;
+use super::fused::Fused;
+use crate::emit::trace::{IndexId, Item, ItemId, Place, Trace};
+use crate::expr::elementwise::Elementwise;
 use crate::hash::QuickMap;
-use crate::tape::{Id, Kind};
-use crate::trace::{IndexId, Item, ItemId, Place, Trace};
+use crate::tape::entries::{Id, Kind};
 use broadloom_scalar::{Function, Op, Type};
 use broadloom_skeleton::cost;
 use smallvec::SmallVec;

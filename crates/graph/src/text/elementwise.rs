@@ -1,7 +1,7 @@
 //! Elementwise operations in text: their spelling, and the operation for a name.
 
-use crate::elementwise::Elementwise;
-use crate::spelling::{Setting, Spelling};
+use crate::expr::elementwise::Elementwise;
+use crate::expr::spelling::{Setting, Spelling};
 use broadloom_scalar::{BinaryOp, CompareOp, Element, MathFunction, Precision, UnaryOp};
 
 /// Elementwise operation in its textual form.

@@ -29,8 +29,8 @@ mod print;
 mod results;
 mod vocabulary;
 
-pub use crate::parsed_call::{Call, Read};
-pub use crate::spelling::{Setting, Spelling};
+pub use crate::expr::parsed_call::{Call, Read};
+pub use crate::expr::spelling::{Setting, Spelling};
 pub use parse::{Graph, parse};
 pub use print::{print, print_with_elements};
 pub use results::{ComputedResult, Results};

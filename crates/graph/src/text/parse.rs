@@ -3,13 +3,13 @@
 use super::contents::{elements, value};
 use super::vocabulary::Vocabulary;
 use super::{BAD_NAME, BAD_SETTING, MISFIT, REFUSED, elementwise};
-use crate::elementwise::Elementwise;
-use crate::error::{Error, Result};
-use crate::node::{Context, Expression, Node, State};
-use crate::op::Op;
-use crate::parsed_call::{Call, ParsedSetting, Raw};
-use crate::shape::Shape;
-use crate::view::{AxisMap, View};
+use crate::expr::elementwise::Elementwise;
+use crate::expr::error::{Error, Result};
+use crate::expr::node::{Context, Expression, Node, State};
+use crate::expr::op::Op;
+use crate::expr::parsed_call::{Call, ParsedSetting, Raw};
+use crate::expr::shape::Shape;
+use crate::expr::view::{AxisMap, View};
 use broadloom_diag::{Diagnostic, Diagnostics, SourceId, Sources, Span};
 use broadloom_scalar::text::{Line, Lines, Scanner, function};
 use broadloom_scalar::{Function, Lanes, Type};
@@ -281,7 +281,7 @@ impl<'t> Parser<'t> {
                 let message = format!("this node is not a fill of type `{ty}`");
                 return Err(Box::new(Diagnostic::error(REFUSED, message).at(scanner.since(start), "here")));
             };
-            crate::check::possible("fill", &shape).map(|()| other.filled(shape, &fill))
+            crate::expr::check::possible("fill", &shape).map(|()| other.filled(shape, &fill))
         } else {
             Node::fill(self.context, shape, &value(scanner, ty)?)
         };

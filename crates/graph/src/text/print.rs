@@ -1,14 +1,14 @@
 //! Printer: from nodes to text.
 
 use super::elementwise::{Written, written};
-use crate::elementwise::Elementwise;
-use crate::error::{Error, Result};
-use crate::host_array::HostArray;
-use crate::node::{Expression, Inputs, Node, State};
-use crate::op::Op;
-use crate::shape::Shape;
-use crate::spelling::{Setting, Spelling, rule_text};
-use crate::view::{AxisMap, View};
+use crate::expr::elementwise::Elementwise;
+use crate::expr::error::{Error, Result};
+use crate::expr::host_array::HostArray;
+use crate::expr::node::{Expression, Inputs, Node, State};
+use crate::expr::op::Op;
+use crate::expr::shape::Shape;
+use crate::expr::spelling::{Setting, Spelling, rule_text};
+use crate::expr::view::{AxisMap, View};
 use broadloom_device::Buffer;
 use broadloom_scalar::text::literal_text;
 use broadloom_scalar::{Function, Literal, Type};

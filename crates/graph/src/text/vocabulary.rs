@@ -1,7 +1,7 @@
 //! The operations that a text may use.
 
-use crate::operations::WORDS;
-use crate::parsed_call::Read;
+use crate::expr::operations::WORDS;
+use crate::expr::parsed_call::Read;
 use std::collections::HashMap;
 
 /// Operations that a text may use, by their names.
