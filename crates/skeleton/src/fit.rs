@@ -1,8 +1,9 @@
 //! Programs for known sizes. Grids, counts and parameter blocks are computed once. A run only writes
 //! addresses and scalars into them.
 
+use crate::call::Call;
 use crate::program::Argument;
-use crate::{Call, Loaded, Result};
+use crate::{Loaded, Result};
 use broadloom_device::{Buffer, CheckedLaunch};
 use broadloom_scalar::Literal;
 use smallvec::SmallVec;
@@ -32,8 +33,15 @@ struct Prepared {
     places: Vec<(usize, Argument)>,
 }
 
+impl Loaded {
+    /// Prepares the program for calls with these sizes: everything that depends on them is computed now.
+    pub fn fit(&self, sizes: &[u64]) -> Result<Fitted> {
+        Fitted::new(self, sizes)
+    }
+}
+
 impl Fitted {
-    pub(crate) fn new(loaded: &Loaded, sizes: &[u64]) -> Result<Fitted> {
+    fn new(loaded: &Loaded, sizes: &[u64]) -> Result<Fitted> {
         let program = loaded.program();
         loaded.check_sizes(sizes)?;
         let mut launches = vec![];
