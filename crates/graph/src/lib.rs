@@ -77,7 +77,7 @@ pub use expr::tracing::Symbol;
 pub use expr::view::{AxisMap, View};
 pub use limits::MAX_ARGUMENTS;
 pub use plan::cut::Reason;
-pub use plan::kernels::{KernelSummary, ResultSummary, Summary, shown_time};
+pub use plan::summary::{KernelSummary, ResultSummary, Summary, shown_time};
 pub use run::executor::Statistics;
 pub use run::lane::Lane;
 pub use run::template::{FittedTemplate, Template};

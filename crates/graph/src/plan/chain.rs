@@ -5,10 +5,8 @@
 //! chain, keeping a node costs little. The graph is therefore cut a second time with these costs, and kernels
 //! that read each other's nodes are joined. The cheaper plan is used.
 
-use crate::emit::code::{Code, KernelScalar};
 use crate::emit::fused::Fused;
 use crate::emit::trace::{Index, IndexId, Item, Place, Trace};
-use crate::expr::error::{Error, Result};
 use crate::expr::kernel_settings::Chains;
 use crate::limits::{MAX_AROUND, MAX_BUFFERS, MAX_RESULTS};
 use crate::plan::cut::{Cut, Staging, cut};
@@ -19,7 +17,7 @@ use crate::tape::entries::{Id, Tape};
 use crate::tape::number::Number;
 use broadloom_device::Machine;
 use broadloom_skeleton::cost::{self, Costs};
-use broadloom_skeleton::{Chain, ChainLayout, Domain, Reach, Stage, Tap, TapRead};
+use broadloom_skeleton::{ChainLayout, Reach};
 use std::collections::{HashMap, HashSet};
 
 /// Minimum and maximum distance of the rows and of the columns that are read.
@@ -324,75 +322,5 @@ impl Reader<'_> {
             reads,
             domain: first.domain,
         })
-    }
-}
-
-impl Group {
-    /// Returns the pattern of a chain, the functions of its links, and the bounds of their interiors.
-    pub(crate) fn chain_codes(
-        &self,
-        tape: &Tape,
-        kept: &[bool],
-        costs: &Costs<'_>,
-    ) -> Result<(Chain, Vec<Code>, Vec<KernelScalar>)> {
-        let too_large = || Error::Plan { what: "a kernel".into(), reason: "it does not fit".into() };
-        let mut staged = vec![false; tape.entries.len()];
-        let mut values: HashMap<Id, (usize, usize)> = HashMap::new();
-        for (place, link) in self.links.iter().enumerate() {
-            for (number, root) in link.group.roots.iter().enumerate().filter(|(number, _)| link.staged[*number]) {
-                staged[*root as usize] = true;
-                values.insert(*root, (place, number));
-            }
-        }
-        let rank = usize::from(tape.shapes[self.domain as usize].rank);
-        let (mut stages, mut all, mut bounds) = (vec![], vec![], vec![]);
-        for (place, link) in self.links.iter().enumerate() {
-            let roots = link.group.roots_of(&link.group.feeds[0]);
-            let mut fused = Fused::strip(tape, (kept, &[]), roots, rank, 1).ok_or_else(too_large)?;
-            // A ring is read only after the link that fills it.
-            let is_read = |from: usize| from < place && link.reaches.iter().any(|reach| reach.stage == from);
-            let is_filled = |id: usize| values.get(&(id as Id)).is_some_and(|(from, _)| is_read(*from));
-            let mut by_column: Vec<bool> = (0..tape.entries.len()).map(|id| staged[id] && is_filled(id)).collect();
-            link.near.iter().for_each(|near| by_column[*near as usize] = true);
-            fused.staged = &by_column;
-            let (codes, own) = fused.strip_codes(tape, costs.side_by_side())?;
-            bounds.extend(own);
-            let tap = |code: &Code| Tap {
-                function: code.function.clone(),
-                reads: code
-                    .inputs
-                    .iter()
-                    .map(|input| match values.get(input).filter(|(from, _)| is_read(*from)) {
-                        Some((stage, value)) => TapRead::Stage(*stage, *value),
-                        None if link.near.contains(input) => TapRead::Column,
-                        None => TapRead::Number,
-                    })
-                    .collect(),
-            };
-            stages.push(Stage {
-                inner: tap(codes.first().ok_or_else(too_large)?),
-                edge: codes.get(1).map(tap),
-                reaches: link.reaches.clone(),
-                staged: link.staged.clone(),
-                stored: link.stored.clone(),
-                cost: link.cost,
-            });
-            all.extend(codes.into_iter().map(|mut code| {
-                let in_memory: Vec<bool> = code.inputs.iter().map(|input| !is_filled(*input as usize)).collect();
-                let mut own = in_memory.iter();
-                code.inputs.retain(|_| own.next().copied().unwrap_or(false));
-                let mut own = in_memory.iter();
-                code.aligned.retain(|_| own.next().copied().unwrap_or(false));
-                code
-            }));
-        }
-        let mut sizes = vec![1u64; rank];
-        sizes.iter_mut().rev().take(1).for_each(|last| *last = 1 << 20);
-        Ok((Chain { domain: Domain::of(&sizes), stages }, all, bounds))
-    }
-
-    /// Returns the cost of one position of a chain, in simple operations.
-    pub(crate) fn chain_cost(&self) -> u64 {
-        self.links.iter().map(Link::work).sum()
     }
 }

@@ -105,6 +105,23 @@ pub(crate) enum Kind {
     Pattern(Applied),
 }
 
+impl Kind {
+    /// Returns the name in plans.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Kind::Leaf(_) => "input".into(),
+            Kind::Fill(_) => "fill".into(),
+            Kind::Elementwise(op) => op.to_string(),
+            Kind::View(..) => "view".into(),
+            Kind::Reshape(_) => "reshape".into(),
+            Kind::Position(axis) => format!("position {axis}"),
+            Kind::Gather(..) => "gather".into(),
+            Kind::Concatenate(axis) => format!("concatenate {axis}"),
+            Kind::Pattern(applied) => applied.operation().name(),
+        }
+    }
+}
+
 /// Node of a tape.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Entry {
