@@ -69,7 +69,7 @@ pub use expr::kernel_settings::Chains;
 pub use expr::layout::Layout;
 pub use expr::node::{Context, Expression, Inputs, Length, Node, State};
 pub use expr::op::{Extreme, Op, Scalar};
-pub use expr::operation::{Applied, Extent, Feed, Form, Joining, Operation, Parts, Site, Variants};
+pub use expr::operation::{Applied, Extent, Feed, Form, Joining, Operation, PatternParts, Site, Variants};
 pub use expr::operations::{Reads, Step};
 pub use expr::segments::{Checked, Direction, Segments, StoredForms, Total};
 pub use expr::shape::{Axes, MAX_COUNT, MAX_RANK, Shape};

@@ -21,11 +21,11 @@ pub struct Fitted {
     /// Minimum number of bytes of each output.
     outputs: Vec<u64>,
     temporaries: Vec<usize>,
-    launches: Vec<Prepared>,
+    launches: Vec<FittedLaunch>,
 }
 
 #[derive(Clone, Debug)]
-struct Prepared {
+struct FittedLaunch {
     launch: CheckedLaunch,
     /// The parameter block, without the values of the call.
     params: SmallVec<[u8; 64]>,
@@ -71,7 +71,7 @@ impl Fitted {
                 };
                 loaded.check_number("bytes of an argument", param.bytes as usize, bytes)?;
             }
-            launches.push(Prepared { launch, params, places });
+            launches.push(FittedLaunch { launch, params, places });
         }
         let outputs = program.outputs.iter().map(|output| loaded.output_bytes(output, sizes)).collect::<Result<_>>()?;
         let temporaries = loaded.temporary_lengths(sizes)?;

@@ -26,7 +26,7 @@ struct Data {
 }
 
 /// A launch with its arguments.
-struct Ready {
+struct PreparedLaunch {
     kernel: usize,
     launch: Launch,
     arguments: Vec<DeviceArgument>,
@@ -238,7 +238,7 @@ impl Loaded {
     }
 
     /// Returns the launches of a call.
-    fn launches(&self, call: &Call<'_>, temporaries: &[Buffer<u8>]) -> Result<Vec<Ready>> {
+    fn launches(&self, call: &Call<'_>, temporaries: &[Buffer<u8>]) -> Result<Vec<PreparedLaunch>> {
         self.check(call, temporaries)?;
         let program = &self.0.program;
         let mut launches = Vec::with_capacity(program.steps.len());
@@ -257,7 +257,7 @@ impl Loaded {
                     }
                 })
             });
-            launches.push(Ready { kernel: step.kernel, launch, arguments: arguments.collect::<Result<_>>()? });
+            launches.push(PreparedLaunch { kernel: step.kernel, launch, arguments: arguments.collect::<Result<_>>()? });
         }
         Ok(launches)
     }

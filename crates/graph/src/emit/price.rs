@@ -3,7 +3,7 @@
 
 use super::fused::Fused;
 use super::patch::Patch;
-use super::shared::Shared;
+use super::shared::SharedValues;
 use crate::emit::trace::{Index, IndexId, Item, Place};
 use crate::tape::entries::Id;
 use crate::tape::number::Number;
@@ -13,7 +13,7 @@ use std::collections::HashSet;
 
 /// A patch and its price. Costs are those of a position without memory, in hundredths of simple operations.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Priced {
+pub(crate) struct PatchPrice {
     pub(crate) patch: Patch,
     pub(crate) cost: u64,
     /// Cost without the start of a thread. Patches of one width are compared by it: the start is hidden by other threads, which larger patches leave fewer of.
@@ -65,14 +65,14 @@ impl Fused<'_> {
     }
 
     /// Prices a patch of which these are the traces.
-    pub(crate) fn priced(&self, patch: Patch) -> Priced {
-        let Shared { live, saved } = self.interior.shared(&self.roots, patch.columns);
+    pub(crate) fn priced(&self, patch: Patch) -> PatchPrice {
+        let SharedValues { live, saved } = self.interior.shared(&self.roots, patch.columns);
         let (before, behind) = self.reach();
         // Lanes at the ends of a warp have no results of their own.
         let lanes = u64::from(cost::LANES.saturating_sub(before + behind).max(1));
         let work = self.work(patch.columns, saved) * u64::from(cost::LANES) / lanes;
         let each = |operations: u64| operations * cost::patch_share(live) / u64::from(patch.rows * patch.columns);
-        Priced { patch, cost: each(work + cost::PATCH_START), own: each(work), work, live }
+        PatchPrice { patch, cost: each(work + cost::PATCH_START), own: each(work), work, live }
     }
 
     /// Returns the cost of all reads and operations where a thread has so many columns and calls share operations of so much, in simple operations. Signs are

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 
 /// The values of a patch, as far as its price depends on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shared {
+pub(crate) struct SharedValues {
     /// Cost of operations that calls have in common, without all but the first of each.
     pub(crate) saved: u64,
     /// Values that a thread keeps at the same time.
@@ -122,7 +122,7 @@ impl Trace<'_> {
 
     /// Returns what the positions of some roots share where a thread reads so many columns together, computes whatever it can when a value is read, and stores
     /// results in their order.
-    pub(crate) fn shared(&self, roots: &[ItemId], columns: u32) -> Shared {
+    pub(crate) fn shared(&self, roots: &[ItemId], columns: u32) -> SharedValues {
         let mut groups: QuickMap<(Id, SmallVec<[IndexId; 4]>, i64), u32> = QuickMap::default();
         let mut reads = 0u32;
         let mut values = Values::default();
@@ -161,7 +161,7 @@ impl Trace<'_> {
             stored = values.born[root as usize].max(stored);
             values.used(root, stored);
         }
-        Shared { saved: values.saved, live: values.most(reads) + columns }
+        SharedValues { saved: values.saved, live: values.most(reads) + columns }
     }
 }
 

@@ -31,7 +31,7 @@ pub type Inputs = SmallVec<[Node; 3]>;
 
 /// A node of the graph; cheap to clone.
 #[derive(Clone)]
-pub struct Node(Arc<Data>);
+pub struct Node(Arc<NodeData>);
 
 impl fmt::Debug for Node {
     /// Prints no expression: it may have a million operations, and more paths through them.
@@ -40,7 +40,7 @@ impl fmt::Debug for Node {
     }
 }
 
-struct Data {
+struct NodeData {
     context: Context,
     shape: Shape,
     /// Extent of the first axis if only the device knows it; the shape is then a bound.
@@ -204,7 +204,7 @@ impl Node {
             State::Ready(_) | State::Symbolic(_) => false,
         };
         let (remembered, state) = (None, Mutex::new(state));
-        Node(Arc::new(Data {
+        Node(Arc::new(NodeData {
             context,
             shape,
             length,

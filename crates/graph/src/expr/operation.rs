@@ -63,7 +63,7 @@ pub trait Operation: Key + fmt::Debug + Send + Sync {
     fn feeds(&self, site: &Site) -> Vec<Feed>;
 
     /// Returns the pattern.
-    fn pattern(&self, parts: Parts) -> Result<Form>;
+    fn pattern(&self, parts: PatternParts) -> Result<Form>;
 
     /// Returns the types of the values that the pattern produces at a position. Elementwise work can be fused
     /// to them. An operation without such values stores its results itself, in the order of their numbers.
@@ -223,7 +223,7 @@ pub struct Site {
 
 /// The parts of a pattern.
 #[derive(Clone, Debug)]
-pub struct Parts {
+pub struct PatternParts {
     /// The application of the kernel; the first one if several share a pass.
     pub site: Site,
     /// The domain.
@@ -242,7 +242,7 @@ pub struct Parts {
     pub repeats: bool,
 }
 
-impl Parts {
+impl PatternParts {
     /// Takes the source of the next feed.
     pub fn source(&mut self) -> Result<Source> {
         if self.sources.is_empty() {

@@ -32,16 +32,16 @@ pub type Read = fn(&Call<'_>) -> Result<Vec<Node>>;
 #[derive(Clone, Debug)]
 pub(crate) struct ParsedSetting<'t> {
     pub(crate) key: &'t str,
-    pub(crate) value: Raw<'t>,
+    pub(crate) value: RawValue<'t>,
     pub(crate) span: Span,
 }
 
 /// Value whose kind is not known yet.
 #[derive(Clone, Debug)]
-pub(crate) enum Raw<'t> {
+pub(crate) enum RawValue<'t> {
     Literal(&'t str),
     Word(&'t str),
-    List(Vec<Raw<'t>>),
+    List(Vec<RawValue<'t>>),
     Lanes(Vec<&'t str>),
     Function(Function),
 }
@@ -108,8 +108,8 @@ impl<'t> Call<'t> {
     /// Reads a number that is not negative.
     pub fn number(&self, key: &str) -> Result<usize> {
         let given = self.wanted(key)?;
-        let number = |raw: &Raw<'_>| match raw {
-            Raw::Literal(text) => text.parse().ok(),
+        let number = |raw: &RawValue<'_>| match raw {
+            RawValue::Literal(text) => text.parse().ok(),
             _ => None,
         };
         number(&given.value).ok_or_else(|| self.wrong(given, "a number"))
@@ -119,9 +119,9 @@ impl<'t> Call<'t> {
     pub fn axes(&self) -> Result<Vec<usize>> {
         let given = self.wanted("axes")?;
         let wrong = || self.wrong(given, "a list of axes, such as `[0, 1]`");
-        let Raw::List(list) = &given.value else { return Err(wrong()) };
-        let axis = |raw: &Raw<'_>| match raw {
-            Raw::Literal(text) => text.parse().ok(),
+        let RawValue::List(list) = &given.value else { return Err(wrong()) };
+        let axis = |raw: &RawValue<'_>| match raw {
+            RawValue::Literal(text) => text.parse().ok(),
             _ => None,
         };
         list.iter().map(|raw| axis(raw).ok_or_else(wrong)).collect()
@@ -131,9 +131,9 @@ impl<'t> Call<'t> {
     pub fn numbers(&self, key: &str) -> Result<Vec<usize>> {
         let Some(given) = self.find(key) else { return Ok(vec![]) };
         let wrong = || self.wrong(given, "a list of numbers, such as `[1, 2]`");
-        let Raw::List(list) = &given.value else { return Err(wrong()) };
-        let number = |raw: &Raw<'_>| match raw {
-            Raw::Literal(text) => text.parse().ok(),
+        let RawValue::List(list) = &given.value else { return Err(wrong()) };
+        let number = |raw: &RawValue<'_>| match raw {
+            RawValue::Literal(text) => text.parse().ok(),
             _ => None,
         };
         list.iter().map(|raw| number(raw).ok_or_else(wrong)).collect()
@@ -143,14 +143,14 @@ impl<'t> Call<'t> {
     pub fn values(&self, key: &str, types: &[Type]) -> Result<Vec<Lanes>> {
         let given = self.wanted(key)?;
         let wrong = || self.wrong(given, &format!("a list of {} values in brackets, of the types that are wanted", types.len()));
-        let Raw::List(list) = &given.value else { return Err(wrong()) };
+        let RawValue::List(list) = &given.value else { return Err(wrong()) };
         if list.len() != types.len() {
             return Err(wrong());
         }
-        let value = |(raw, ty): (&Raw<'_>, &Type)| match raw {
-            Raw::Literal(text) => value_of(*ty, std::slice::from_ref(text)),
-            Raw::Lanes(texts) => value_of(*ty, texts),
-            Raw::Word(_) | Raw::List(_) | Raw::Function(_) => None,
+        let value = |(raw, ty): (&RawValue<'_>, &Type)| match raw {
+            RawValue::Literal(text) => value_of(*ty, std::slice::from_ref(text)),
+            RawValue::Lanes(texts) => value_of(*ty, texts),
+            RawValue::Word(_) | RawValue::List(_) | RawValue::Function(_) => None,
         };
         list.iter().zip(types).map(|pair| value(pair).ok_or_else(wrong)).collect()
     }
@@ -171,7 +171,7 @@ impl<'t> Call<'t> {
     pub fn function(&self, key: &str) -> Result<Function> {
         let given = self.wanted(key)?;
         match &given.value {
-            Raw::Function(function) => Ok(function.clone()),
+            RawValue::Function(function) => Ok(function.clone()),
             _ => Err(self.wrong(given, "a function, such as `@f`")),
         }
     }
@@ -192,7 +192,7 @@ impl<'t> Call<'t> {
     pub fn word(&self, key: &str) -> Result<&'t str> {
         let given = self.wanted(key)?;
         match given.value {
-            Raw::Word(word) => Ok(word),
+            RawValue::Word(word) => Ok(word),
             _ => Err(self.wrong(given, "a word")),
         }
     }
@@ -201,9 +201,9 @@ impl<'t> Call<'t> {
     pub fn words(&self, key: &str) -> Result<Vec<&'t str>> {
         let given = self.wanted(key)?;
         let wrong = || self.wrong(given, "a list of words in brackets");
-        let Raw::List(list) = &given.value else { return Err(wrong()) };
-        let word = |raw: &Raw<'t>| match raw {
-            Raw::Word(word) => Ok(*word),
+        let RawValue::List(list) = &given.value else { return Err(wrong()) };
+        let word = |raw: &RawValue<'t>| match raw {
+            RawValue::Word(word) => Ok(*word),
             _ => Err(wrong()),
         };
         list.iter().map(word).collect()
@@ -213,8 +213,8 @@ impl<'t> Call<'t> {
     pub fn flag(&self, key: &str) -> Result<bool> {
         let Some(given) = self.find(key) else { return Ok(false) };
         match given.value {
-            Raw::Literal("true") => Ok(true),
-            Raw::Literal("false") => Ok(false),
+            RawValue::Literal("true") => Ok(true),
+            RawValue::Literal("false") => Ok(false),
             _ => Err(self.wrong(given, "`true` or `false`")),
         }
     }
@@ -223,9 +223,9 @@ impl<'t> Call<'t> {
     pub fn value(&self, key: &str, ty: Type) -> Result<Lanes> {
         let given = self.wanted(key)?;
         let lanes = match &given.value {
-            Raw::Literal(text) => value_of(ty, std::slice::from_ref(text)),
-            Raw::Lanes(texts) => value_of(ty, texts),
-            Raw::Word(_) | Raw::List(_) | Raw::Function(_) => None,
+            RawValue::Literal(text) => value_of(ty, std::slice::from_ref(text)),
+            RawValue::Lanes(texts) => value_of(ty, texts),
+            RawValue::Word(_) | RawValue::List(_) | RawValue::Function(_) => None,
         };
         lanes.ok_or_else(|| self.wrong(given, &format!("a value of `{ty}`")))
     }
@@ -233,7 +233,7 @@ impl<'t> Call<'t> {
     /// Reads a value of a type, or a word as the inner error.
     pub(crate) fn value_or_word(&self, key: &str, ty: Type) -> Result<std::result::Result<Lanes, &'t str>> {
         match self.wanted(key)?.value {
-            Raw::Word(word) => Ok(Err(word)),
+            RawValue::Word(word) => Ok(Err(word)),
             _ => self.value(key, ty).map(Ok),
         }
     }
@@ -242,19 +242,19 @@ impl<'t> Call<'t> {
     pub fn combine(&self, ty: Type) -> Result<Combine> {
         let given = self.wanted("combine")?;
         match &given.value {
-            Raw::Function(function) => {
+            RawValue::Function(function) => {
                 let identity = self.value("identity", ty)?;
                 Ok(match self.flag("commutative")? {
                     true => Combine::commutative(function.clone(), &identity)?,
                     false => Combine::by(function.clone(), &identity)?,
                 })
             }
-            Raw::Word(word) => {
+            RawValue::Word(word) => {
                 let named = Combine::EVERY.iter().find(|combine| combine.name() == *word).cloned();
                 let names = || Combine::EVERY.iter().map(|combine| combine.name().to_owned()).collect::<Vec<_>>().join(", ");
                 named.ok_or_else(|| self.wrong(given, &format!("one of {}, or a function", names())))
             }
-            Raw::Literal(_) | Raw::List(_) | Raw::Lanes(_) => Err(self.wrong(given, "a word or a function")),
+            RawValue::Literal(_) | RawValue::List(_) | RawValue::Lanes(_) => Err(self.wrong(given, "a word or a function")),
         }
     }
 

@@ -26,11 +26,11 @@ pub type Axes = SmallVec<[u8; 4]>;
 #[derive(Clone, Default)]
 pub struct Shape {
     extents: SmallVec<[usize; 4]>,
-    origin: Option<Arc<Origin>>,
+    origin: Option<Arc<ShapeTerms>>,
 }
 
 /// Terms of extents that depend on those of the inputs of a function.
-struct Origin {
+struct ShapeTerms {
     tracing: Arc<Tracing>,
     terms: TermList,
 }
@@ -47,7 +47,7 @@ impl Shape {
         let traced = amounts.iter().find(|amount| amount.is_traced()).and_then(Amount::tracing);
         let origin = traced.map(|tracing| {
             let terms = amounts.iter().map(|amount| amount.term_in(tracing)).collect();
-            Arc::new(Origin { tracing: tracing.clone(), terms })
+            Arc::new(ShapeTerms { tracing: tracing.clone(), terms })
         });
         Shape { extents, origin }
     }
@@ -55,7 +55,7 @@ impl Shape {
     /// Returns the shape of an input of a traced function.
     pub(crate) fn of_input(&self, number: usize, tracing: &Arc<Tracing>) -> Shape {
         let terms = tracing.terms().as_mut().map(|terms| terms.input(number, &self.extents));
-        let origin = terms.map(|terms| Arc::new(Origin { tracing: tracing.clone(), terms }));
+        let origin = terms.map(|terms| Arc::new(ShapeTerms { tracing: tracing.clone(), terms }));
         Shape { extents: self.extents.clone(), origin }
     }
 

@@ -156,7 +156,7 @@ fn windows(tape: &Tape, fused: &Fused<'_>, shape: u32) -> HashMap<Id, Option<Win
 }
 
 /// Chain under construction.
-struct Open {
+struct OpenChain {
     /// The numbers of its groups, in order.
     members: Vec<usize>,
     domain: u32,
@@ -184,8 +184,8 @@ fn chained(tape: &Tape, kept: &[bool], groups: Vec<Group>, machine: &Machine) ->
         };
         costs[index] = cost;
     }
-    let reader = Reader { tape, groups: &groups, home: &home, producers: &producers, windows: &reached, costs: &costs };
-    let mut done: Vec<Open> = vec![];
+    let reader = ChainBuilder { tape, groups: &groups, home: &home, producers: &producers, windows: &reached, costs: &costs };
+    let mut done: Vec<OpenChain> = vec![];
     for index in order.into_iter().filter(|index| linkable[*index]) {
         let joined = done.iter_mut().rev().find_map(|open| {
             let mut members = open.members.clone();
@@ -196,7 +196,7 @@ fn chained(tape: &Tape, kept: &[bool], groups: Vec<Group>, machine: &Machine) ->
         });
         match joined {
             Some((open, members)) => open.members = members,
-            None => done.push(Open { members: vec![index], domain: groups[index].domain }),
+            None => done.push(OpenChain { members: vec![index], domain: groups[index].domain }),
         }
     }
     let mut result = vec![];
@@ -230,7 +230,8 @@ fn sorted(producers: &[Vec<usize>]) -> Vec<usize> {
     order
 }
 
-struct Reader<'a> {
+/// Builder of chains from groups.
+struct ChainBuilder<'a> {
     tape: &'a Tape,
     groups: &'a [Group],
     home: &'a HashMap<Id, usize>,
@@ -240,7 +241,7 @@ struct Reader<'a> {
     costs: &'a [u64],
 }
 
-impl Reader<'_> {
+impl ChainBuilder<'_> {
     /// Returns whether a group that is no member must run after one member and before another.
     fn leaves(&self, members: &[usize]) -> bool {
         let mut stack: Vec<usize> = vec![];

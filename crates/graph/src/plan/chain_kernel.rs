@@ -5,7 +5,7 @@ use crate::emit::fused::Fused;
 use crate::expr::error::Result;
 use crate::plan::group::{Group, Link};
 use crate::plan::kernel::{Kernel, Planner, too_large};
-use crate::plan::pattern::Ready;
+use crate::plan::pattern::KernelProgram;
 use crate::tape::entries::{Id, Tape};
 use broadloom_skeleton::cost::Costs;
 use broadloom_skeleton::{Chain, Domain, Stage, Tap, TapRead};
@@ -14,7 +14,7 @@ use std::collections::HashMap;
 /// Returns the kernel of a chain.
 pub(crate) fn kernel(planner: &Planner<'_>, group: &Group) -> Result<Kernel> {
     let (chain, codes, bounds) = group.chain_codes(planner.tape, &planner.cut.kept, &planner.costs)?;
-    let ready = Ready::One(planner.library.get(&chain.into())?);
+    let ready = KernelProgram::One(planner.library.get(&chain.into())?);
     Ok(Kernel::new(group.clone(), codes, bounds, group.chain_cost(), ready))
 }
 

@@ -17,8 +17,8 @@
 //! and cuts from the results downwards (the cost of a node is not known before its inputs are cut).
 
 mod finer;
-mod given;
 mod groups;
+mod passed_on;
 mod reuse;
 mod staging;
 mod tails;

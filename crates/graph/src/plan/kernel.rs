@@ -6,8 +6,8 @@ use crate::emit::trace::Condition;
 use crate::expr::error::{Error, Result};
 use crate::plan::cut::Cut;
 use crate::plan::group::{Group, GroupFunction};
-use crate::plan::patches::{Patchable, Patches};
-use crate::plan::pattern::Ready;
+use crate::plan::patches::{PatchKernels, Patches};
+use crate::plan::pattern::KernelProgram;
 use crate::tape::entries::{Id, Tape};
 use broadloom_scalar::Type;
 use broadloom_skeleton::Library;
@@ -24,11 +24,11 @@ pub(crate) struct Kernel {
     pub(crate) bounds: Vec<KernelScalar>,
     /// Cost of a position, in simple operations.
     pub(crate) cost: u64,
-    pub(crate) ready: Ready,
+    pub(crate) ready: KernelProgram,
     /// The kernel without boundary rules.
     pub(crate) inside: Option<InteriorKernel>,
     /// The kernel in patches, for sizes that have room for them.
-    pub(crate) patches: Option<Patchable>,
+    pub(crate) patches: Option<PatchKernels>,
     /// Nodes whose memory is free after it.
     pub(crate) dead: Vec<Id>,
     /// For each result, an input whose memory it takes over.
@@ -39,21 +39,21 @@ pub(crate) struct Kernel {
 #[derive(Debug)]
 pub(crate) struct InteriorKernel {
     pub(crate) codes: Vec<Code>,
-    pub(crate) ready: Ready,
+    pub(crate) ready: KernelProgram,
     /// Conditions that have to hold at all positions.
     pub(crate) conditions: Arc<Vec<Condition>>,
 }
 
 impl Kernel {
     /// Creates a kernel that has no variants for the interior or for patches.
-    pub(crate) fn new(group: Group, codes: Vec<Code>, bounds: Vec<KernelScalar>, cost: u64, ready: Ready) -> Kernel {
+    pub(crate) fn new(group: Group, codes: Vec<Code>, bounds: Vec<KernelScalar>, cost: u64, ready: KernelProgram) -> Kernel {
         let (inside, patches, dead, reused) = (None, None, vec![], vec![]);
         Kernel { group, codes, bounds, cost, ready, inside, patches, dead, reused }
     }
 
     /// Creates a kernel from the functions that feed it, each with whether its domain is one line, and the
     /// function of its results.
-    pub(crate) fn of_functions(group: Group, feeds: Vec<(Code, bool)>, sink: Option<Code>, ready: Ready) -> Kernel {
+    pub(crate) fn of_functions(group: Group, feeds: Vec<(Code, bool)>, sink: Option<Code>, ready: KernelProgram) -> Kernel {
         let codes: Vec<Code> = feeds.into_iter().map(|(code, _)| code).chain(sink).collect();
         let cost = codes.iter().map(|code| code.cost).sum();
         Kernel::new(group, codes, vec![], cost, ready)
@@ -94,7 +94,7 @@ impl Planner<'_> {
         group: &Group,
         functions: &[GroupFunction<'_>],
         strip: Option<(&Fused<'_>, u32)>,
-    ) -> Option<Patchable> {
+    ) -> Option<PatchKernels> {
         let [function] = functions else { return None };
         let patches = Patches::of(self.tape, &self.cut.kept, group, function, self.library.device().machine())?;
         patches.patchable(strip)

@@ -12,8 +12,8 @@ use crate::plan::cut::Reason;
 use crate::plan::group::GroupKind;
 use crate::plan::kernel::{InteriorKernel, Kernel, Planner};
 use crate::plan::order::order;
-use crate::plan::patches::Patched;
-use crate::plan::pattern::Ready;
+use crate::plan::patches::PatchKernel;
+use crate::plan::pattern::KernelProgram;
 use crate::plan::{chain, kinds};
 use crate::tape::bindings::Bindings;
 use crate::tape::entries::{Id, Kind, ShapeId, Tape};
@@ -97,7 +97,7 @@ impl Plan {
         &self,
         kernel: &'k Kernel,
         bindings: &Bindings,
-    ) -> Result<(&'k [Code], &'k [KernelScalar], &'k Ready)> {
+    ) -> Result<(&'k [Code], &'k [KernelScalar], &'k KernelProgram)> {
         let sizes = self.sizes(kernel, bindings);
         if let Some(patched) = self.patched(kernel, &sizes)? {
             return Ok((&patched.codes, &patched.bounds, &patched.ready));
@@ -115,7 +115,7 @@ impl Plan {
     }
 
     /// The best patches of a kernel that these sizes have room for.
-    pub(crate) fn patched<'k>(&self, kernel: &'k Kernel, sizes: &[u64]) -> Result<Option<&'k Patched>> {
+    pub(crate) fn patched<'k>(&self, kernel: &'k Kernel, sizes: &[u64]) -> Result<Option<&'k PatchKernel>> {
         let Some(patches) = &kernel.patches else { return Ok(None) };
         let all = patches.of_sizes(&self.tape, &self.kept, &kernel.group, sizes, &self.library)?;
         Ok(all.iter().find(|patched| patched.patch.fits(sizes)))

@@ -3,10 +3,10 @@
 use crate::emit::code::{Code, KernelScalar, bounds};
 use crate::emit::fused::Fused;
 use crate::emit::patch::Patch;
-use crate::emit::price::Priced;
+use crate::emit::price::PatchPrice;
 use crate::expr::error::Result;
 use crate::plan::group::{Group, GroupFunction, GroupKind};
-use crate::plan::pattern::Ready;
+use crate::plan::pattern::KernelProgram;
 use crate::tape::entries::{Id, Int, Kind, Tape};
 use broadloom_device::Machine;
 use broadloom_skeleton::Library;
@@ -20,14 +20,14 @@ const REMAINDERS: usize = 4;
 
 /// The kernels in patches that cost less than the one that serves all sizes, made when they are first wanted.
 #[derive(Debug)]
-pub(crate) struct Patchable {
+pub(crate) struct PatchKernels {
     /// Cost of a position in the kernel for all sizes.
     least: u64,
     /// The kernels by the remainder of the length of rows, the best first.
-    by_remainder: [OnceLock<Vec<Patched>>; REMAINDERS],
+    by_remainder: [OnceLock<Vec<PatchKernel>>; REMAINDERS],
 }
 
-impl Patchable {
+impl PatchKernels {
     /// The kernels in patches for sizes.
     pub(crate) fn of_sizes(
         &self,
@@ -36,7 +36,7 @@ impl Patchable {
         group: &Group,
         sizes: &[u64],
         library: &Library,
-    ) -> Result<&[Patched]> {
+    ) -> Result<&[PatchKernel]> {
         let remainder = sizes.last().map_or(0, |width| (width % REMAINDERS as u64) as usize);
         if let Some(known) = self.by_remainder[remainder].get() {
             return Ok(known);
@@ -56,11 +56,11 @@ impl Patchable {
 
 /// A kernel in patches, for sizes that have room for them.
 #[derive(Debug)]
-pub(crate) struct Patched {
+pub(crate) struct PatchKernel {
     pub(crate) patch: Patch,
     pub(crate) codes: Vec<Code>,
     pub(crate) bounds: Vec<KernelScalar>,
-    pub(crate) ready: Ready,
+    pub(crate) ready: KernelProgram,
 }
 
 /// Returns for each node whether its elements are computed, inside of the kernel that computes it, from elements at other positions.
@@ -139,8 +139,8 @@ impl<'p> Patches<'p> {
     }
 
     /// Returns the patch of so many columns that costs least, without memory, where so many columns remain of a row.
-    fn cheapest(&self, columns: u32, skew: u32) -> Option<Priced> {
-        let mut best: Option<Priced> = None;
+    fn cheapest(&self, columns: u32, skew: u32) -> Option<PatchPrice> {
+        let mut best: Option<PatchPrice> = None;
         let alone = self.part.fused.priced(Patch::SINGLE).work;
         // Steps of which larger patches are too large.
         let mut full: SmallVec<[(bool, u32); 4]> = SmallVec::new();
@@ -181,7 +181,7 @@ impl<'p> Patches<'p> {
     }
 
     /// Returns the patches that cost less than that, the best first, where so many columns remain of rows divided by the widest patch.
-    fn choices(&self, mut least: u64, remainder: u32) -> Vec<Priced> {
+    fn choices(&self, mut least: u64, remainder: u32) -> Vec<PatchPrice> {
         let mut found = vec![];
         // One column serves images of any width, so it comes first: wider patches have to cost less than that.
         for columns in cost::PATCH_COLUMNS {
@@ -196,8 +196,8 @@ impl<'p> Patches<'p> {
     }
 
     /// The kernel in a patch.
-    fn made(&self, priced: Priced, library: &Library) -> Result<Option<Patched>> {
-        let Priced { patch, live, .. } = priced;
+    fn made(&self, priced: PatchPrice, library: &Library) -> Result<Option<PatchKernel>> {
+        let PatchPrice { patch, live, .. } = priced;
         let Some(fused) = self.traced(patch) else { return Ok(None) };
         let reach = fused.reach();
         let mut conditions = fused.conditions().to_vec();
@@ -215,12 +215,12 @@ impl<'p> Patches<'p> {
         }
         let mut bounds = bounds(0..last + 1, conditions);
         bounds.extend(bounds_along);
-        let ready = Ready::patches(self.tape, self.group, &codes, patch, (reach, live), library)?;
-        Ok(Some(Patched { patch, codes, bounds, ready }))
+        let ready = KernelProgram::patches(self.tape, self.group, &codes, patch, (reach, live), library)?;
+        Ok(Some(PatchKernel { patch, codes, bounds, ready }))
     }
 
     /// Returns the traces of strips along rows and along columns for the positions around patches; `None` where positions cost little or share little.
-    fn border(&self, priced: Priced) -> Option<[Fused<'p>; 2]> {
+    fn border(&self, priced: PatchPrice) -> Option<[Fused<'p>; 2]> {
         let Patch { rows, step, .. } = priced.patch;
         let positions = rows.min(cost::BORDER_POSITIONS);
         let alone = self.part.fused.priced(Patch::SINGLE).work;
@@ -241,9 +241,9 @@ impl<'p> Patches<'p> {
     }
 
     /// The kernels in patches, if there are any for rows that come out even. The kernel for all sizes is in strips of so many rows, or has none.
-    pub(crate) fn patchable(&self, strip: Option<(&Fused<'_>, u32)>) -> Option<Patchable> {
+    pub(crate) fn patchable(&self, strip: Option<(&Fused<'_>, u32)>) -> Option<PatchKernels> {
         let least = self.strips(strip);
         let has_any = !self.choices(least, 0).is_empty();
-        has_any.then(|| Patchable { least, by_remainder: Default::default() })
+        has_any.then(|| PatchKernels { least, by_remainder: Default::default() })
     }
 }

@@ -3,7 +3,7 @@
 use crate::emit::code::Code;
 use crate::emit::patch::Patch;
 use crate::expr::error::{Error, Result};
-use crate::expr::operation::{Form, Parts, Variants};
+use crate::expr::operation::{Form, PatternParts, Variants};
 use crate::plan::group::{Group, GroupFeed, GroupKind};
 use crate::tape::entries::Tape;
 use broadloom_device::Machine;
@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// The program of a kernel.
 #[derive(Debug)]
-pub(crate) enum Ready {
+pub(crate) enum KernelProgram {
     /// One for all sizes.
     One(Loaded),
     /// Several, each made when it is first wanted, with the number of its variant.
@@ -21,9 +21,9 @@ pub(crate) enum Ready {
 
 /// One pattern, whatever the sizes.
 #[derive(Debug)]
-struct Only(Pattern);
+struct SinglePattern(Pattern);
 
-impl Variants for Only {
+impl Variants for SinglePattern {
     fn best(&self, _: &Machine, _: &[u64], _: bool) -> u64 {
         0
     }
@@ -37,7 +37,7 @@ fn nothing() -> Error {
     Error::Plan { what: "a kernel".into(), reason: "it computes nothing".into() }
 }
 
-impl Ready {
+impl KernelProgram {
     /// The program of a kernel, each function that feeds it with whether its domain is one line. Without a function for its results they are just stored.
     /// `repeats` says whether a thread can have several rows of results. A program that is wanted `later` is made when it is first asked for.
     pub(crate) fn new(
@@ -47,7 +47,7 @@ impl Ready {
         sink: Option<&Code>,
         (repeats, later): (bool, bool),
         library: &Library,
-    ) -> Result<Ready> {
+    ) -> Result<KernelProgram> {
         let source = |((code, _), feed): (&(Code, bool), &GroupFeed)| {
             Ok(Source::new(code.function.clone(), code.axes)?.with_given(feed.given.len())?)
         };
@@ -71,22 +71,26 @@ impl Ready {
                 let sink = made(sink, group.values(tape).len())?;
                 let site = tape.site(*group.combined.first().ok_or_else(nothing)?);
                 let operator = combination(tape, group, false)?;
-                let parts = Parts { site, domain, axes, line, sources, sink, operator, repeats };
+                let parts = PatternParts { site, domain, axes, line, sources, sink, operator, repeats };
                 group.operation(tape).ok_or_else(nothing)?.pattern(parts)?
             }
         };
         match form {
-            Form::One(pattern) => Ready::one(pattern, later, library),
-            Form::Several(variants) => Ok(Ready::Several { library: library.clone(), variants, known: Mutex::default() }),
+            Form::One(pattern) => KernelProgram::one(pattern, later, library),
+            Form::Several(variants) => Ok(KernelProgram::Several { library: library.clone(), variants, known: Mutex::default() }),
         }
     }
 
     /// One program for all sizes, made at once or when it is first asked for.
-    fn one(pattern: Pattern, later: bool, library: &Library) -> Result<Ready> {
+    fn one(pattern: Pattern, later: bool, library: &Library) -> Result<KernelProgram> {
         if !later {
-            return Ok(Ready::One(library.get(&pattern)?));
+            return Ok(KernelProgram::One(library.get(&pattern)?));
         }
-        Ok(Ready::Several { library: library.clone(), variants: Box::new(Only(pattern)), known: Mutex::default() })
+        Ok(KernelProgram::Several {
+            library: library.clone(),
+            variants: Box::new(SinglePattern(pattern)),
+            known: Mutex::default(),
+        })
     }
 
     /// The program of a kernel in strips of so many rows whose lanes reach so far: functions for the interior and, if it is another, near the edges. One that
@@ -99,7 +103,7 @@ impl Ready {
         (rows, reach, live): (u32, (u32, u32), u32),
         later: bool,
         library: &Library,
-    ) -> Result<Ready> {
+    ) -> Result<KernelProgram> {
         let source = |code: &Code| Source::new(code.function.clone(), code.axes);
         let inner = source(codes.first().ok_or_else(nothing)?)?;
         let edge = codes.get(1).map(source).transpose()?;
@@ -120,7 +124,7 @@ impl Ready {
             reach,
             fold,
         };
-        Ready::one(pattern.into(), later, library)
+        KernelProgram::one(pattern.into(), later, library)
     }
 
     /// The program of a kernel in patches, made when it is first wanted.
@@ -131,7 +135,7 @@ impl Ready {
         patch: Patch,
         (reach, live): ((u32, u32), u32),
         library: &Library,
-    ) -> Result<Ready> {
+    ) -> Result<KernelProgram> {
         let source = |code: &Code| Source::new(code.function.clone(), code.axes);
         let inner = source(codes.first().ok_or_else(nothing)?)?;
         let edge = codes.get(1).map(source).transpose()?;
@@ -147,14 +151,14 @@ impl Ready {
             _ => None,
         };
         let pattern = Stencil { domain, rows, step, columns, skew, live, inner, edge, border, reach, fold };
-        Ready::one(pattern.into(), true, library)
+        KernelProgram::one(pattern.into(), true, library)
     }
 
     /// The program for these sizes, where results share what they are computed from or do not.
     pub(crate) fn loaded(&self, sizes: &[u64], shares: bool) -> Result<Loaded> {
         match self {
-            Ready::One(loaded) => Ok(loaded.clone()),
-            Ready::Several { library, variants, known } => {
+            KernelProgram::One(loaded) => Ok(loaded.clone()),
+            KernelProgram::Several { library, variants, known } => {
                 let best = variants.best(library.device().machine(), sizes, shares);
                 let find = |known: &[(u64, Loaded)]| known.iter().find(|(own, _)| *own == best).map(|(_, loaded)| loaded.clone());
                 if let Some(loaded) = find(&known.lock().unwrap_or_else(PoisonError::into_inner)) {

@@ -7,7 +7,7 @@ use crate::limits::{MAX_EDGE, MAX_STRIP};
 use crate::plan::cut::Cut;
 use crate::plan::group::{Group, GroupFunction, GroupKind};
 use crate::plan::kernel::{Kernel, Planner};
-use crate::plan::pattern::Ready;
+use crate::plan::pattern::KernelProgram;
 use crate::tape::entries::Tape;
 use broadloom_skeleton::Stencil;
 
@@ -19,7 +19,7 @@ pub(crate) fn kernel(planner: &Planner<'_>, group: &Group, functions: &[GroupFun
     let patches = planner.patchable(group, functions, Some((&fused, rows)));
     let (mut codes, bounds) = fused.strip_codes(tape, planner.costs.side_by_side())?;
     let sink = planner.sink(group)?;
-    let ready = Ready::strips(tape, group, &codes, sink.as_ref(), (rows, reach, live), patches.is_some(), library)?;
+    let ready = KernelProgram::strips(tape, group, &codes, sink.as_ref(), (rows, reach, live), patches.is_some(), library)?;
     codes.extend(sink);
     Ok(Some(Kernel { patches, ..Kernel::new(group.clone(), codes, bounds, cost, ready) }))
 }

@@ -3,7 +3,7 @@
 use crate::expr::error::Result;
 use crate::plan::group::{Group, GroupFunction, GroupKind};
 use crate::plan::kernel::{Kernel, Planner};
-use crate::plan::pattern::Ready;
+use crate::plan::pattern::KernelProgram;
 
 /// Returns the axis along which a function reads, and its reads; `None` if it does not transpose.
 pub(crate) fn reads(planner: &Planner<'_>, group: &Group, functions: &[GroupFunction<'_>]) -> Option<(u8, Vec<u32>)> {
@@ -27,6 +27,6 @@ pub(crate) fn kernel(
         codes.push((read, false));
         sink = Some(rest);
     }
-    let ready = Ready::new(planner.tape, &group, &codes, sink.as_ref(), (false, false), planner.library)?;
+    let ready = KernelProgram::new(planner.tape, &group, &codes, sink.as_ref(), (false, false), planner.library)?;
     Ok(Kernel::of_functions(group, codes, sink, ready))
 }

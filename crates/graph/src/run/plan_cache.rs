@@ -16,12 +16,12 @@ pub(crate) struct PlanCache {
 }
 
 /// Plan with the time of its last use.
-type Used = (u64, Arc<CachedPlan>);
+type UsedPlan = (u64, Arc<CachedPlan>);
 
 /// Plans, keyed by the hash of their tape.
 #[derive(Debug, Default)]
 pub(crate) struct Plans {
-    known: QuickMap<u64, SmallVec<[Used; 1]>>,
+    known: QuickMap<u64, SmallVec<[UsedPlan; 1]>>,
     count: usize,
     clock: u64,
 }

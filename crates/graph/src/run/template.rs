@@ -56,8 +56,9 @@ struct Input {
     is_needed: bool,
 }
 
+/// Memory of a result.
 #[derive(Debug)]
-enum Outcome {
+enum ResultMemory {
     Symbol(u32),
     /// Buffer that all calls share.
     Known(Buffer<u8>),
@@ -99,7 +100,7 @@ pub struct Template {
     symbols: usize,
     /// Number of lengths of the inputs that only the device knows. Their symbols follow those of the inputs.
     lengths: usize,
-    results: Vec<Returned>,
+    results: Vec<TemplateResult>,
     /// Amounts returned by the function.
     amounts: TermList,
 }
@@ -117,13 +118,13 @@ impl FittedTemplate {
 
 /// Result of a template.
 #[derive(Debug)]
-struct Returned {
+struct TemplateResult {
     ty: Type,
     shape: TermList,
-    outcome: Outcome,
+    outcome: ResultMemory,
     /// Index of the first result with the same length that only the device knows, and the location of the
     /// length.
-    length: Option<(usize, Outcome)>,
+    length: Option<(usize, ResultMemory)>,
 }
 
 /// Returns the distinct lengths of arrays that only the device knows, and the index of the length of each
@@ -232,8 +233,8 @@ impl Context {
         let conditions = tracing.finish();
         let (outputs, _) = traced?;
         let outcome = |node: &Node| match node.state() {
-            State::Ready(buffer) => Ok(Outcome::Known(buffer)),
-            State::Symbolic(symbol) if Arc::ptr_eq(symbol.tracing(), &tracing) => Ok(Outcome::Symbol(symbol.number())),
+            State::Ready(buffer) => Ok(ResultMemory::Known(buffer)),
+            State::Symbolic(symbol) if Arc::ptr_eq(symbol.tracing(), &tracing) => Ok(ResultMemory::Symbol(symbol.number())),
             State::Symbolic(_) | State::Pending(_) => Err(Error::symbolic("function")),
         };
         let (_, each) = self::lengths(&outputs);
@@ -244,13 +245,13 @@ impl Context {
                 Some(length) => Some((first, outcome(length.count())?)),
                 None => None,
             };
-            results.push(Returned { ty: node.ty(), shape, outcome: outcome(node)?, length });
+            results.push(TemplateResult { ty: node.ty(), shape, outcome: outcome(node)?, length });
         }
         let mut needed: Vec<bool> = vec![false; symbols as usize];
         for outcome in
             results.iter().flat_map(|result| std::iter::once(&result.outcome).chain(result.length.as_ref().map(|(_, own)| own)))
         {
-            if let Outcome::Symbol(number) = outcome {
+            if let ResultMemory::Symbol(number) = outcome {
                 needed[*number as usize] = true;
             }
         }
@@ -440,10 +441,10 @@ impl Template {
                 memory[*dead as usize] = None;
             }
         }
-        let buffer = |outcome: &Outcome| {
+        let buffer = |outcome: &ResultMemory| {
             let buffer = match outcome {
-                Outcome::Known(buffer) => Some(buffer.clone()),
-                Outcome::Symbol(number) => memory[*number as usize].clone(),
+                ResultMemory::Known(buffer) => Some(buffer.clone()),
+                ResultMemory::Symbol(number) => memory[*number as usize].clone(),
             };
             buffer.ok_or_else(|| Error::symbolic("function"))
         };
@@ -452,7 +453,7 @@ impl Template {
             let length = match &result.length {
                 None => None,
                 Some((first, _)) if *first < number => nodes[*first].length().cloned(),
-                Some((_, Outcome::Symbol(symbol)))
+                Some((_, ResultMemory::Symbol(symbol)))
                     if (inputs.len()..inputs.len() + known.len()).contains(&(*symbol as usize)) =>
                 {
                     Some(known[*symbol as usize - inputs.len()].clone())

@@ -40,7 +40,7 @@ pub struct Recorder {
     buffers: QuickMap<Leaf, u32>,
     sizes: Sizes,
     /// Nodes that become entries at their first use, because their sizes depend on the use.
-    open: Vec<Open>,
+    open: Vec<OpenNode>,
     /// Slots of scalars.
     scalars: QuickMap<u64, u32>,
     /// True if scalars keep their values as long as the tape is used. Equal ones may then be merged.
@@ -73,7 +73,7 @@ const OPEN: Id = 1 << 31;
 /// Node whose shape is given by numbers, some of which may be sizes of other arrays: a fill, positions, a
 /// view, a reshape. If it is used beside other arrays, its sizes become theirs.
 #[derive(Debug)]
-struct Open {
+struct OpenNode {
     node: Node,
     input: Option<Id>,
     /// The sizes that depend on its input.
@@ -505,7 +505,7 @@ impl Recorder {
             let shape = self.sizes.push(all, node.bound());
             return self.entry_in(node, expression, input.into_iter().collect(), shape, is_whole);
         }
-        self.open.push(Open { node: node.clone(), input, sizes, is_whole, entry: None });
+        self.open.push(OpenNode { node: node.clone(), input, sizes, is_whole, entry: None });
         Ok(OPEN | (self.open.len() - 1) as Id)
     }
 

@@ -7,7 +7,7 @@ use crate::expr::elementwise::Elementwise;
 use crate::expr::error::{Error, Result};
 use crate::expr::node::{Context, Expression, Node, State};
 use crate::expr::op::Op;
-use crate::expr::parsed_call::{Call, ParsedSetting, Raw};
+use crate::expr::parsed_call::{Call, ParsedSetting, RawValue};
 use crate::expr::shape::Shape;
 use crate::expr::view::{AxisMap, View};
 use broadloom_diag::{Diagnostic, Diagnostics, SourceId, Sources, Span};
@@ -291,30 +291,30 @@ impl<'t> Parser<'t> {
     }
 
     /// Parses the value of a setting.
-    fn setting(&self, scanner: &mut Scanner<'t>) -> Parsed<Raw<'t>> {
+    fn setting(&self, scanner: &mut Scanner<'t>) -> Parsed<RawValue<'t>> {
         if scanner.eat("[") {
-            return scanner.list("]", |scanner| self.plain(scanner)).map(Raw::List);
+            return scanner.list("]", |scanner| self.plain(scanner)).map(RawValue::List);
         }
         self.plain(scanner)
     }
 
-    fn plain(&self, scanner: &mut Scanner<'t>) -> Parsed<Raw<'t>> {
+    fn plain(&self, scanner: &mut Scanner<'t>) -> Parsed<RawValue<'t>> {
         let start = scanner.at();
         if let Some(text) = scanner.literal() {
-            return Ok(Raw::Literal(text));
+            return Ok(RawValue::Literal(text));
         }
         if scanner.eat("(") {
             let lane = |scanner: &mut Scanner<'t>| scanner.literal().ok_or_else(|| scanner.unexpected("a value"));
-            return scanner.list(")", lane).map(Raw::Lanes);
+            return scanner.list(")", lane).map(RawValue::Lanes);
         }
         if scanner.eat("@") {
             let name = scanner.name("the name of a function")?;
             let unknown = || {
                 Box::new(Diagnostic::error(BAD_NAME, format!("there is no function `{name}`")).at(scanner.since(start), "here"))
             };
-            return self.functions.get(name).and_then(Clone::clone).map(Raw::Function).ok_or_else(unknown);
+            return self.functions.get(name).and_then(Clone::clone).map(RawValue::Function).ok_or_else(unknown);
         }
-        scanner.name("a number, a word, a list or a function").map(Raw::Word)
+        scanner.name("a number, a word, a list or a function").map(RawValue::Word)
     }
 
     /// Applies an operation by its name: an elementwise one, one of the graph, or one of the vocabulary.

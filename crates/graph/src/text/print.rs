@@ -1,6 +1,6 @@
 //! Printer: from nodes to text.
 
-use super::elementwise::{Written, written};
+use super::elementwise::{ElementwiseForm, written};
 use crate::expr::elementwise::Elementwise;
 use crate::expr::error::{Error, Result};
 use crate::expr::host_array::HostArray;
@@ -77,7 +77,7 @@ fn written_inputs(expression: &Expression) -> Inputs {
 }
 
 /// Function of the text.
-struct Named {
+struct PrintedFunction {
     name: String,
     /// The text of the function before it was renamed.
     original: String,
@@ -95,7 +95,7 @@ struct Memory {
 #[derive(Default)]
 struct Printer {
     most: usize,
-    functions: Vec<Named>,
+    functions: Vec<PrintedFunction>,
     lines: String,
     names: HashMap<usize, String>,
     count: usize,
@@ -212,8 +212,8 @@ impl Printer {
                 self.call(&Spelling::new(format!("@{name}")), &inputs)
             }
             Op::Elementwise(op) => match written(op) {
-                Some(Written::Between(operator)) => inputs.join(&format!(" {operator} ")),
-                Some(Written::Before(spelling)) => self.call(&spelling, &inputs),
+                Some(ElementwiseForm::Between(operator)) => inputs.join(&format!(" {operator} ")),
+                Some(ElementwiseForm::Before(spelling)) => self.call(&spelling, &inputs),
                 None => return Err(untold(&op.to_string())),
             },
             Op::View(view) => format!("view({}, {})", inputs.join(", "), view_text(view)),
@@ -310,7 +310,7 @@ impl Printer {
         let is_free = |name: &String| self.functions.iter().all(|known| known.name != *name);
         let name = std::iter::once(plain.clone()).chain(numbered).find(is_free).unwrap_or(plain);
         let body = original.strip_prefix(&format!("fn {}(", function.name())).unwrap_or(&original);
-        self.functions.push(Named { text: format!("fn {name}({body}"), name: name.clone(), original });
+        self.functions.push(PrintedFunction { text: format!("fn {name}({body}"), name: name.clone(), original });
         name
     }
 }

@@ -8,7 +8,7 @@
 use broadloom_cpu::Cpu;
 use broadloom_device::{Device, Machine};
 use broadloom_graph::{
-    Context, Elementwise, Feed, Form, HostArray, Joining, Node, Operation, Parts, Result, Shape, Site, Typing, naive,
+    Context, Elementwise, Feed, Form, HostArray, Joining, Node, Operation, PatternParts, Result, Shape, Site, Typing, naive,
 };
 use broadloom_interp::Interp;
 use broadloom_scalar::{Axis, BinaryOp, Cache, Element, Literal, Type, Value};
@@ -58,7 +58,7 @@ impl Operation for RunLengths {
         vec![Feed::new([0, 1], true)]
     }
 
-    fn pattern(&self, mut parts: Parts) -> Result<Form> {
+    fn pattern(&self, mut parts: PatternParts) -> Result<Form> {
         let wanted = [0, 1, 2].map(|result| parts.site.wanted.contains(&result));
         Ok(Form::One(Runs { source: parts.source()?, wanted }.into()))
     }

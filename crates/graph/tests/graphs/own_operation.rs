@@ -6,7 +6,8 @@ use broadloom_device::Device;
 use broadloom_diag::Sources;
 use broadloom_graph::text::{Spelling, Vocabulary, parse, print_with_elements};
 use broadloom_graph::{
-    Combine, Context, Elementwise, Feed, Form, HostArray, Joining, Node, Operation, Parts, Result, Shape, Site, Typing, naive,
+    Combine, Context, Elementwise, Feed, Form, HostArray, Joining, Node, Operation, PatternParts, Result, Shape, Site, Typing,
+    naive,
 };
 use broadloom_interp::Interp;
 use broadloom_scalar::{BinaryOp, Literal, Type};
@@ -47,7 +48,7 @@ impl Operation for Bounds {
         vec![Feed::new([0, 0], false)]
     }
 
-    fn pattern(&self, mut parts: Parts) -> Result<Form> {
+    fn pattern(&self, mut parts: PatternParts) -> Result<Form> {
         let (source, operator) = (parts.source()?, parts.operator()?);
         let spread = Spread { along_kept: false, blocks: true, split: false, rows: [1, 1] };
         let (domain, reduced, sink) = (parts.domain, vec![false, true], parts.sink);

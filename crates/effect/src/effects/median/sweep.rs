@@ -23,7 +23,7 @@ use crate::Result;
 use crate::graph::Frame;
 use broadloom_device::Machine;
 use broadloom_graph::{
-    AxisMap, Boundary, Feed, Form, HostArray, Joining, Node, Operation, Parts, Reads, Result as Made, Shape, Site, Typing,
+    AxisMap, Boundary, Feed, Form, HostArray, Joining, Node, Operation, PatternParts, Reads, Result as Made, Shape, Site, Typing,
 };
 use broadloom_scalar::{AccessorKind, Array, Axis, Builder, Cache, Element, Literal, Type, Unroll, Value, Variable};
 use broadloom_skeleton::cost::{Costs, Each, LANES};
@@ -299,7 +299,7 @@ impl Operation for Sweep {
         vec![Feed::new([0], true), Feed::new([1], true)]
     }
 
-    fn pattern(&self, mut parts: Parts) -> Made<Form> {
+    fn pattern(&self, mut parts: PatternParts) -> Made<Form> {
         let (ranks, keys) = (parts.source()?, parts.source()?);
         Ok(Form::One(Windows { radius: self.radius, tile: self.tile, ranks, keys }.into()))
     }

@@ -13,7 +13,7 @@ use crate::expr::host_array::HostArray;
 use crate::expr::length::common;
 use crate::expr::node::Node;
 use crate::expr::op::zeros;
-use crate::expr::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site};
+use crate::expr::operation::{Extent, Feed, Form, Joining, Operation, PatternParts, Site};
 use crate::expr::shape::Shape;
 use crate::expr::spelling::{Setting, Spelling};
 use crate::expr::view::AxisMap;
@@ -709,7 +709,7 @@ impl Operation for Call {
         std::iter::once(Feed::new(0..self.first_array(), false)).chain(arrays).collect()
     }
 
-    fn pattern(&self, parts: Parts) -> Result<Form> {
+    fn pattern(&self, parts: PatternParts) -> Result<Form> {
         let source = self.composed(&parts.sources, parts.site.ranks[0], None)?;
         let sink = if self.is_fused(&parts.site) { parts.sink } else { self.sink(source.index(), &parts.site.wanted)? };
         Ok(Form::One(Map { domain: parts.domain, source, sink }.into()))

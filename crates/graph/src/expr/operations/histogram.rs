@@ -6,7 +6,7 @@ use crate::expr::error::Result;
 use crate::expr::host_array::HostArray;
 use crate::expr::length::nowhere;
 use crate::expr::node::Node;
-use crate::expr::operation::{Feed, Form, Operation, Parts, Site};
+use crate::expr::operation::{Feed, Form, Operation, PatternParts, Site};
 use crate::expr::parsed_call::Call;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::Spelling;
@@ -99,7 +99,7 @@ impl Operation for Histogram {
         vec![Feed::new([0], true)]
     }
 
-    fn pattern(&self, mut parts: Parts) -> Result<Form> {
+    fn pattern(&self, mut parts: PatternParts) -> Result<Form> {
         let (domain, source, room) = (parts.domain, parts.source()?, self.room());
         Ok(Form::One(Kernel { domain, source, sink: parts.sink, room }.into()))
     }

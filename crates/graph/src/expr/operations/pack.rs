@@ -8,7 +8,7 @@ use crate::expr::error::{Error, Result};
 use crate::expr::host_array::HostArray;
 use crate::expr::node::{Length, Node};
 use crate::expr::op::zeros;
-use crate::expr::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site};
+use crate::expr::operation::{Extent, Feed, Form, Joining, Operation, PatternParts, Site};
 use crate::expr::parsed_call::Call;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::Spelling;
@@ -209,7 +209,7 @@ impl Operation for Pack {
         true
     }
 
-    fn pattern(&self, mut parts: Parts) -> Result<Form> {
+    fn pattern(&self, mut parts: PatternParts) -> Result<Form> {
         let rest = self.rest && parts.site.wanted.contains(&0);
         Ok(Form::One(Kernel { source: parts.source()?, sink: Sink::STORE, rest }.into()))
     }

@@ -9,7 +9,7 @@ use crate::expr::error::{Error, Result};
 use crate::expr::host_array::HostArray;
 use crate::expr::node::Node;
 use crate::expr::op::zeros;
-use crate::expr::operation::{Extent, Feed, Form, Operation, Parts, Site};
+use crate::expr::operation::{Extent, Feed, Form, Operation, PatternParts, Site};
 use crate::expr::parsed_call::Call;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::Spelling;
@@ -152,7 +152,7 @@ impl Operation for Product {
         vec![Feed::new([0], false), Feed::new([1], false)]
     }
 
-    fn pattern(&self, mut parts: Parts) -> Result<Form> {
+    fn pattern(&self, mut parts: PatternParts) -> Result<Form> {
         let (left, right) = (parts.source()?, parts.source()?);
         Ok(Form::One(Kernel { left, right, sink: parts.sink }.into()))
     }

@@ -6,7 +6,7 @@ use crate::expr::error::Result;
 use crate::expr::host_array::HostArray;
 use crate::expr::node::Node;
 use crate::expr::op::Extreme;
-use crate::expr::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site, Variants};
+use crate::expr::operation::{Extent, Feed, Form, Joining, Operation, PatternParts, Site, Variants};
 use crate::expr::parsed_call::Call;
 use crate::expr::shape::{Axes, Shape};
 use crate::expr::spelling::Spelling;
@@ -124,7 +124,7 @@ impl Operation for Reduce {
         vec![Feed::new(0..site.types.len(), site.ranks[0] == self.axes.len())]
     }
 
-    fn pattern(&self, mut parts: Parts) -> Result<Form> {
+    fn pattern(&self, mut parts: PatternParts) -> Result<Form> {
         let reduced = match parts.line {
             true => vec![true],
             false => (0..parts.axes).map(|axis| self.axes.contains(&(axis as u8))).collect(),

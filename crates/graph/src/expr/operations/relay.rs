@@ -9,7 +9,7 @@ use crate::expr::error::{Error, Result};
 use crate::expr::host_array::HostArray;
 use crate::expr::node::{Inputs, Node, State};
 use crate::expr::op::Op;
-use crate::expr::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site, Variants};
+use crate::expr::operation::{Extent, Feed, Form, Joining, Operation, PatternParts, Site, Variants};
 use crate::expr::shape::Shape;
 use crate::expr::spelling::{Setting, Spelling};
 use broadloom_device::Machine;
@@ -196,7 +196,7 @@ impl Operation for Relay {
         own.chain(of(self.first_of_line(), self.line.first_array(), self.line.reads.len())).collect()
     }
 
-    fn pattern(&self, mut parts: Parts) -> Result<Form> {
+    fn pattern(&self, mut parts: PatternParts) -> Result<Form> {
         let rank = parts.site.ranks[0];
         let of_line = parts.sources.split_off(self.call.reads.len().min(parts.sources.len()));
         let line = with_result(self.line.composed(&of_line, rank, None)?, self.result.into())?;

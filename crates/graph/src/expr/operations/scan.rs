@@ -6,7 +6,7 @@ use crate::expr::check::same_context;
 use crate::expr::error::Result;
 use crate::expr::host_array::HostArray;
 use crate::expr::node::Node;
-use crate::expr::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site, Variants};
+use crate::expr::operation::{Extent, Feed, Form, Joining, Operation, PatternParts, Site, Variants};
 use crate::expr::parsed_call::Call;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::{Setting, Spelling};
@@ -131,7 +131,7 @@ impl Operation for Scan {
         vec![Feed::new(0..site.types.len(), site.ranks[0] == 1)]
     }
 
-    fn pattern(&self, mut parts: Parts) -> Result<Form> {
+    fn pattern(&self, mut parts: PatternParts) -> Result<Form> {
         let (source, operator) = (parts.source()?, parts.operator()?);
         let spread = ScanSpread { along_axis: false, split: false };
         let (axis, inclusive, sink) = (usize::from(self.axis), self.inclusive, parts.sink);

@@ -14,7 +14,7 @@ use crate::expr::host_array::HostArray;
 use crate::expr::length::{common, nowhere};
 use crate::expr::node::Node;
 use crate::expr::op::zeros;
-use crate::expr::operation::{Extent, Feed, Form, Operation, Parts, Site};
+use crate::expr::operation::{Extent, Feed, Form, Operation, PatternParts, Site};
 use crate::expr::parsed_call::Call;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::Spelling;
@@ -199,7 +199,7 @@ impl Operation for Scatter {
         vec![Feed::new([1, 2], true), Feed::new([0], true)]
     }
 
-    fn pattern(&self, mut parts: Parts) -> Result<Form> {
+    fn pattern(&self, mut parts: PatternParts) -> Result<Form> {
         let combine = self.combine.clone();
         let (domain, source, base) = (parts.domain, parts.source()?, parts.source()?);
         Ok(Form::One(Kernel { domain, source, base, combine, sink: parts.sink }.into()))

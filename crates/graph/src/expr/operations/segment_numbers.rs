@@ -7,7 +7,7 @@ use crate::expr::error::{Error, Result};
 use crate::expr::host_array::HostArray;
 use crate::expr::node::Node;
 use crate::expr::op::zeros;
-use crate::expr::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site};
+use crate::expr::operation::{Extent, Feed, Form, Joining, Operation, PatternParts, Site};
 use crate::expr::parsed_call::Call;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::Spelling;
@@ -88,7 +88,7 @@ impl Operation for SegmentNumbers {
         vec![Feed::new([0], true), Feed::new([1], true)]
     }
 
-    fn pattern(&self, mut parts: Parts) -> Result<Form> {
+    fn pattern(&self, mut parts: PatternParts) -> Result<Form> {
         let (line, offsets) = (parts.source()?, parts.source()?);
         Ok(Form::One(Kernel { line, offsets, sink: parts.sink }.into()))
     }

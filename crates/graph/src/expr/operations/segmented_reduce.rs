@@ -9,7 +9,7 @@ use crate::expr::error::Result;
 use crate::expr::host_array::HostArray;
 use crate::expr::node::Node;
 use crate::expr::op::{Extreme, zeros};
-use crate::expr::operation::{Feed, Form, Joining, Operation, Parts, Site};
+use crate::expr::operation::{Feed, Form, Joining, Operation, PatternParts, Site};
 use crate::expr::parsed_call::Call;
 use crate::expr::shape::{Axes, Shape};
 use crate::expr::spelling::Spelling;
@@ -115,7 +115,7 @@ impl Operation for SegmentedReduce {
         is_segment_numbers(other).then_some((self.by.inputs(), OFFSETS))
     }
 
-    fn pattern(&self, mut parts: Parts) -> Result<Form> {
+    fn pattern(&self, mut parts: PatternParts) -> Result<Form> {
         let (source, offsets, operator) = (parts.source()?, parts.source()?, parts.operator()?);
         Ok(Form::One(Kernel { source, offsets, operator, sink: parts.sink }.into()))
     }

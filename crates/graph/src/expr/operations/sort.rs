@@ -6,7 +6,7 @@ use crate::expr::error::Result;
 use crate::expr::host_array::HostArray;
 use crate::expr::node::Node;
 use crate::expr::op::zeros;
-use crate::expr::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site};
+use crate::expr::operation::{Extent, Feed, Form, Joining, Operation, PatternParts, Site};
 use crate::expr::parsed_call::Call;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::{Setting, Spelling};
@@ -166,7 +166,7 @@ impl Operation for Sort {
         std::iter::once(Feed::new(self.moved(site), true)).chain(offsets).collect()
     }
 
-    fn pattern(&self, mut parts: Parts) -> Result<Form> {
+    fn pattern(&self, mut parts: PatternParts) -> Result<Form> {
         let (source, keys) = (parts.source()?, self.keys.to_vec());
         Ok(Form::One(match self.longest {
             None => Kernel { source, keys, sink: parts.sink }.into(),

@@ -7,7 +7,7 @@ use crate::expr::error::{Error, Result};
 use crate::expr::host_array::HostArray;
 use crate::expr::node::Node;
 use crate::expr::op::zeros;
-use crate::expr::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site, Variants};
+use crate::expr::operation::{Extent, Feed, Form, Joining, Operation, PatternParts, Site, Variants};
 use crate::expr::parsed_call::Call;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::{Setting, Spelling};
@@ -246,7 +246,7 @@ impl Operation for Sweep {
         vec![Feed::new(0..arrays, false), Feed::new(arrays..site.types.len(), false)]
     }
 
-    fn pattern(&self, mut parts: Parts) -> Result<Form> {
+    fn pattern(&self, mut parts: PatternParts) -> Result<Form> {
         let (source, start) = (parts.source()?, parts.source()?);
         let step = self.step.clone();
         let kernel = Kernel {

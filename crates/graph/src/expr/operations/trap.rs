@@ -7,7 +7,7 @@ use crate::expr::apply::Typing;
 use crate::expr::error::{Error, Result};
 use crate::expr::host_array::HostArray;
 use crate::expr::node::Node;
-use crate::expr::operation::{Feed, Form, Operation, Parts, Site};
+use crate::expr::operation::{Feed, Form, Operation, PatternParts, Site};
 use crate::expr::parsed_call::Call;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::Spelling;
@@ -77,7 +77,7 @@ impl Operation for Trap {
     }
 
     /// Fails. A trap has no pattern: the planner places it into kernels with patterns of their own.
-    fn pattern(&self, _: Parts) -> Result<Form> {
+    fn pattern(&self, _: PatternParts) -> Result<Form> {
         Err(Error::Plan { what: self.name(), reason: "a trap is a part of another kernel".into() })
     }
 

@@ -8,7 +8,7 @@ use crate::expr::elementwise::check_size;
 use crate::expr::error::{Error, Result};
 use crate::expr::host_array::HostArray;
 use crate::expr::node::Node;
-use crate::expr::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site};
+use crate::expr::operation::{Extent, Feed, Form, Joining, Operation, PatternParts, Site};
 use crate::expr::parsed_call::Call;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::{Setting, Spelling};
@@ -190,7 +190,7 @@ impl Operation for Window {
         std::iter::once(Feed::new(0..arrays, false)).chain(beside).collect()
     }
 
-    fn pattern(&self, mut parts: Parts) -> Result<Form> {
+    fn pattern(&self, mut parts: PatternParts) -> Result<Form> {
         let source = parts.source()?;
         let beside = parts.sources.pop();
         let (function, reach, boundary) = (self.function.clone(), self.reach.clone(), self.boundary.clone());
