@@ -4,7 +4,7 @@
 Usage: scripts/operation-lines.py [COMMIT]
 
 A line of code is neither empty nor a comment, an import or an attribute. In this tree an operation is a file of
-crates/graph/src/operations. Before there were such files, the code of an operation stood in functions and match arms
+crates/graph/src/expr/operations. Before there were such files, the code of an operation stood in functions and match arms
 of the planner: a function counts where it names one of the operations, and only its arms for them where it names
 other kinds of nodes too. Files of operations alone count as a whole.
 
@@ -86,7 +86,7 @@ def count_now(commit):
     older = set(re.findall(r"\bfn (\w+)", git("grep", "-hE", r"\bfn \w+", commit, "--", FOLDER)))
     counts = {}
     for name in FILES:
-        path = f"{FOLDER}/operations/{name}.rs"
+        path = f"{FOLDER}/expr/operations/{name}.rs"
         with open(path) as file:
             lines = file.read().split("\n")
         text, sizes, new = set(), set(), set()

@@ -4,7 +4,7 @@
 //! [`View`], a gather, a reduction along axes. Constructing nodes checks them and computes nothing.
 //! [`Context::evaluate`] computes them in these steps:
 //!
-//! 1. *record*: the nodes become a [tape](crate::tape). Equal nodes are recorded once. Scalars, sizes and
+//! 1. *record*: the nodes become a [tape](crate::tape::entries). Equal nodes are recorded once. Scalars, sizes and
 //!    large offsets are left out. If a plan for an equal tape exists, it is reused;
 //! 2. *cut*: a cost model of the machine cuts the graph into kernels;
 //! 3. *order*: the kernels are ordered for low memory use, and results reuse the memory of dead arrays;
@@ -32,73 +32,52 @@
 //! # Ok::<(), broadloom_graph::Error>(())
 //! ```
 //!
-//! Hidden modules are public only for the tests of this crate.
+//! Modules form rooms that open one way: `expr` (nodes and operations), `tape` (the canonical form of
+//! expressions), `emit` (traces and code), `plan` (kernels) and `run` (execution). A room uses those before it.
 
-mod amount;
-mod assemble;
-mod build;
-mod chain;
-mod check;
-mod context;
-mod cut;
-mod defined;
-#[doc(hidden)]
-pub mod emit;
-mod error;
-mod expect;
-mod first_axis;
-mod fit;
+mod emit;
+mod expr;
 mod hash;
-mod join;
-mod known;
-mod lane;
-mod layout;
-mod length;
 mod limits;
 pub mod naive;
-mod node;
-#[doc(hidden)]
-pub mod number;
-mod op;
-mod operation;
-mod operations;
-mod pattern;
 mod plan;
-mod random;
-#[doc(hidden)]
-pub mod record;
-mod runs;
-mod segments;
-mod shape;
-#[doc(hidden)]
-pub mod sizes;
-#[doc(hidden)]
-pub mod tape;
-mod template;
+mod run;
+mod tape;
 pub mod text;
-#[doc(hidden)]
-pub mod trace;
-mod view;
 
-pub use amount::Amount;
-pub use broadloom_skeleton::SortKey;
+/// Parts that only the tests of this crate use.
+#[doc(hidden)]
+pub mod internals {
+    pub use crate::emit::code::interior;
+    pub use crate::emit::trace::{Condition, Index, Trace};
+    pub use crate::tape::bindings::Bindings;
+    pub use crate::tape::entries::{ShapeId, Tape};
+    pub use crate::tape::number::Number;
+    pub use crate::tape::record::{Recorder, splits};
+    pub use crate::tape::sizes::{ONE, Sizes};
+}
+
 pub use broadloom_skeleton::cost::{Costs, Teams, Workers};
-pub use chain::Chains;
-pub use context::{Context, Statistics};
-pub use cut::Reason;
-pub use emit::Patch;
-pub use error::{Error, Result};
-pub use lane::Lane;
-pub use layout::Layout;
-pub use length::Length;
+pub use broadloom_skeleton::{Boundary, Combine, Rule, SortKey};
+pub use emit::patch::Patch;
+pub use expr::amount::Amount;
+pub use expr::apply::Typing;
+pub use expr::elementwise::Elementwise;
+pub use expr::error::{Error, Result};
+pub use expr::host_array::HostArray;
+pub use expr::kernel_settings::Chains;
+pub use expr::layout::Layout;
+pub use expr::node::{Context, Expression, Inputs, Length, Node, State};
+pub use expr::op::{Extreme, Op, Scalar};
+pub use expr::operation::{Applied, Extent, Feed, Form, Joining, Operation, PatternParts, Site, Variants};
+pub use expr::operations::{Reads, Step};
+pub use expr::segments::{Checked, Direction, Segments, StoredForms, Total};
+pub use expr::shape::{Axes, MAX_COUNT, MAX_RANK, Shape};
+pub use expr::tracing::Symbol;
+pub use expr::view::{AxisMap, View};
 pub use limits::MAX_ARGUMENTS;
-pub use naive::HostArray;
-pub use node::{Expression, Inputs, Node, State};
-pub use op::{Axes, Combine, Elementwise, Extreme, Op, Scalar};
-pub use operation::{Applied, Extent, Feed, Form, Joining, Operation, Parts, Site, Variants};
-pub use operations::{Reads, Step};
-pub use plan::{KernelSummary, ResultSummary, Summary, shown_time};
-pub use segments::{Checked, Direction, Segments, StoredForms, Total};
-pub use shape::{MAX_COUNT, MAX_RANK, Shape};
-pub use template::{FittedTemplate, Symbol, Template};
-pub use view::{AxisMap, Boundary, Rule, View};
+pub use plan::cut::Reason;
+pub use plan::summary::{KernelSummary, ResultSummary, Summary, shown_time};
+pub use run::executor::Statistics;
+pub use run::lane::Lane;
+pub use run::template::{FittedTemplate, Template};

@@ -64,3 +64,5 @@ pub(crate) const MOST_APPENDED: usize = 256;
 pub(crate) const MAX_PLANS: usize = 512;
 /// Sizes for which the fits of a plan or a template are cached.
 pub(crate) const MAX_FITS: usize = 8;
+/// Reciprocal of the fraction of the device's memory above which the length of an array is read at once.
+pub(crate) const WASTE: u64 = 8;

@@ -288,7 +288,7 @@ impl Chain {
             outputs.push(own);
         }
         draft.limit(self.domain.count());
-        let parts = Parts { chain: self, layout, bounds, ports, outputs };
+        let parts = ChainEmitter { chain: self, layout, bounds, ports, outputs };
         draft.least(Count::size(axes - 1), LANES.into());
         parts.launch(&mut draft, machine)?;
         Ok(draft.finish())
@@ -301,7 +301,8 @@ struct Port {
     scalars: Vec<(usize, Type)>,
 }
 
-struct Parts<'a> {
+/// Emitter of the kernels of a chain.
+struct ChainEmitter<'a> {
     chain: &'a Chain,
     layout: ChainLayout,
     /// For each stage, the numbers of scalars: for each axis the start and the end of the interior.
@@ -325,7 +326,7 @@ struct Place {
     room: Memory,
 }
 
-impl Parts<'_> {
+impl ChainEmitter<'_> {
     fn axes(&self) -> usize {
         self.chain.domain.axes()
     }

@@ -1,8 +1,9 @@
 //! Programs for known sizes. Grids, counts and parameter blocks are computed once. A run only writes
 //! addresses and scalars into them.
 
+use crate::call::Call;
 use crate::program::Argument;
-use crate::{Call, Loaded, Result};
+use crate::{Loaded, Result};
 use broadloom_device::{Buffer, CheckedLaunch};
 use broadloom_scalar::Literal;
 use smallvec::SmallVec;
@@ -20,11 +21,11 @@ pub struct Fitted {
     /// Minimum number of bytes of each output.
     outputs: Vec<u64>,
     temporaries: Vec<usize>,
-    launches: Vec<Prepared>,
+    launches: Vec<FittedLaunch>,
 }
 
 #[derive(Clone, Debug)]
-struct Prepared {
+struct FittedLaunch {
     launch: CheckedLaunch,
     /// The parameter block, without the values of the call.
     params: SmallVec<[u8; 64]>,
@@ -32,8 +33,15 @@ struct Prepared {
     places: Vec<(usize, Argument)>,
 }
 
+impl Loaded {
+    /// Prepares the program for calls with these sizes: everything that depends on them is computed now.
+    pub fn fit(&self, sizes: &[u64]) -> Result<Fitted> {
+        Fitted::new(self, sizes)
+    }
+}
+
 impl Fitted {
-    pub(crate) fn new(loaded: &Loaded, sizes: &[u64]) -> Result<Fitted> {
+    fn new(loaded: &Loaded, sizes: &[u64]) -> Result<Fitted> {
         let program = loaded.program();
         loaded.check_sizes(sizes)?;
         let mut launches = vec![];
@@ -63,7 +71,7 @@ impl Fitted {
                 };
                 loaded.check_number("bytes of an argument", param.bytes as usize, bytes)?;
             }
-            launches.push(Prepared { launch, params, places });
+            launches.push(FittedLaunch { launch, params, places });
         }
         let outputs = program.outputs.iter().map(|output| loaded.output_bytes(output, sizes)).collect::<Result<_>>()?;
         let temporaries = loaded.temporary_lengths(sizes)?;

@@ -60,6 +60,7 @@
 //! ```
 
 mod boundary;
+mod call;
 mod chain;
 mod combine;
 pub mod cost;
@@ -96,6 +97,7 @@ mod tiled;
 mod transpose;
 
 pub use boundary::{Boundary, Rule};
+pub use call::Call;
 pub use chain::{Chain, ChainLayout, Reach, Stage, Tap, TapRead};
 pub use combine::Combine;
 pub use count::Count;
@@ -114,7 +116,7 @@ pub use product::Product;
 pub use program::{Argument, Output, Program, Step, Temporary};
 pub use reduce::{Reduce, Spread};
 pub use relay::Relay;
-pub use run::{Call, Loaded};
+pub use run::Loaded;
 pub use scan::{Scan, ScanSpread};
 pub use scatter::Scatter;
 pub use segmented_sort::SegmentedSort;

@@ -43,7 +43,7 @@ impl Map {
         }
         let cpu = Costs::of(machine).in_vectors();
         let length = self.domain.is_counted_on_device().then(|| draft.input(Type::U32));
-        let map = Parts { map: self, inlet, outlet, index, cpu, length };
+        let map = MapEmitter { map: self, inlet, outlet, index, cpu, length };
         if self.domain.has_rows() && self.domain.axes() > 1 {
             map.rows(&mut draft)?;
         } else {
@@ -53,7 +53,8 @@ impl Map {
     }
 }
 
-struct Parts<'a> {
+/// Emitter of the kernels of a map.
+struct MapEmitter<'a> {
     map: &'a Map,
     inlet: Inlet,
     outlet: Outlet,
@@ -63,7 +64,7 @@ struct Parts<'a> {
     length: Option<usize>,
 }
 
-impl Parts<'_> {
+impl MapEmitter<'_> {
     fn lengths(&self, k: &Writer) -> Vec<Value> {
         (0..self.map.domain.axes()).map(|axis| k.count(Count::size(axis), self.index)).collect()
     }

@@ -37,7 +37,8 @@ pub struct Pack {
     pub rest: bool,
 }
 
-struct Parts<'a> {
+/// Emitter of the kernels of a pack.
+struct PackEmitter<'a> {
     pack: &'a Pack,
     inlet: Inlet,
     outlet: Outlet,
@@ -75,7 +76,7 @@ impl Pack {
             return Ok(draft.finish());
         }
         let (warps, rows) = if is_cpu { (1, 1) } else { (8, 8) };
-        let pack = Parts { pack: self, inlet, outlet, index, sum, warps, rows, total };
+        let pack = PackEmitter { pack: self, inlet, outlet, index, sum, warps, rows, total };
         if self.rest {
             pack.in_three_steps(&mut draft, costs.blocks(cost::PACK_BLOCKS, 32 * warps))?;
         } else {
@@ -97,7 +98,7 @@ fn store_total(k: &Writer, total: usize, count: Value) {
     k.store(total_memory(k, total), 0, k.convert(count, Type::U32));
 }
 
-impl Parts<'_> {
+impl PackEmitter<'_> {
     fn in_three_steps(&self, draft: &mut Draft, busy: u64) -> Result<()> {
         let block = [32 * self.warps, 1, 1];
         let units = Count::size(0).div_ceil(UNIT);

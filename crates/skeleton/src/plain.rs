@@ -4,7 +4,8 @@
 //! coefficients are computed from literals and scalars, so the call determines if rows or columns are
 //! contiguous. If neither are contiguous, the kernels of the program run.
 
-use crate::{Call, Source};
+use crate::call::Call;
+use crate::source::Source;
 use broadloom_device::{Matrix, MatrixProduct, ProductElement};
 use broadloom_scalar::{BinaryOp, Id, Op};
 

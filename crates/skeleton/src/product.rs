@@ -58,7 +58,7 @@ impl Product {
         if outlet.stores_values() {
             draft.plain_product(&left, &right);
         }
-        let parts = Parts { left, right, outlet, index, ty, sum };
+        let parts = ProductEmitter { left, right, outlet, index, ty, sum };
         if Costs::of(machine).in_vectors() {
             parts.panels(&mut draft, machine)?
         } else {
@@ -68,8 +68,8 @@ impl Product {
     }
 }
 
-/// The parts of a product on any machine.
-pub(crate) struct Parts {
+/// Emitter of the kernels of a product.
+pub(crate) struct ProductEmitter {
     pub(crate) left: Inlet,
     pub(crate) right: Inlet,
     pub(crate) outlet: Outlet,
@@ -80,7 +80,7 @@ pub(crate) struct Parts {
     pub(crate) sum: Type,
 }
 
-impl Parts {
+impl ProductEmitter {
     pub(crate) fn size(&self, k: &Writer, size: usize) -> Value {
         k.count(Count::size(size), self.index)
     }

@@ -14,7 +14,7 @@
 
 use crate::cost::{Blocking, Costs};
 use crate::kit::{Draft, Writer};
-use crate::product::Parts;
+use crate::product::ProductEmitter;
 use crate::program::Argument;
 use crate::{Count, Result};
 use broadloom_device::Machine;
@@ -32,7 +32,7 @@ const ROWS_AHEAD: u32 = crate::cost::FACTOR_ROWS_AHEAD;
 /// Number of rows of a panel that are prefetched before they are multiplied.
 const STEPS_AHEAD: u32 = crate::cost::PANEL_ROWS_AHEAD;
 
-impl Parts {
+impl ProductEmitter {
     pub(crate) fn panels(&self, draft: &mut Draft, machine: &Machine) -> Result<()> {
         let costs = Costs::of(machine);
         let Blocking { rows, strips, panels, depth } = costs.blocking(self.sum.bytes());

@@ -1,7 +1,7 @@
 //! Programs: kernels with their launches, the result of a pattern.
 
-use crate::{Count, Error, Loaded, PlainProduct, Result};
-use broadloom_device::Device;
+use crate::plain::PlainProduct;
+use crate::{Count, Error, Result};
 use broadloom_scalar::{Kernel, Type};
 
 /// An argument of a kernel, by its number among the arguments of the call.
@@ -86,11 +86,6 @@ pub struct Program {
 }
 
 impl Program {
-    /// Loads the program on a device.
-    pub fn load(self, device: &Device) -> Result<Loaded> {
-        Loaded::new(self, device)
-    }
-
     /// Checks that all steps refer to existing kernels and arguments.
     pub(crate) fn check(&self) -> Result<()> {
         let check = |what: &'static str, index: usize, given: usize| match index < given {

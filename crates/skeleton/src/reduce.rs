@@ -145,7 +145,7 @@ impl Reduce {
         }
         let is_cpu = Costs::of(machine).in_vectors();
         let folded_axes: Vec<usize> = (0..axes).filter(|axis| self.reduced[*axis]).collect();
-        let parts = Parts { reduce: self, inlet, outlet, index, is_cpu, kept_axes, folded_axes, kept };
+        let parts = ReduceEmitter { reduce: self, inlet, outlet, index, is_cpu, kept_axes, folded_axes, kept };
         if self.spread.along_kept && parts.has_columns() {
             parts.along_columns(&mut draft, machine)?;
         } else if self.spread.along_kept {
@@ -157,7 +157,8 @@ impl Reduce {
     }
 }
 
-struct Parts<'a> {
+/// Emitter of the kernels of a reduction.
+struct ReduceEmitter<'a> {
     reduce: &'a Reduce,
     inlet: Inlet,
     outlet: Outlet,
@@ -176,7 +177,7 @@ struct Pieces {
     count: Count,
 }
 
-impl Parts<'_> {
+impl ReduceEmitter<'_> {
     fn operator(&self) -> &Operator {
         &self.reduce.operator
     }

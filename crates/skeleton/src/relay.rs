@@ -74,7 +74,7 @@ impl Relay {
         draft.limit(Count::product(0..axes - 1) * Count::size(axes));
         draft.least(Count::size(axes - 1), LANES.into());
         draft.least(Count::size(axes), LANES.into());
-        Parts { relay: self, inputs, scalars, line, outlet }.launch(&mut draft, machine)?;
+        RelayEmitter { relay: self, inputs, scalars, line, outlet }.launch(&mut draft, machine)?;
         Ok(draft.finish())
     }
 }
@@ -85,7 +85,8 @@ const MOST: u32 = 1 << 24;
 /// Maximum number of positions of a row.
 const MOST_COLUMNS: u32 = i32::MAX as u32;
 
-struct Parts<'a> {
+/// Emitter of the kernels of a relay.
+struct RelayEmitter<'a> {
     relay: &'a Relay,
     /// Numbers of the source's inputs that are in memory.
     inputs: Vec<Option<usize>>,
@@ -94,7 +95,7 @@ struct Parts<'a> {
     outlet: Outlet,
 }
 
-impl Parts<'_> {
+impl RelayEmitter<'_> {
     fn launch(&self, draft: &mut Draft, machine: &Machine) -> Result<()> {
         let axes = self.relay.domain.axes();
         let block = [LANES, 1, 1];

@@ -3,28 +3,13 @@
 //! A run never waits for the device: it launches in the order of one stream. Temporaries come from the
 //! device's pool. They return to it right after the last launch, which the device allows.
 
+use crate::call::Call;
 use crate::cost::Costs;
 use crate::program::{Argument, Output, Program, Step};
-use crate::{Count, Error, Fitted, Result};
-use broadloom_device::{Argument as DeviceArgument, Buffer, Device, Kernel, Launch, MatrixProduct, Recorder, Stream};
+use crate::{Count, Error, Result};
+use broadloom_device::{Argument as DeviceArgument, Buffer, Device, Kernel, Launch, MatrixProduct, Recorder};
 use broadloom_scalar::{Literal, Lowering, Type, lower_with};
 use std::sync::Arc;
-
-/// The arguments of a run.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Call<'a> {
-    /// The inputs, as bytes.
-    pub inputs: &'a [Buffer<u8>],
-    /// The outputs, as bytes. An output may also be an input if the program reads each element in the same
-    /// place before it writes it.
-    pub outputs: &'a [Buffer<u8>],
-    /// The scalars.
-    pub scalars: &'a [Literal],
-    /// The sizes.
-    pub sizes: &'a [u64],
-    /// The stream.
-    pub stream: Stream,
-}
 
 /// First target with instructions that wait for earlier kernels.
 const OVERLAPS: u16 = 90;
@@ -41,7 +26,7 @@ struct Data {
 }
 
 /// A launch with its arguments.
-struct Ready {
+struct PreparedLaunch {
     kernel: usize,
     launch: Launch,
     arguments: Vec<DeviceArgument>,
@@ -65,8 +50,15 @@ fn lowered(program: &Program, device: &Device) -> Result<broadloom_ptx::Verified
     Ok(lower_with(&program.kernels, &lowering)?)
 }
 
+impl Program {
+    /// Loads the program on a device.
+    pub fn load(self, device: &Device) -> Result<Loaded> {
+        Loaded::new(self, device)
+    }
+}
+
 impl Loaded {
-    pub(crate) fn new(program: Program, device: &Device) -> Result<Loaded> {
+    fn new(program: Program, device: &Device) -> Result<Loaded> {
         program.check()?;
         let module = device.load(&Arc::new(lowered(&program, device)?))?;
         let kernels = program.kernels.iter().map(|kernel| Ok(module.kernel(kernel.name())?)).collect::<Result<_>>()?;
@@ -104,11 +96,6 @@ impl Loaded {
     pub fn run(&self, call: &Call<'_>) -> Result<()> {
         let temporaries = self.temporaries(call.sizes)?;
         self.run_with(call, &temporaries)
-    }
-
-    /// Prepares the program for calls with these sizes: everything that depends on them is computed now.
-    pub fn fit(&self, sizes: &[u64]) -> Result<Fitted> {
-        Fitted::new(self, sizes)
     }
 
     /// Allocates the temporaries of a run with these sizes.
@@ -251,7 +238,7 @@ impl Loaded {
     }
 
     /// Returns the launches of a call.
-    fn launches(&self, call: &Call<'_>, temporaries: &[Buffer<u8>]) -> Result<Vec<Ready>> {
+    fn launches(&self, call: &Call<'_>, temporaries: &[Buffer<u8>]) -> Result<Vec<PreparedLaunch>> {
         self.check(call, temporaries)?;
         let program = &self.0.program;
         let mut launches = Vec::with_capacity(program.steps.len());
@@ -270,7 +257,7 @@ impl Loaded {
                     }
                 })
             });
-            launches.push(Ready { kernel: step.kernel, launch, arguments: arguments.collect::<Result<_>>()? });
+            launches.push(PreparedLaunch { kernel: step.kernel, launch, arguments: arguments.collect::<Result<_>>()? });
         }
         Ok(launches)
     }

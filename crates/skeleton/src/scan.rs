@@ -100,7 +100,7 @@ impl Scan {
         let other_axes: Vec<usize> = (0..axes).filter(|axis| *axis != self.axis).collect();
         let lines = other_axes.iter().map(|axis| Count::size(*axis)).reduce(|a, b| a * b).unwrap_or(Count::Constant(1));
         let costs = Costs::of(machine);
-        let parts = Parts { scan: self, inlet, outlet, index, is_cpu, costs, other_axes, lines };
+        let parts = ScanEmitter { scan: self, inlet, outlet, index, is_cpu, costs, other_axes, lines };
         if self.spread.along_axis {
             parts.along_axis(&mut draft)?
         } else {
@@ -110,7 +110,8 @@ impl Scan {
     }
 }
 
-struct Parts<'a> {
+/// Emitter of the kernels of a scan.
+struct ScanEmitter<'a> {
     scan: &'a Scan,
     inlet: Inlet,
     outlet: Outlet,
@@ -141,7 +142,7 @@ impl Shape {
     }
 }
 
-impl Parts<'_> {
+impl ScanEmitter<'_> {
     fn operator(&self) -> &Operator {
         &self.scan.operator
     }

@@ -50,7 +50,8 @@ fn takes(combine: Option<&Combine>, ty: Type) -> bool {
     }
 }
 
-struct Parts<'a> {
+/// Emitter of the kernels of a scatter.
+struct ScatterEmitter<'a> {
     scatter: &'a Scatter,
     inlet: Inlet,
     index: Type,
@@ -103,7 +104,7 @@ impl Scatter {
         };
         let nothing = self.nothing(ty, held);
         let memory = draft.temporary(places.clone() * held.bytes(), nothing.bits() == 0);
-        let parts = Parts { scatter: self, inlet, index, ty, held, memory };
+        let parts = ScatterEmitter { scatter: self, inlet, index, ty, held, memory };
         let threads = Costs::of(machine).pick(cost::SCATTER_THREADS);
         let block = [threads, 1, 1];
         let grid = |count: &Count| [count.clone().div_ceil(threads), 1u32.into(), 1u32.into()];
@@ -145,7 +146,7 @@ impl Scatter {
     }
 }
 
-impl Parts<'_> {
+impl ScatterEmitter<'_> {
     fn held(&self, k: &Writer) -> Memory {
         k.memory(Argument::Temporary(self.memory), self.held.element())
     }

@@ -53,7 +53,8 @@ const TURNS: u32 = cost::SEGMENT_SORT_TURNS;
 /// Number of places that are held in registers.
 const HELD: u32 = cost::SEGMENT_SORT_HELD;
 
-struct Parts<'a> {
+/// Emitter of the kernels of a segmented sort.
+struct SegmentedSortEmitter<'a> {
     sort: &'a SegmentedSort,
     inlet: Inlet,
     offsets: Inlet,
@@ -110,7 +111,7 @@ impl SegmentedSort {
             draft.limit(segments);
         }
         let sum = Operator::sum(Element::U32)?;
-        let parts = Parts { sort: self, inlet, offsets, outlet, index, types, sum };
+        let parts = SegmentedSortEmitter { sort: self, inlet, offsets, outlet, index, types, sum };
         match Costs::of(machine).execution() {
             Execution::Vectors => parts.in_lanes(&mut draft, machine)?,
             Execution::Threads if self.longest <= IN_WARPS => parts.in_warps(&mut draft)?,
@@ -125,7 +126,7 @@ fn numbers(keys: &[Type]) -> impl Iterator<Item = Element> {
     keys.iter().map(|ty| if ty.element().bits() == 64 { Element::U64 } else { Element::U32 }).chain([Element::U32])
 }
 
-impl Parts<'_> {
+impl SegmentedSortEmitter<'_> {
     /// Returns true if only one key moves, so that equal elements are interchangeable.
     fn is_plain(&self) -> bool {
         self.types.len() == 1

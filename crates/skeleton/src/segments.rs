@@ -87,7 +87,8 @@ pub struct SegmentedReduce {
     pub sink: Sink,
 }
 
-struct Parts {
+/// Emitter of the kernels of a reduction of segments.
+struct SegmentsEmitter {
     inlet: Inlet,
     /// True if the source takes the number of the segment.
     numbered: bool,
@@ -148,7 +149,8 @@ impl SegmentedReduce {
         } else if numbered {
             draft.limit(segments);
         }
-        let parts = Parts { inlet, numbered, sequence: Sequence { offsets, index }, outlet, operator: self.operator.clone() };
+        let parts =
+            SegmentsEmitter { inlet, numbered, sequence: Sequence { offsets, index }, outlet, operator: self.operator.clone() };
         if in_vectors {
             parts.parts(&mut draft, machine)?;
         } else {

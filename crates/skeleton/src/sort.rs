@@ -144,7 +144,7 @@ impl Sort {
             draft.limit(n.clone());
         }
         if is_cpu {
-            parts::Parts::new(&mut draft, self, (inlet, outlet), index, &rounds, machine)?.all(&mut draft, &rounds)?;
+            parts::PartsEmitter::new(&mut draft, self, (inlet, outlet), index, &rounds, machine)?.all(&mut draft, &rounds)?;
         } else {
             sweep::Sweep::new(&mut draft, self, (inlet, outlet), index, &rounds, machine)?.all(&mut draft, &rounds)?;
         }

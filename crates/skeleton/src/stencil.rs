@@ -188,7 +188,7 @@ impl Stencil {
             draft.limit(self.domain.count());
         }
         let branches = !costs.in_vectors();
-        let parts = Parts { stencil: self, bounds, inner, edge, border, outlet, index, values: values.len(), branches };
+        let parts = StencilEmitter { stencil: self, bounds, inner, edge, border, outlet, index, values: values.len(), branches };
         match costs.execution() {
             Execution::Vectors => {
                 let blocks = Count::Constant(costs.busy(cost::STENCIL_BLOCKS));
@@ -204,7 +204,8 @@ impl Stencil {
     }
 }
 
-struct Parts<'a> {
+/// Emitter of the kernels of a stencil.
+struct StencilEmitter<'a> {
     stencil: &'a Stencil,
     /// Numbers of scalars: for each axis where the interior starts and where it ends; then the same of strips along rows.
     bounds: Vec<usize>,
@@ -230,7 +231,7 @@ struct Strip {
     start: Value,
 }
 
-impl Parts<'_> {
+impl StencilEmitter<'_> {
     fn axes(&self) -> usize {
         self.stencil.domain.axes()
     }
@@ -483,7 +484,7 @@ impl Parts<'_> {
         k.add(k.mul(self.row_of_blocks(k), strips), self.wide(k, k.thread(Axis::Y)))
     }
 
-    /// Launches rows of blocks, numbered by [`Parts::row_of_blocks`].
+    /// Launches rows of blocks, numbered by [`StencilEmitter::row_of_blocks`].
     fn launch(&self, draft: &mut Draft, k: Writer, [across, down]: [Count; 2], block: [u32; 3]) -> Result<()> {
         draft.launch(k, [across, down.clone().min(MAX_BLOCKS), down.div_ceil(MAX_BLOCKS)], block)?;
         Ok(())

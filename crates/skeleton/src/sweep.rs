@@ -210,13 +210,15 @@ impl Sweep {
         let bytes = |types: &[Type]| types.iter().map(|ty| ty.bytes()).sum::<u32>();
         let shared = LANES * (columns * bytes(&self.source.results()) + (LANES + 1) * bytes(&self.outputs()));
         let fits = halo <= MOST_HALO && shared <= MOST_SHARED.min(Costs::of(machine).shared_bytes());
-        let parts = Parts { sweep: self, inlet, start, outlet, index, other_axes, lines, staged: self.spread.staged && fits };
+        let parts =
+            SweepEmitter { sweep: self, inlet, start, outlet, index, other_axes, lines, staged: self.spread.staged && fits };
         parts.write(&mut draft, machine)?;
         Ok(draft.finish())
     }
 }
 
-struct Parts<'a> {
+/// Emitter of the kernels of a sweep.
+struct SweepEmitter<'a> {
     sweep: &'a Sweep,
     inlet: Inlet,
     start: Inlet,
@@ -242,7 +244,7 @@ struct Place {
 /// Reads a value of the source at an offset from the position of a step.
 type Window<'w> = dyn Fn(usize, Value) -> Value + 'w;
 
-impl Parts<'_> {
+impl SweepEmitter<'_> {
     fn wide(&self, k: &Writer, value: Value) -> Value {
         k.convert(value, self.index)
     }

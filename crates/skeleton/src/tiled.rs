@@ -176,7 +176,7 @@ impl TiledStencil {
         if index == Type::U32 {
             draft.limit(self.domain.count());
         }
-        let parts = Parts { stencil: self, inlet, beside, scalars, outlet, index };
+        let parts = TiledStencilEmitter { stencil: self, inlet, beside, scalars, outlet, index };
         let tile = match self.staging {
             Staging::Tile(tile) => Some(tile),
             Staging::Never => None,
@@ -198,7 +198,8 @@ impl TiledStencil {
     }
 }
 
-struct Parts<'a> {
+/// Emitter of the kernels of a tiled stencil.
+struct TiledStencilEmitter<'a> {
     stencil: &'a TiledStencil,
     inlet: Inlet,
     beside: Option<Inlet>,
@@ -208,7 +209,7 @@ struct Parts<'a> {
     index: Type,
 }
 
-impl Parts<'_> {
+impl TiledStencilEmitter<'_> {
     fn axes(&self) -> usize {
         self.stencil.domain.axes()
     }

@@ -1,14 +1,14 @@
 //! Indices, and the positions of elements in memory.
 
-use super::{Half, NEAR};
-use crate::number::Number;
-use crate::tape::Id;
-use crate::trace::{Index, IndexId, Place};
+use super::emitter::{NEAR, TraceEmitter};
+use crate::emit::trace::{Index, IndexId, Place};
+use crate::tape::entries::Id;
+use crate::tape::number::Number;
 use broadloom_scalar::{Accessor, Element, Type, Value};
 use broadloom_skeleton::cost;
 use smallvec::SmallVec;
 
-impl Half<'_, '_, '_> {
+impl TraceEmitter<'_, '_, '_> {
     pub(super) fn index(&mut self, id: IndexId) -> Value {
         if let Some(known) = self.indices.get(&id) {
             return *known;
@@ -346,8 +346,4 @@ impl Half<'_, '_, '_> {
         }
         (terms, rest, last)
     }
-}
-
-pub(super) fn own_axis(axis: usize) -> Index {
-    Index::Affine { axis: Some(axis as u8), stride: Number::Known(1), offset: Number::Known(0) }
 }

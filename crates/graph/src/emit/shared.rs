@@ -3,18 +3,18 @@
 //! A function that is called at several places of a patch computes much the same there: sums of neighbours have halves in common, for example. Equal operations on
 //! equal values are one value where functions are written out, so they count once here.
 
-use super::Fused;
+use super::fused::Fused;
+use crate::emit::trace::{IndexId, Item, ItemId, Place, Trace};
+use crate::expr::elementwise::Elementwise;
 use crate::hash::QuickMap;
-use crate::op::Elementwise;
-use crate::tape::{Id, Kind};
-use crate::trace::{IndexId, Item, ItemId, Place, Trace};
+use crate::tape::entries::{Id, Kind};
 use broadloom_scalar::{Function, Op, Type};
 use broadloom_skeleton::cost;
 use smallvec::SmallVec;
 
 /// The values of a patch, as far as its price depends on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shared {
+pub(crate) struct SharedValues {
     /// Cost of operations that calls have in common, without all but the first of each.
     pub(crate) saved: u64,
     /// Values that a thread keeps at the same time.
@@ -122,7 +122,7 @@ impl Trace<'_> {
 
     /// Returns what the positions of some roots share where a thread reads so many columns together, computes whatever it can when a value is read, and stores
     /// results in their order.
-    pub(crate) fn shared(&self, roots: &[ItemId], columns: u32) -> Shared {
+    pub(crate) fn shared(&self, roots: &[ItemId], columns: u32) -> SharedValues {
         let mut groups: QuickMap<(Id, SmallVec<[IndexId; 4]>, i64), u32> = QuickMap::default();
         let mut reads = 0u32;
         let mut values = Values::default();
@@ -161,7 +161,7 @@ impl Trace<'_> {
             stored = values.born[root as usize].max(stored);
             values.used(root, stored);
         }
-        Shared { saved: values.saved, live: values.most(reads) + columns }
+        SharedValues { saved: values.saved, live: values.most(reads) + columns }
     }
 }
 

@@ -1,8 +1,8 @@
 //! The elements of an input: listed, counted, or random.
 
 use super::BAD_ELEMENTS;
-use super::call::value_of;
-use crate::shape::Shape;
+use crate::expr::parsed_call::value_of;
+use crate::expr::shape::Shape;
 use broadloom_diag::Diagnostic;
 use broadloom_scalar::text::Scanner;
 use broadloom_scalar::{Element, Lanes, Literal, Type};

@@ -1,11 +1,11 @@
 //! Elementwise operations in text: their spelling, and the operation for a name.
 
-use super::vocabulary::{Setting, Spelling};
-use crate::op::Elementwise;
+use crate::expr::elementwise::Elementwise;
+use crate::expr::spelling::{Setting, Spelling};
 use broadloom_scalar::{BinaryOp, CompareOp, Element, MathFunction, Precision, UnaryOp};
 
 /// Elementwise operation in its textual form.
-pub(super) enum Written {
+pub(super) enum ElementwiseForm {
     /// Infix operator between its two inputs.
     Between(&'static str),
     /// Name before its inputs.
@@ -55,11 +55,11 @@ pub(super) fn inputs(op: &Elementwise) -> Option<usize> {
 }
 
 /// Returns the text of an operation; the caller writes the call of a function.
-pub(super) fn written(op: &Elementwise) -> Option<Written> {
-    let before = |name: &str| Some(Written::Before(Spelling::new(name)));
+pub(super) fn written(op: &Elementwise) -> Option<ElementwiseForm> {
+    let before = |name: &str| Some(ElementwiseForm::Before(Spelling::new(name)));
     let either = |name: &'static str| match name.starts_with(|c: char| c.is_ascii_alphabetic()) {
         true => before(name),
-        false => Some(Written::Between(name)),
+        false => Some(ElementwiseForm::Between(name)),
     };
     match op {
         Elementwise::Unary(op) => before(op.name()),
@@ -71,7 +71,9 @@ pub(super) fn written(op: &Elementwise) -> Option<Written> {
         Elementwise::Math(function, Precision::Accurate) => before(function.name()),
         Elementwise::Math(function, Precision::Fast) => before(&format!("{function}_fast")),
         Elementwise::Vector => before("vector"),
-        Elementwise::Lane(lane) => Some(Written::Before(Spelling::new("lane").with("lane", Setting::Number(i64::from(*lane))))),
+        Elementwise::Lane(lane) => {
+            Some(ElementwiseForm::Before(Spelling::new("lane").with("lane", Setting::Number(i64::from(*lane)))))
+        }
         Elementwise::Call(..) => None,
     }
 }

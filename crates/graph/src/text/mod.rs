@@ -22,7 +22,6 @@
 //! - a graph that was printed and read prints as the same text and has the same plan;
 //! - reading any text returns a graph or diagnostics with their places. Reading computes nothing.
 
-mod call;
 mod contents;
 mod elementwise;
 mod parse;
@@ -30,11 +29,12 @@ mod print;
 mod results;
 mod vocabulary;
 
-pub use call::Call;
+pub use crate::expr::parsed_call::{Call, Read};
+pub use crate::expr::spelling::{Setting, Spelling};
 pub use parse::{Graph, parse};
 pub use print::{print, print_with_elements};
 pub use results::{ComputedResult, Results};
-pub use vocabulary::{Read, Setting, Spelling, Vocabulary};
+pub use vocabulary::Vocabulary;
 
 use broadloom_diag::Code;
 

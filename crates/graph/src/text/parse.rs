@@ -1,18 +1,19 @@
 //! Parser: from text to nodes.
 
-use super::call::{Call, Given, Raw};
 use super::contents::{elements, value};
 use super::vocabulary::Vocabulary;
 use super::{BAD_NAME, BAD_SETTING, MISFIT, REFUSED, elementwise};
-use crate::context::Context;
-use crate::error::{Error, Result};
-use crate::node::{Expression, Node, State};
-use crate::op::{Elementwise, Op};
-use crate::shape::Shape;
-use crate::view::{AxisMap, Boundary, Rule, View};
+use crate::expr::elementwise::Elementwise;
+use crate::expr::error::{Error, Result};
+use crate::expr::node::{Context, Expression, Node, State};
+use crate::expr::op::Op;
+use crate::expr::parsed_call::{Call, ParsedSetting, RawValue};
+use crate::expr::shape::Shape;
+use crate::expr::view::{AxisMap, View};
 use broadloom_diag::{Diagnostic, Diagnostics, SourceId, Sources, Span};
 use broadloom_scalar::text::{Line, Lines, Scanner, function};
 use broadloom_scalar::{Function, Lanes, Type};
+use broadloom_skeleton::{Boundary, Rule};
 use std::collections::HashMap;
 
 type Parsed<T> = std::result::Result<T, Box<Diagnostic>>;
@@ -219,7 +220,7 @@ impl<'t> Parser<'t> {
                 return Ok(());
             }
             let value = self.setting(scanner)?;
-            settings.push(Given { key, value, span: scanner.since(start) });
+            settings.push(ParsedSetting { key, value, span: scanner.since(start) });
             Ok(())
         })?;
         scanner.finish()?;
@@ -280,7 +281,7 @@ impl<'t> Parser<'t> {
                 let message = format!("this node is not a fill of type `{ty}`");
                 return Err(Box::new(Diagnostic::error(REFUSED, message).at(scanner.since(start), "here")));
             };
-            crate::check::possible("fill", &shape).map(|()| other.filled(shape, &fill))
+            crate::expr::check::possible("fill", &shape).map(|()| other.filled(shape, &fill))
         } else {
             Node::fill(self.context, shape, &value(scanner, ty)?)
         };
@@ -290,30 +291,30 @@ impl<'t> Parser<'t> {
     }
 
     /// Parses the value of a setting.
-    fn setting(&self, scanner: &mut Scanner<'t>) -> Parsed<Raw<'t>> {
+    fn setting(&self, scanner: &mut Scanner<'t>) -> Parsed<RawValue<'t>> {
         if scanner.eat("[") {
-            return scanner.list("]", |scanner| self.plain(scanner)).map(Raw::List);
+            return scanner.list("]", |scanner| self.plain(scanner)).map(RawValue::List);
         }
         self.plain(scanner)
     }
 
-    fn plain(&self, scanner: &mut Scanner<'t>) -> Parsed<Raw<'t>> {
+    fn plain(&self, scanner: &mut Scanner<'t>) -> Parsed<RawValue<'t>> {
         let start = scanner.at();
         if let Some(text) = scanner.literal() {
-            return Ok(Raw::Literal(text));
+            return Ok(RawValue::Literal(text));
         }
         if scanner.eat("(") {
             let lane = |scanner: &mut Scanner<'t>| scanner.literal().ok_or_else(|| scanner.unexpected("a value"));
-            return scanner.list(")", lane).map(Raw::Lanes);
+            return scanner.list(")", lane).map(RawValue::Lanes);
         }
         if scanner.eat("@") {
             let name = scanner.name("the name of a function")?;
             let unknown = || {
                 Box::new(Diagnostic::error(BAD_NAME, format!("there is no function `{name}`")).at(scanner.since(start), "here"))
             };
-            return self.functions.get(name).and_then(Clone::clone).map(Raw::Function).ok_or_else(unknown);
+            return self.functions.get(name).and_then(Clone::clone).map(RawValue::Function).ok_or_else(unknown);
         }
-        scanner.name("a number, a word, a list or a function").map(Raw::Word)
+        scanner.name("a number, a word, a list or a function").map(RawValue::Word)
     }
 
     /// Applies an operation by its name: an elementwise one, one of the graph, or one of the vocabulary.

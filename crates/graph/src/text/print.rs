@@ -1,17 +1,18 @@
 //! Printer: from nodes to text.
 
-use super::elementwise::{Written, written};
-use super::vocabulary::{Setting, Spelling};
-use crate::error::{Error, Result};
-use crate::naive::HostArray;
-use crate::node::{Expression, Inputs, Node, State};
-use crate::op::{Elementwise, Op};
-use crate::shape::Shape;
-use crate::template::unknown;
-use crate::view::{AxisMap, Rule, View};
+use super::elementwise::{ElementwiseForm, written};
+use crate::expr::elementwise::Elementwise;
+use crate::expr::error::{Error, Result};
+use crate::expr::host_array::HostArray;
+use crate::expr::node::{Expression, Inputs, Node, State};
+use crate::expr::op::Op;
+use crate::expr::shape::Shape;
+use crate::expr::spelling::{Setting, Spelling, rule_text};
+use crate::expr::view::{AxisMap, View};
 use broadloom_device::Buffer;
 use broadloom_scalar::text::literal_text;
 use broadloom_scalar::{Function, Literal, Type};
+use broadloom_skeleton::Rule;
 use std::collections::HashMap;
 use std::fmt::Write;
 
@@ -76,7 +77,7 @@ fn written_inputs(expression: &Expression) -> Inputs {
 }
 
 /// Function of the text.
-struct Named {
+struct PrintedFunction {
     name: String,
     /// The text of the function before it was renamed.
     original: String,
@@ -94,7 +95,7 @@ struct Memory {
 #[derive(Default)]
 struct Printer {
     most: usize,
-    functions: Vec<Named>,
+    functions: Vec<PrintedFunction>,
     lines: String,
     names: HashMap<usize, String>,
     count: usize,
@@ -198,7 +199,7 @@ impl Printer {
         let right = match &expression.op {
             Op::Fill(scalar) => {
                 if scalar.symbol().is_some() {
-                    return Err(unknown("print"));
+                    return Err(Error::symbolic("print"));
                 }
                 let known = self.scalars.get(&scalar.number());
                 let right = known.cloned().unwrap_or_else(|| lanes_text(scalar.lanes()));
@@ -211,8 +212,8 @@ impl Printer {
                 self.call(&Spelling::new(format!("@{name}")), &inputs)
             }
             Op::Elementwise(op) => match written(op) {
-                Some(Written::Between(operator)) => inputs.join(&format!(" {operator} ")),
-                Some(Written::Before(spelling)) => self.call(&spelling, &inputs),
+                Some(ElementwiseForm::Between(operator)) => inputs.join(&format!(" {operator} ")),
+                Some(ElementwiseForm::Before(spelling)) => self.call(&spelling, &inputs),
                 None => return Err(untold(&op.to_string())),
             },
             Op::View(view) => format!("view({}, {})", inputs.join(", "), view_text(view)),
@@ -309,7 +310,7 @@ impl Printer {
         let is_free = |name: &String| self.functions.iter().all(|known| known.name != *name);
         let name = std::iter::once(plain.clone()).chain(numbered).find(is_free).unwrap_or(plain);
         let body = original.strip_prefix(&format!("fn {}(", function.name())).unwrap_or(&original);
-        self.functions.push(Named { text: format!("fn {name}({body}"), name: name.clone(), original });
+        self.functions.push(PrintedFunction { text: format!("fn {name}({body}"), name: name.clone(), original });
         name
     }
 }
@@ -323,16 +324,6 @@ fn lanes_text(lanes: &[Literal]) -> String {
     match lanes {
         [one] => literal_text(*one),
         several => format!("({})", several.iter().map(|lane| literal_text(*lane)).collect::<Vec<_>>().join(", ")),
-    }
-}
-
-pub(super) fn rule_text(rule: Rule) -> &'static str {
-    match rule {
-        Rule::Inside => "",
-        Rule::Clamp => "clamp",
-        Rule::Wrap => "wrap",
-        Rule::Mirror => "mirror",
-        Rule::Constant => "constant",
     }
 }
 

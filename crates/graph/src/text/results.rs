@@ -1,9 +1,9 @@
 //! Results of a parsed graph.
 
 use super::parse::Graph;
-use crate::error::Result;
-use crate::naive::HostArray;
-use crate::node::Node;
+use crate::expr::error::Result;
+use crate::expr::host_array::HostArray;
+use crate::expr::node::Node;
 
 /// Results of a graph, to be computed together with the numbers of their elements.
 #[derive(Clone, Debug)]

@@ -1,106 +1,8 @@
-//! The words of the textual form: the spelling of operations, and their readers.
+//! The operations that a text may use.
 
-use super::Call;
-use crate::error::Result;
-use crate::node::Node;
-use crate::op::Combine;
-use crate::text::print::rule_text;
-use crate::view::Boundary;
-use broadloom_scalar::{Function, Lanes};
+use crate::expr::operations::WORDS;
+use crate::expr::parsed_call::Read;
 use std::collections::HashMap;
-
-/// Operation in its textual form: its name, and settings after its inputs.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Spelling {
-    pub(super) name: String,
-    pub(super) settings: Vec<(&'static str, Setting)>,
-    /// The inputs that are printed; `None` for all.
-    pub(super) inputs: Option<Vec<usize>>,
-}
-
-/// Value of a setting.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Setting {
-    /// Number, such as an axis.
-    Number(i64),
-    /// Numbers in brackets.
-    Numbers(Vec<i64>),
-    /// Word.
-    Word(String),
-    /// Words in brackets.
-    Words(Vec<String>),
-    /// Value of an element, lane by lane.
-    Value(Lanes),
-    /// Values in brackets.
-    Values(Vec<Lanes>),
-    /// Function of elements; it is printed before the nodes.
-    Function(Function),
-}
-
-impl Spelling {
-    /// Creates an operation without settings. The name consists of letters, digits and `_`.
-    pub fn new(name: impl Into<String>) -> Spelling {
-        Spelling { name: name.into(), settings: vec![], inputs: None }
-    }
-
-    /// Adds a setting.
-    #[must_use]
-    pub fn with(mut self, key: &'static str, setting: Setting) -> Spelling {
-        self.settings.push((key, setting));
-        self
-    }
-
-    /// Sets the inputs that are printed, by their numbers. All others are derived from them when the text is
-    /// read.
-    #[must_use]
-    pub fn inputs(mut self, inputs: impl IntoIterator<Item = usize>) -> Spelling {
-        self.inputs = Some(inputs.into_iter().collect());
-        self
-    }
-
-    /// Adds a boundary: `outside: clamp`, or `outside: constant` with a value for each array in `fills`.
-    #[must_use]
-    pub fn boundary(self, boundary: &Boundary<Vec<Lanes>>) -> Spelling {
-        let spelling = self.with("outside", Setting::Word(rule_text(boundary.rule()).to_owned()));
-        match boundary.constant() {
-            None => spelling,
-            Some(values) => spelling.with("fills", Setting::Values(values.clone())),
-        }
-    }
-
-    /// Adds a number.
-    #[must_use]
-    pub fn number(self, key: &'static str, number: usize) -> Spelling {
-        self.with(key, Setting::Number(number as i64))
-    }
-
-    /// Adds a list of axes.
-    #[must_use]
-    pub fn axes(self, axes: &[u8]) -> Spelling {
-        self.with("axes", Setting::Numbers(axes.iter().map(|axis| i64::from(*axis)).collect()))
-    }
-
-    /// Adds a combination: `combine: sum`, or `combine: @function, identity: 0`, with `commutative: true` if
-    /// the function is commutative.
-    #[must_use]
-    pub fn combine(self, combine: &Combine) -> Spelling {
-        match combine {
-            Combine::By(operator) => {
-                let identity = Lanes::from_slice(operator.identity());
-                let spelling = self.with("combine", Setting::Function(operator.function().clone()));
-                let spelling = spelling.with("identity", Setting::Value(identity));
-                match operator.is_commutative() {
-                    true => spelling.with("commutative", Setting::Word("true".to_owned())),
-                    false => spelling,
-                }
-            }
-            named => self.with("combine", Setting::Word(named.name().to_owned())),
-        }
-    }
-}
-
-/// Function that makes the nodes of a parsed operation, one for each result.
-pub type Read = fn(&Call<'_>) -> Result<Vec<Node>>;
 
 /// Operations that a text may use, by their names.
 #[derive(Clone, Debug)]
@@ -111,7 +13,7 @@ pub struct Vocabulary {
 impl Default for Vocabulary {
     /// Returns the operations of this crate.
     fn default() -> Vocabulary {
-        let words = crate::operations::WORDS.iter().map(|(name, read)| ((*name).to_owned(), *read)).collect();
+        let words = WORDS.iter().map(|(name, read)| ((*name).to_owned(), *read)).collect();
         Vocabulary { words }
     }
 }

@@ -43,7 +43,7 @@ fn parts_that_share_work_come_from_one_kernel() -> Result<()> {
             // A concatenation with another reader is a function of positions.
             let whole = Node::concatenate(0, &parts)?;
             assert_eq!(kernels(&both(BinaryOp::Add, &whole, &whole)?)?, [1]);
-            // Parts that are equal, share nothing, or have other shapes.
+            // PatternParts that are equal, share nothing, or have other shapes.
             let other = array(&context, shape, 7.0)?;
             let other = both(BinaryOp::Add, &other, &other)?;
             assert_eq!(kernels(&Node::concatenate(0, &[parts[0], parts[0]])?)?, [1]);

@@ -1,10 +1,7 @@
 //! Positions at which all indices of a kernel are inside.
 
 use broadloom_graph::Shape;
-use broadloom_graph::emit::interior;
-use broadloom_graph::number::Number;
-use broadloom_graph::tape::Bindings;
-use broadloom_graph::trace::Condition;
+use broadloom_graph::internals::{Bindings, Condition, Number, interior};
 
 /// Compares with a test of every position.
 #[test]

@@ -7,7 +7,9 @@
 
 use broadloom_cpu::Cpu;
 use broadloom_device::{Device, Machine};
-use broadloom_graph::{Context, Elementwise, Feed, Form, HostArray, Joining, Node, Operation, Parts, Result, Shape, Site, naive};
+use broadloom_graph::{
+    Context, Elementwise, Feed, Form, HostArray, Joining, Node, Operation, PatternParts, Result, Shape, Site, Typing, naive,
+};
 use broadloom_interp::Interp;
 use broadloom_scalar::{Axis, BinaryOp, Cache, Element, Literal, Type, Value};
 use broadloom_skeleton::kit::{Chain, Draft, Shared, Writer, broadcast, scan_warp};
@@ -23,14 +25,16 @@ fn run_lengths(values: &Node, starts: &Node) -> Result<[Node; 3]> {
     Ok(nodes.try_into().unwrap_or_else(|_| panic!("three results are wanted")))
 }
 
-impl Operation for RunLengths {
-    fn name(&self) -> String {
-        "run lengths".into()
-    }
-
+impl Typing for RunLengths {
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
         let line = inputs[0].shape().clone();
         Ok(vec![(inputs[0].ty(), line.clone()), (Type::U32, line), (Type::U32, Shape::from([]))])
+    }
+}
+
+impl Operation for RunLengths {
+    fn name(&self) -> String {
+        "run lengths".into()
     }
 
     fn naive(&self, result: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray> {
@@ -54,7 +58,7 @@ impl Operation for RunLengths {
         vec![Feed::new([0, 1], true)]
     }
 
-    fn pattern(&self, mut parts: Parts) -> Result<Form> {
+    fn pattern(&self, mut parts: PatternParts) -> Result<Form> {
         let wanted = [0, 1, 2].map(|result| parts.site.wanted.contains(&result));
         Ok(Form::One(Runs { source: parts.source()?, wanted }.into()))
     }

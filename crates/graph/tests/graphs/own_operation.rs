@@ -6,7 +6,8 @@ use broadloom_device::Device;
 use broadloom_diag::Sources;
 use broadloom_graph::text::{Spelling, Vocabulary, parse, print_with_elements};
 use broadloom_graph::{
-    Combine, Context, Elementwise, Feed, Form, HostArray, Joining, Node, Operation, Parts, Result, Shape, Site, naive,
+    Combine, Context, Elementwise, Feed, Form, HostArray, Joining, Node, Operation, PatternParts, Result, Shape, Site, Typing,
+    naive,
 };
 use broadloom_interp::Interp;
 use broadloom_scalar::{BinaryOp, Literal, Type};
@@ -16,6 +17,13 @@ use broadloom_skeleton::{Operator, Reduce, Spread};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Bounds;
 
+impl Typing for Bounds {
+    fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
+        let rows = Shape::from(inputs[0].shape().extents()[0]);
+        Ok(vec![(inputs[0].ty(), rows.clone()), (inputs[0].ty(), rows)])
+    }
+}
+
 impl Operation for Bounds {
     fn name(&self) -> String {
         "bounds".into()
@@ -23,11 +31,6 @@ impl Operation for Bounds {
 
     fn spelling(&self) -> Option<Spelling> {
         Some(Spelling::new("bounds"))
-    }
-
-    fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
-        let rows = Shape::from(inputs[0].shape().extents()[0]);
-        Ok(vec![(inputs[0].ty(), rows.clone()), (inputs[0].ty(), rows)])
     }
 
     fn naive(&self, result: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray> {
@@ -45,7 +48,7 @@ impl Operation for Bounds {
         vec![Feed::new([0, 0], false)]
     }
 
-    fn pattern(&self, mut parts: Parts) -> Result<Form> {
+    fn pattern(&self, mut parts: PatternParts) -> Result<Form> {
         let (source, operator) = (parts.source()?, parts.operator()?);
         let spread = Spread { along_kept: false, blocks: true, split: false, rows: [1, 1] };
         let (domain, reduced, sink) = (parts.domain, vec![false, true], parts.sink);

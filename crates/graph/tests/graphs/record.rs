@@ -1,7 +1,7 @@
 //! Tapes of expressions.
 
 use broadloom_device::Device;
-use broadloom_graph::record::{Recorder, splits};
+use broadloom_graph::internals::{Recorder, splits};
 use broadloom_graph::{Context, Elementwise, Node, Result, Shape};
 use broadloom_interp::Interp;
 use broadloom_scalar::{BinaryOp, Literal, Precision};

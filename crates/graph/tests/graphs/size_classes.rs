@@ -1,8 +1,7 @@
 //! Sizes that are known to be equal.
 
 use broadloom_graph::Shape;
-use broadloom_graph::sizes::{ONE, Sizes};
-use broadloom_graph::tape::ShapeId;
+use broadloom_graph::internals::{ONE, ShapeId, Sizes};
 
 #[test]
 fn shapes_are_one_where_their_sizes_are_known_to_be_equal() {

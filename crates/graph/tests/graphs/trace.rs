@@ -1,8 +1,6 @@
 //! Positions of elements that kernels read: near each other or apart.
 
-use broadloom_graph::number::Number;
-use broadloom_graph::tape::Tape;
-use broadloom_graph::trace::{Index, Trace};
+use broadloom_graph::internals::{Index, Number, Tape, Trace};
 use broadloom_scalar::Precision;
 
 #[test]

@@ -13,7 +13,7 @@ pub struct Draft {
 
 /// The arguments of a program that becomes part of another one.
 #[derive(Clone, Copy, Debug)]
-pub struct Given<'a> {
+pub struct IncludedArguments<'a> {
     /// The inputs of the included program.
     pub inputs: &'a [Argument],
     /// The outputs of the included program.
@@ -143,7 +143,7 @@ impl Draft {
 
     /// Appends all steps of another program, with arguments of this one. The temporaries of the other program
     /// are appended too.
-    pub fn include(&mut self, other: Program, given: &Given<'_>) -> Result<()> {
+    pub fn include(&mut self, other: Program, given: &IncludedArguments<'_>) -> Result<()> {
         let (kernels, temporaries) = (self.program.kernels.len(), self.program.temporaries.len());
         let sized = |count: &Count| count.with(given.sizes);
         self.program.limits.extend(other.limits.iter().map(sized));

@@ -104,7 +104,7 @@ mod writer;
 pub use accumulator::Accumulator;
 pub use cooperate::{Shared, broadcast, each_lane, reduce_block, reduce_warp, scan_from_heads, scan_warp, shift_warp};
 pub(crate) use cooperate::{choose, last_bit};
-pub use draft::{Draft, Given};
+pub use draft::{Draft, IncludedArguments};
 pub use lookback::Chain;
 pub use nested::Nested;
 pub use ports::{Inlet, Outlet};

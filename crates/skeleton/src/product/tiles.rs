@@ -4,12 +4,12 @@
 //! into registers while the current one is used. Each thread has a smaller square in registers. It reads
 //! shared memory four adjacent elements at a time.
 
-use super::Parts;
+use super::ProductEmitter;
 use crate::kit::{Draft, Writer};
 use crate::{Count, Result};
 use broadloom_scalar::{Axis, Element, Literal, Memory, Type, Unroll, Value, Variable};
 
-impl Parts {
+impl ProductEmitter {
     pub(super) fn tiles(&self, draft: &mut Draft) -> Result<()> {
         let shape = Tile::of(self.ty);
         let block = [256, 1, 1];

@@ -7,7 +7,7 @@
 //! If rows of results are computed from mostly the same inputs, a lane computes a result in each of several
 //! rows. Shared values are then read and computed once.
 
-use super::Parts;
+use super::ReduceEmitter;
 use crate::Count;
 use crate::Result;
 use crate::kit::{Accumulator, Draft, Writer, unravel};
@@ -23,7 +23,7 @@ const COLUMNS: u32 = crate::cost::REDUCE_COLUMNS;
 const ROWS_AHEAD: u32 = crate::cost::ROWS_AHEAD;
 const SMALL: u64 = crate::cost::PREFETCHED;
 
-impl Parts<'_> {
+impl ReduceEmitter<'_> {
     /// Returns true if results form rows that are long enough for a warp.
     pub(super) fn has_columns(&self) -> bool {
         self.is_cpu && self.reduce.domain.has_rows() && self.reduce.reduced.last() == Some(&false)

@@ -3,12 +3,12 @@
 //! A warp has a few rows of its tile. In a row each lane has four adjacent elements. They are moved by one
 //! access if the tile is complete and buffers are aligned. Every element is read once and written once.
 
-use super::Parts;
+use super::ScanEmitter;
 use crate::kit::{Chain, Draft, Shared, Writer, broadcast, scan_warp, shift_warp};
 use crate::{Count, Result};
 use broadloom_scalar::{Axis, Value};
 
-impl Parts<'_> {
+impl ScanEmitter<'_> {
     pub(super) fn once(&self, draft: &mut Draft) -> Result<()> {
         let (shape, operator) = (self.shape(), self.operator());
         let block = [32 * shape.warps, 1, 1];

@@ -3,7 +3,7 @@
 //! The heads of a row are one 32-bit integer ([`scan_from_heads`]). A part passes on the sum since its last
 //! head, so it is read backwards to that head.
 
-use super::Parts;
+use super::ScanEmitter;
 use crate::kit::{Accumulator, Writer, broadcast, choose, last_bit, reduce_warp, scan_from_heads};
 use crate::operator::InSegments;
 use broadloom_scalar::Value;
@@ -30,7 +30,7 @@ pub(super) fn scan_in_segments(
     (results, next)
 }
 
-impl Parts<'_> {
+impl ScanEmitter<'_> {
     /// Returns the parts of the operator if all of it works within segments and a block is one warp.
     pub(super) fn segments(&self) -> Option<Vec<InSegments<'_>>> {
         if self.is_cpu { self.operator().in_segments() } else { None }

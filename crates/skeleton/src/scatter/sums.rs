@@ -6,7 +6,7 @@
 //! Rejected: atomic additions, whose order differs from run to run.
 
 use super::Scatter;
-use crate::kit::{Draft, Given, Inlet, Outlet};
+use crate::kit::{Draft, IncludedArguments, Inlet, Outlet};
 use crate::operator::Operator;
 use crate::program::{Argument, Program};
 use crate::{Count, Domain, Map, Result, SegmentedReduce, Sink, Sort, SortKey, Source};
@@ -67,7 +67,7 @@ impl Sums<'_> {
         scalars.extend(self.inlet.scalars());
         draft.include(
             Sort { source: self.keyed()?, keys: vec![SortKey::default()], sink: Sink::STORE }.program(machine)?,
-            &Given {
+            &IncludedArguments {
                 inputs: &self.inlet.inputs(),
                 outputs: &[sorted.clone(), values.clone()],
                 scalars: &scalars,
@@ -76,7 +76,7 @@ impl Sums<'_> {
         )?;
         draft.include(
             self.find_starts(machine)?,
-            &Given {
+            &IncludedArguments {
                 inputs: &[sorted],
                 outputs: std::slice::from_ref(&starts),
                 scalars: &[Argument::Count(count.clone(), self.index)],
@@ -94,7 +94,7 @@ impl Sums<'_> {
         let scalars = [self.base.scalars(), self.outlet.scalars()].concat();
         draft.include(
             reduce.program(machine)?,
-            &Given { inputs: &inputs, outputs: &self.outlet.outputs(), scalars: &scalars, sizes: &[count, places] },
+            &IncludedArguments { inputs: &inputs, outputs: &self.outlet.outputs(), scalars: &scalars, sizes: &[count, places] },
         )
     }
 

@@ -1,6 +1,6 @@
 //! Segmented reductions on a CPU, in a few parts for each core: see [`super`].
 
-use super::{Parts, Piece, Sequence, beside};
+use super::{Piece, SegmentsEmitter, Sequence, beside};
 use crate::cost::{self, Costs};
 use crate::kit::{Accumulator, Draft, Temporaries, Writer, broadcast, each_lane, reduce_warp};
 use crate::program::Argument;
@@ -26,7 +26,7 @@ impl Left {
     }
 }
 
-impl Parts {
+impl SegmentsEmitter {
     /// Returns the values at a place of a segment.
     fn values(&self, k: &Writer, place: Value, segment: Value) -> Vec<Value> {
         if !self.numbered {

@@ -9,13 +9,13 @@
 
 use super::parts::Left;
 use super::walk::{PAIR, Row, Walk};
-use super::{Parts, Piece, beside};
+use super::{Piece, SegmentsEmitter, beside};
 use crate::Count;
 use crate::cost;
 use crate::kit::{Accumulator, Writer, broadcast, choose, scan_from_heads, scan_warp};
 use broadloom_scalar::{Axis, BinaryOp, Level, Shuffle, Unroll, Value};
 
-impl Parts {
+impl SegmentsEmitter {
     /// Walks through a part of a warp. The first segment may have started in another part and is reduced
     /// separately. The last one may end in another part.
     pub(super) fn part_in_rows(&self, k: &Writer, left: &Left, run: &Count) {

@@ -1,6 +1,6 @@
 //! Segmented reductions on a GPU, with one tile for each block: see [`super`].
 
-use super::Parts;
+use super::SegmentsEmitter;
 use crate::kit::{Chain, Draft, Shared, Writer, each_lane, scan_warp};
 use crate::operator::Operator;
 use crate::program::Argument;
@@ -15,7 +15,7 @@ const OWN_SEGMENTS: u32 = crate::cost::STARTED_SEGMENTS;
 /// Number of bytes of shared memory for elements. Results reuse this memory.
 const ROOM: u32 = crate::cost::SEGMENT_TILE;
 
-impl Parts {
+impl SegmentsEmitter {
     /// Returns the number of elements and ends of a thread. It is odd, so that neighbouring threads read from
     /// different banks.
     fn items(&self) -> u32 {

@@ -7,7 +7,7 @@
 //! steps each lane has the result of one segment. This takes one combination per segment. A separate
 //! reduction of each segment would take five.
 
-use super::{Parts, Piece, beside};
+use super::{Piece, SegmentsEmitter, beside};
 use crate::kit::{Accumulator, Shared, Writer, choose};
 use broadloom_scalar::{Axis, Shuffle, Unroll, Value};
 
@@ -16,7 +16,7 @@ const SEGMENTS: u32 = 32;
 /// Number of rows that remain after the first two steps and are combined in registers.
 const ROWS: u32 = 8;
 
-impl Parts {
+impl SegmentsEmitter {
     /// Reduces the segments of a part that end in it, by a commutative operator. The first element of the
     /// part must start a segment.
     pub(super) fn transposed(&self, k: &Writer, piece: &Piece) {

@@ -29,7 +29,8 @@ use crate::{Count, Result};
 use broadloom_device::Machine;
 use broadloom_scalar::{Axis, Cache, Element, Memory, Order, Type, Unroll, Value};
 
-pub(super) struct Parts<'a> {
+/// Emitter of the kernels of a sort whose parts belong to warps of vectors.
+pub(super) struct PartsEmitter<'a> {
     sort: &'a Sort,
     inlet: Inlet,
     outlet: Outlet,
@@ -80,7 +81,7 @@ struct Lines {
     around: Value,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> PartsEmitter<'a> {
     pub(super) fn new(
         draft: &mut Draft,
         sort: &'a Sort,
@@ -88,7 +89,7 @@ impl<'a> Parts<'a> {
         index: Type,
         rounds: &[Round],
         machine: &'a Machine,
-    ) -> Result<Parts<'a>> {
+    ) -> Result<PartsEmitter<'a>> {
         let types = sort.source.results();
         let n = Count::size(0);
         let units = n.clone().div_ceil(UNIT);
@@ -100,7 +101,7 @@ impl<'a> Parts<'a> {
         let radix = rounds.iter().map(|round| 1 << round.bits).max().unwrap_or(1u32);
         let counts = draft.temporary(parts.clone() * radix * index.bytes(), false);
         let sum = Operator::sum(index)?;
-        Ok(Parts { sort, inlet, outlet, index, types, sum, parts, run, sets, counts, costs: Costs::of(machine) })
+        Ok(PartsEmitter { sort, inlet, outlet, index, types, sum, parts, run, sets, counts, costs: Costs::of(machine) })
     }
 
     /// Emits all rounds. Rounds that differ only in the bits or in the temporaries share kernels.

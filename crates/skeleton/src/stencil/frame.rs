@@ -16,7 +16,7 @@
 //! | columns left and right of the covered ones, in covered rows | strip along the column | of columns |
 //! | corners | position | of both |
 
-use super::{LANES, Parts, Strip};
+use super::{LANES, StencilEmitter, Strip};
 use crate::cost::{self, Costs};
 use crate::kit::{Draft, Inlet, Writer, unravel};
 use crate::{Count, Result};
@@ -46,7 +46,7 @@ struct Frame<'c> {
 /// A unit of the frame's work: its image and its number there.
 type Unit = (Value, Value);
 
-impl Parts<'_> {
+impl StencilEmitter<'_> {
     /// Returns whether all positions of some axes above rows and columns are in the interior.
     fn images_inside(&self, k: &Writer) -> Value {
         let ty = self.stencil.inner.index();

@@ -23,7 +23,7 @@ use crate::Result;
 use crate::graph::Frame;
 use broadloom_device::Machine;
 use broadloom_graph::{
-    AxisMap, Boundary, Feed, Form, HostArray, Joining, Node, Operation, Parts, Reads, Result as Made, Shape, Site,
+    AxisMap, Boundary, Feed, Form, HostArray, Joining, Node, Operation, PatternParts, Reads, Result as Made, Shape, Site, Typing,
 };
 use broadloom_scalar::{AccessorKind, Array, Axis, Builder, Cache, Element, Literal, Type, Unroll, Value, Variable};
 use broadloom_skeleton::cost::{Costs, Each, LANES};
@@ -264,15 +264,17 @@ pub(super) struct Sweep {
     pub(super) tile: [u32; 2],
 }
 
-impl Operation for Sweep {
-    fn name(&self) -> String {
-        "median".into()
-    }
-
+impl Typing for Sweep {
     fn results(&self, inputs: &[&Node]) -> Made<Vec<(Type, Shape)>> {
         let margin = 2 * self.radius as usize;
         let extents = inputs[0].shape().extents();
         Ok(vec![(Type::F32, Shape::from([extents[0], extents[1] - margin, extents[2] - margin]))])
+    }
+}
+
+impl Operation for Sweep {
+    fn name(&self) -> String {
+        "median".into()
     }
 
     fn naive(&self, _: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Made<HostArray> {
@@ -297,7 +299,7 @@ impl Operation for Sweep {
         vec![Feed::new([0], true), Feed::new([1], true)]
     }
 
-    fn pattern(&self, mut parts: Parts) -> Made<Form> {
+    fn pattern(&self, mut parts: PatternParts) -> Made<Form> {
         let (ranks, keys) = (parts.source()?, parts.source()?);
         Ok(Form::One(Windows { radius: self.radius, tile: self.tile, ranks, keys }.into()))
     }

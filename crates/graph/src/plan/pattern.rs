@@ -1,0 +1,205 @@
+//! The pattern of a kernel, and the program that it becomes: the one place where patterns are chosen.
+
+use crate::emit::code::Code;
+use crate::emit::patch::Patch;
+use crate::expr::error::{Error, Result};
+use crate::expr::operation::{Form, PatternParts, Variants};
+use crate::plan::group::{Group, GroupFeed, GroupKind};
+use crate::tape::entries::Tape;
+use broadloom_device::Machine;
+use broadloom_skeleton::{Border, Domain, Fold, Library, Loaded, Map, Operator, Pattern, Sink, Source, Stencil, Transpose};
+use std::sync::{Mutex, PoisonError};
+
+/// The program of a kernel.
+#[derive(Debug)]
+pub(crate) enum KernelProgram {
+    /// One for all sizes.
+    One(Loaded),
+    /// Several, each made when it is first wanted, with the number of its variant.
+    Several { library: Library, variants: Box<dyn Variants>, known: Mutex<Vec<(u64, Loaded)>> },
+}
+
+/// One pattern, whatever the sizes.
+#[derive(Debug)]
+struct SinglePattern(Pattern);
+
+impl Variants for SinglePattern {
+    fn best(&self, _: &Machine, _: &[u64], _: bool) -> u64 {
+        0
+    }
+
+    fn pattern(&self, _: u64) -> Pattern {
+        self.0.clone()
+    }
+}
+
+fn nothing() -> Error {
+    Error::Plan { what: "a kernel".into(), reason: "it computes nothing".into() }
+}
+
+impl KernelProgram {
+    /// The program of a kernel, each function that feeds it with whether its domain is one line. Without a function for its results they are just stored.
+    /// `repeats` says whether a thread can have several rows of results. A program that is wanted `later` is made when it is first asked for.
+    pub(crate) fn new(
+        tape: &Tape,
+        group: &Group,
+        codes: &[(Code, bool)],
+        sink: Option<&Code>,
+        (repeats, later): (bool, bool),
+        library: &Library,
+    ) -> Result<KernelProgram> {
+        let source = |((code, _), feed): (&(Code, bool), &GroupFeed)| {
+            Ok(Source::new(code.function.clone(), code.axes)?.with_given(feed.given.len())?)
+        };
+        let mut sources = codes.iter().zip(&group.feeds).map(source).collect::<Result<Vec<Source>>>()?;
+        let (axes, line) = codes.first().map(|(code, line)| (code.axes, *line)).ok_or_else(nothing)?;
+        let domain = domain(tape, group, line);
+        let form = match &group.kind {
+            GroupKind::Map => {
+                let is_known = tape.shapes[group.domain as usize].length.is_none();
+                let domain = if is_known { domain } else { domain.counted_on_device() };
+                Form::One(Map { domain, source: sources.remove(0), sink: Sink::STORE }.into())
+            }
+            GroupKind::Transpose(axis) => {
+                let source = sources.remove(0);
+                // The values that go through shared memory are those of the function, not of the group.
+                let sink = made(sink, source.results().len())?;
+                Form::One(Transpose { axes, axis: usize::from(*axis), source, sink }.into())
+            }
+            GroupKind::Chain => return Err(nothing()),
+            GroupKind::Pattern => {
+                let sink = made(sink, group.values(tape).len())?;
+                let site = tape.site(*group.combined.first().ok_or_else(nothing)?);
+                let operator = combination(tape, group, false)?;
+                let parts = PatternParts { site, domain, axes, line, sources, sink, operator, repeats };
+                group.operation(tape).ok_or_else(nothing)?.pattern(parts)?
+            }
+        };
+        match form {
+            Form::One(pattern) => KernelProgram::one(pattern, later, library),
+            Form::Several(variants) => Ok(KernelProgram::Several { library: library.clone(), variants, known: Mutex::default() }),
+        }
+    }
+
+    /// One program for all sizes, made at once or when it is first asked for.
+    fn one(pattern: Pattern, later: bool, library: &Library) -> Result<KernelProgram> {
+        if !later {
+            return Ok(KernelProgram::One(library.get(&pattern)?));
+        }
+        Ok(KernelProgram::Several {
+            library: library.clone(),
+            variants: Box::new(SinglePattern(pattern)),
+            known: Mutex::default(),
+        })
+    }
+
+    /// The program of a kernel in strips of so many rows whose lanes reach so far: functions for the interior and, if it is another, near the edges. One that
+    /// is wanted `later` is made when it is first asked for.
+    pub(crate) fn strips(
+        tape: &Tape,
+        group: &Group,
+        codes: &[Code],
+        sink: Option<&Code>,
+        (rows, reach, live): (u32, (u32, u32), u32),
+        later: bool,
+        library: &Library,
+    ) -> Result<KernelProgram> {
+        let source = |code: &Code| Source::new(code.function.clone(), code.axes);
+        let inner = source(codes.first().ok_or_else(nothing)?)?;
+        let edge = codes.get(1).map(source).transpose()?;
+        let fold = match combination(tape, group, true)? {
+            Some(operator) => Some(Fold { operator, sink: made(sink, group.values(tape).len())? }),
+            None => None,
+        };
+        let pattern = Stencil {
+            domain: domain(tape, group, false),
+            rows,
+            step: 1,
+            columns: 1,
+            skew: 0,
+            live,
+            inner,
+            edge,
+            border: None,
+            reach,
+            fold,
+        };
+        KernelProgram::one(pattern.into(), later, library)
+    }
+
+    /// The program of a kernel in patches, made when it is first wanted.
+    pub(crate) fn patches(
+        tape: &Tape,
+        group: &Group,
+        codes: &[Code],
+        patch: Patch,
+        (reach, live): ((u32, u32), u32),
+        library: &Library,
+    ) -> Result<KernelProgram> {
+        let source = |code: &Code| Source::new(code.function.clone(), code.axes);
+        let inner = source(codes.first().ok_or_else(nothing)?)?;
+        let edge = codes.get(1).map(source).transpose()?;
+        let Patch { rows, columns, step, skew, .. } = patch;
+        let (domain, fold) = (domain(tape, group, false), None);
+        let border = match codes.get(2..) {
+            Some([along_rows, along_columns]) => {
+                let [along_rows, along_columns] = [source(along_rows)?, source(along_columns)?];
+                let of_position = edge.as_ref().map_or(1, |edge| edge.results().len());
+                let positions = (along_rows.results().len() / of_position) as u32;
+                Some(Border { positions, along_rows, along_columns })
+            }
+            _ => None,
+        };
+        let pattern = Stencil { domain, rows, step, columns, skew, live, inner, edge, border, reach, fold };
+        KernelProgram::one(pattern.into(), true, library)
+    }
+
+    /// The program for these sizes, where results share what they are computed from or do not.
+    pub(crate) fn loaded(&self, sizes: &[u64], shares: bool) -> Result<Loaded> {
+        match self {
+            KernelProgram::One(loaded) => Ok(loaded.clone()),
+            KernelProgram::Several { library, variants, known } => {
+                let best = variants.best(library.device().machine(), sizes, shares);
+                let find = |known: &[(u64, Loaded)]| known.iter().find(|(own, _)| *own == best).map(|(_, loaded)| loaded.clone());
+                if let Some(loaded) = find(&known.lock().unwrap_or_else(PoisonError::into_inner)) {
+                    return Ok(loaded);
+                }
+                let loaded = library.get(&variants.pattern(best))?;
+                known.lock().unwrap_or_else(PoisonError::into_inner).push((best, loaded.clone()));
+                Ok(loaded)
+            }
+        }
+    }
+}
+
+/// The function that takes so many values of a pattern; without one they are stored.
+fn made(sink: Option<&Code>, values: usize) -> Result<Sink> {
+    Ok(match sink {
+        Some(code) => Sink::new(code.function.clone(), code.axes, values)?,
+        None => Sink::STORE,
+    })
+}
+
+/// Returns the operator of all values that share a pass; in the order of positions if so said.
+fn combination(tape: &Tape, group: &Group, in_order: bool) -> Result<Option<Operator>> {
+    let mut operators = vec![];
+    for id in group.applications(tape) {
+        if let Some(applied) = tape.applied(*id) {
+            operators.extend(applied.operation().operator(&tape.site(*id), in_order)?);
+        }
+    }
+    Ok(if operators.len() > 1 { Some(Operator::all(&operators)?) } else { operators.pop() })
+}
+
+/// The domain of a shape as code sees it.
+fn domain(tape: &Tape, group: &Group, line: bool) -> Domain {
+    let class = tape.shapes[group.domain as usize];
+    if line {
+        return Domain::LINE;
+    }
+    let mut sizes = vec![1u64; usize::from(class.rank)];
+    if let Some(last) = sizes.last_mut().filter(|_| class.rows) {
+        *last = 1 << 20;
+    }
+    Domain::of(&sizes)
+}

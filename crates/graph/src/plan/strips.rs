@@ -1,0 +1,77 @@
+//! Kernels in strips: each thread computes several rows, which share what they read and compute.
+
+use crate::emit::fused::Fused;
+use crate::emit::patch::Patch;
+use crate::expr::error::Result;
+use crate::limits::{MAX_EDGE, MAX_STRIP};
+use crate::plan::cut::Cut;
+use crate::plan::group::{Group, GroupFunction, GroupKind};
+use crate::plan::kernel::{Kernel, Planner};
+use crate::plan::pattern::KernelProgram;
+use crate::tape::entries::Tape;
+use broadloom_skeleton::Stencil;
+
+/// Returns the kernel of a group in strips; `None` if rows share too little.
+pub(crate) fn kernel(planner: &Planner<'_>, group: &Group, functions: &[GroupFunction<'_>]) -> Result<Option<Kernel>> {
+    let (tape, library) = (planner.tape, planner.library);
+    let Some((fused, rows)) = strip(tape, planner.cut, group, functions, planner.costs.lanes_share()) else { return Ok(None) };
+    let (cost, reach, live) = (fused.cost() / u64::from(rows), fused.reach(), fused.live(1));
+    let patches = planner.patchable(group, functions, Some((&fused, rows)));
+    let (mut codes, bounds) = fused.strip_codes(tape, planner.costs.side_by_side())?;
+    let sink = planner.sink(group)?;
+    let ready = KernelProgram::strips(tape, group, &codes, sink.as_ref(), (rows, reach, live), patches.is_some(), library)?;
+    codes.extend(sink);
+    Ok(Some(Kernel { patches, ..Kernel::new(group.clone(), codes, bounds, cost, ready) }))
+}
+
+/// Returns the traces of a kernel whose threads have a strip of rows each, with the number of rows, where rows share enough of what they read and compute. On a CPU lanes may
+/// share too, and do if that leaves less than nine tenths. There, rows that share nothing but what they read are strips of their own: registers have no room for
+/// what the next rows read too, the cache has, and a core sees few rows at a time coming.
+fn strip<'k>(tape: &'k Tape, cut: &'k Cut, group: &Group, parts: &[GroupFunction<'_>], cpu: bool) -> Option<(Fused<'k>, u32)> {
+    let [part] = parts else { return None };
+    let class = tape.shapes[part.shape as usize];
+    if part.line
+        || !class.rows
+        || !class.tall
+        || class.length.is_some()
+        || !group.traps.is_empty()
+        || tape.kernels.single_positions && !cpu
+    {
+        return None;
+    }
+    let folds = class.rank > 2 && group.reduced(tape) == Some(&[0]);
+    let roots = match group.feeds.as_slice() {
+        [feed] if group.kind == GroupKind::Map || folds => group.roots_of(feed),
+        _ => return None,
+    };
+    // The highest strips that pay, with what a position costs, in hundredths.
+    let highest = |sliding: &'k [bool]| {
+        Stencil::HEIGHTS.iter().find_map(|rows| {
+            let fused = Fused::strip(tape, (&cut.kept, sliding), roots, class.rank.into(), *rows)?;
+            let (before, behind) = fused.reach();
+            let lanes = 32u64.checked_sub((before + behind).into()).filter(|lanes| *lanes >= 16)?;
+            let cost = fused.cost() * 100 * 32 / (u64::from(*rows) * lanes);
+            // A twentieth less has to be left for the larger code to pay.
+            (cost <= part.fused.cost() * 95 && fused.items() <= MAX_STRIP).then_some((fused, *rows, cost))
+        })
+    };
+    let alone = highest(&cut.sliding);
+    let is_map = group.kind == GroupKind::Map;
+    let shared = if cpu && is_map { highest(&cut.near) } else { None };
+    let ((fused, rows, _), sliding) = match (alone, shared) {
+        (Some(alone), Some(shared)) if shared.2 * 10 < alone.2 * 9 && !shared.0.chooses() => (shared, &cut.near),
+        (None, Some(shared)) if !shared.0.chooses() => (shared, &cut.near),
+        (alone, _) => (alone?, &cut.sliding),
+    };
+    if cpu && is_map && !fused.calls(tape) {
+        let one = Fused::strip(tape, (&cut.kept, sliding), roots, class.rank.into(), 1)?;
+        if one.computing() * u64::from(rows) * 95 <= fused.computing() * 100 {
+            return Some((one, 1));
+        }
+    }
+    if cpu && is_map && rows > 1 && fused.reach() == (0, 0) && fused.edge_items() > MAX_EDGE {
+        let patch = Patch { rows, ..Patch::SINGLE };
+        return Some((Fused::patch(tape, (&cut.kept, sliding), roots, class.rank.into(), (patch, None), true)?, rows));
+    }
+    Some((fused, rows))
+}

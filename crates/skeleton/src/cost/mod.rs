@@ -1,0 +1,105 @@
+//! The cost model: the cost of work on a machine. No other place asks for the kind of a machine.
+//!
+//! `device` describes a machine: its cores, caches, bandwidth, the time of a launch. [`Costs`] turns that
+//! into what patterns and planners ask: how blocks are executed, how many blocks keep all cores busy, how
+//! many operations a byte is worth, how long a kernel will take. Nobody else asks what kind of machine it is;
+//! `crates/tidy` holds that.
+//!
+//! Numbers that depend on cores, resident threads, registers, caches or bandwidth are functions of [`Costs`]. A
+//! constant below is a property of an algorithm or of PTX, with its reason; where it differs between vectors and
+//! threads, it is an [`Each`]. They were found on the machines of `docs/PERFORMANCE.md`, an Intel Xeon with
+//! AVX-512 and an H200, which have the sizes that are assumed where a description has none.
+//!
+//! Operations are counted in *simple operations*: an addition of one lane is 1 ([`operation`], [`function`]).
+//! The cost of a position is the sum over all that is computed there; loops count their rounds.
+
+mod blocks;
+mod memory;
+mod operations;
+mod segments;
+mod sequential;
+mod sort;
+mod stencil;
+mod time;
+mod workers;
+
+pub use blocks::*;
+pub use memory::*;
+pub use operations::*;
+pub use segments::*;
+pub use sort::*;
+pub use stencil::*;
+pub use time::*;
+pub use workers::{Teams, Workers};
+
+use broadloom_device::{Machine, MachineKind};
+
+/// Ways in which a machine executes the blocks of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Execution {
+    /// A block is vector code on one core. Its warps run one after the other, shared memory is memory in the
+    /// cache, and caches and prefetches hide the latency of memory. Blocks are few and long.
+    Vectors,
+    /// A block is many threads that are resident together, and other threads run while some wait. Blocks are
+    /// many and short.
+    Threads,
+}
+
+/// A number for each way of execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Each<T> {
+    /// For [`Execution::Vectors`].
+    pub vectors: T,
+    /// For [`Execution::Threads`].
+    pub threads: T,
+}
+
+/// Lanes of a warp, fixed by PTX. A last axis of as many elements is long: neighbouring threads work along it.
+pub const LANES: u32 = 32;
+
+/// The cost of work on a machine.
+#[derive(Clone, Copy, Debug)]
+pub struct Costs<'m> {
+    machine: &'m Machine,
+    execution: Execution,
+}
+
+impl<'m> Costs<'m> {
+    /// The costs of a machine.
+    pub fn of(machine: &'m Machine) -> Costs<'m> {
+        // The interpreter runs what a GPU runs, so that it can judge it.
+        let execution = match machine.kind {
+            MachineKind::Cpu => Execution::Vectors,
+            MachineKind::Cuda | MachineKind::Interp => Execution::Threads,
+        };
+        Costs { machine, execution }
+    }
+
+    /// Returns how blocks are executed.
+    pub fn execution(&self) -> Execution {
+        self.execution
+    }
+
+    /// Returns whether a block is vector code on one core.
+    pub fn in_vectors(&self) -> bool {
+        self.execution == Execution::Vectors
+    }
+
+    /// Returns the number for this machine.
+    pub fn pick<T>(&self, each: Each<T>) -> T {
+        match self.execution {
+            Execution::Vectors => each.vectors,
+            Execution::Threads => each.threads,
+        }
+    }
+
+    /// Returns whether the machine starts a kernel while the one before it ends, if the kernel waits itself.
+    pub fn starts_early(&self) -> bool {
+        self.machine.kind == MachineKind::Cuda && self.machine.sm >= 90
+    }
+
+    /// Returns whether fast arithmetic takes subnormal numbers as zero.
+    pub fn flushes(&self) -> bool {
+        self.machine.kind == MachineKind::Cuda
+    }
+}
