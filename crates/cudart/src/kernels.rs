@@ -225,6 +225,25 @@ pub(crate) enum Arguments {
     Block(usize, usize),
 }
 
+impl Arguments {
+    /// Parses a list of extra parameters, terminated by 0: 1 precedes the address of the argument block, and 2
+    /// the address of its size.
+    pub(crate) fn from_list(list: usize) -> Outcome<Arguments> {
+        let (mut start, mut size, mut place) = (0, 0, list);
+        loop {
+            let word = In::<usize>::at(place).get()?;
+            let value = In::<usize>::at(place + size_of::<usize>());
+            match word {
+                0 => return Ok(Arguments::Block(start, size)),
+                1 => start = value.get()?,
+                2 => size = In::<usize>::at(value.get()?).get()?,
+                _ => return Err(Status::INVALID_VALUE),
+            }
+            place += 2 * size_of::<usize>();
+        }
+    }
+}
+
 /// Launch as requested by a program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request {

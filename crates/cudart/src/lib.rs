@@ -6,7 +6,7 @@
 //! `docs/CUDA_PROGRAMS.md` is the user's guide.
 //!
 //! - [`functions`] lists all functions, each implemented or with the error that it returns.
-//! - `runtime/` and `driver/` define the functions, one file per area; `both/` defines those that both
+//! - `runtime/` and `driver/` define the functions, one file per area; `common/` defines those that both
 //!   libraries have. They are thin: they dereference pointers and call the implementation.
 //! - The implementation is safe code beside them: `state`, `memory`, `streams`, `events`, `kernels`, `pools`,
 //!   `work`, `graphs`, `image`, `fatbin`, `mirror`, `check`, `tracing`.
@@ -22,10 +22,11 @@ mod advice;
 #[cfg(test)]
 mod allocations;
 mod archive;
-mod both;
 mod boundary;
 mod check;
+mod common;
 mod conditions;
+mod contexts;
 mod device;
 mod device_runtime;
 mod driver;
@@ -47,6 +48,7 @@ mod memory;
 mod mirror;
 mod occupancy;
 mod pass;
+mod physical;
 mod pointer;
 mod pools;
 mod prototype;
@@ -63,6 +65,7 @@ mod textures;
 mod tracing;
 mod types;
 mod user_objects;
+mod version;
 mod words;
 mod work;
 

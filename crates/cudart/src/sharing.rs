@@ -105,7 +105,8 @@ fn state() -> MutexGuard<'static, State> {
 }
 
 impl Runtime {
-    fn shares_addresses(&self) -> Outcome {
+    /// Checks that the device has the address space of this process.
+    pub(crate) fn shares_addresses(&self) -> Outcome {
         if self.device()?.unified { Ok(()) } else { Err(Status::NOT_SUPPORTED) }
     }
 

@@ -7,7 +7,6 @@
 use crate::advice::AllAdvice;
 use crate::check::{self, Checking};
 use crate::driver::linking::Linking;
-use crate::driver::mapping::Physical;
 use crate::events::Event;
 use crate::graphs::{Exec, Graph, NodeRef};
 use crate::handles::Handles;
@@ -15,6 +14,7 @@ use crate::image::{HIGHEST_CAPABILITY, Image};
 use crate::kernels::Kernels;
 use crate::memory::{Allocations, Array};
 use crate::mirror::{FIRST_ADDRESS, Mirror};
+use crate::physical::Physical;
 use crate::pools::Pools;
 use crate::references::Reference;
 use crate::registration::Registry;

@@ -1,13 +1,9 @@
 //! Devices, versions, errors.
 
 use crate::boundary::exported;
+pub(crate) use crate::common::devices::*;
 use crate::device::{DEVICE, check_device, uuid};
-use crate::pointer::{Out, Text};
-pub(crate) use crate::runtime::devices::{
-    cuDeviceGetAttribute, cuDeviceGetHostAtomicCapabilities, cuDeviceGetPCIBusId, cuDriverGetVersion, cuProfilerStart,
-    cuProfilerStop,
-};
-use crate::runtime::errors::kept;
+use crate::pointer::{Out, Text, kept_text};
 use crate::status::{Outcome, Status};
 use std::ffi::c_char;
 
@@ -83,7 +79,7 @@ exported! { driver
     /// Returns the name of an error.
     fn cuGetErrorName(_call, status: u32, name: Out<*const c_char>) {
         match Status(status).driver_name() {
-            Some(text) => name.set(kept(text)),
+            Some(text) => name.set(kept_text(text)),
             None => {
                 name.set(std::ptr::null())?;
                 Err(Status::INVALID_VALUE)
@@ -94,7 +90,7 @@ exported! { driver
     /// Returns the text of an error.
     fn cuGetErrorString(_call, status: u32, text: Out<*const c_char>) {
         match Status(status).text() {
-            Some(found) => text.set(kept(found)),
+            Some(found) => text.set(kept_text(found)),
             None => {
                 text.set(std::ptr::null())?;
                 Err(Status::INVALID_VALUE)

@@ -1,14 +1,13 @@
 //! The driver's linker. Its input is PTX, alone or in fat binaries, objects and libraries. Its output is one
 //! PTX module for `cuModuleLoadData`.
 
-use crate::archive;
 use crate::boundary::{Call, exported};
-use crate::fatbin;
 use crate::image::{Image, Origin, assemble, brings_device_runtime};
 use crate::jit::{Logs, most_registers};
 use crate::link::{limit_registers, link, with_members};
 use crate::pointer::{Out, Text, bytes_there};
 use crate::status::{Outcome, Status};
+use crate::{archive, fatbin};
 use std::ffi::CString;
 use std::sync::{Mutex, PoisonError};
 
@@ -65,7 +64,7 @@ fn create(call: &Call, state: Out<usize>, logs: Logs, most_registers: Option<u32
 }
 
 fn read(path: Text) -> Outcome<Vec<u8>> {
-    super::modules::file(&path.get()?)
+    crate::common::modules::file(&path.get()?)
 }
 
 exported! { driver

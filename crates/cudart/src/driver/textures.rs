@@ -1,16 +1,15 @@
 //! Arrays, texture and surface objects, and texture and surface references of the driver.
 
 use crate::boundary::{Call, exported};
+use crate::common::copies::{copy, copy_async};
+pub(crate) use crate::common::textures::*;
 use crate::device::check_device;
 use crate::memory::Array;
 use crate::pointer::{In, Out, Text};
 use crate::references::{NORMALISED, READ_AS_INTEGER, Reference, SRGB, Settings, channels, format_of, read_mode, with_channels};
-pub(crate) use crate::runtime::textures::{
-    cuMipmappedArrayGetLevel, cuSurfObjectDestroy, cuTexObjectDestroy, cuTexObjectGetResourceViewDesc,
-};
 use crate::status::{Outcome, Status};
 use crate::textures::{ResourceWords, TextureDesc};
-use crate::work::{CopyBox, Direction};
+use crate::work::Direction;
 use std::sync::Arc;
 
 /// `CUDA_ARRAY_DESCRIPTOR`: width, height, format and channels.
@@ -135,14 +134,6 @@ fn in_array(call: &Call, array: usize, offset: usize, bytes: usize) -> Outcome<u
     let row = array.extent[0] * array.element_bytes();
     let fits = array.extent[1] <= 1 && array.extent[2] <= 1 && offset.checked_add(bytes).is_some_and(|end| end <= row);
     if fits { Ok(array.address + offset as u64) } else { Err(Status::INVALID_VALUE) }
-}
-
-fn copy(call: &Call, to: u64, from: u64, bytes: usize, direction: Direction) -> Outcome {
-    call.runtime.copy(&*call.stream(0)?, CopyBox::linear(to, from, bytes), direction)
-}
-
-fn copy_async(call: &Call, to: u64, from: u64, bytes: usize, direction: Direction, stream: usize) -> Outcome {
-    call.runtime.copy_async(&*call.stream(stream)?, CopyBox::linear(to, from, bytes), direction)
 }
 
 fn set(call: &Call, reference: usize, change: impl FnOnce(&mut Settings) -> Outcome) -> Outcome {

@@ -1,10 +1,11 @@
 //! Copies between devices, of which there is one, and attributes of pairs of devices.
 
 use crate::boundary::{Call, exported};
+use crate::common::copies::runtime_box;
+pub(crate) use crate::common::peers::*;
 use crate::device::check_device;
-use crate::pointer::{In, Out};
-use crate::runtime::copies::box_of;
-use crate::status::{Outcome, Status};
+use crate::pointer::In;
+use crate::status::Outcome;
 use crate::types::{Extent, Memcpy3DParms, PitchedPtr};
 use crate::work::CopyBox;
 
@@ -38,7 +39,7 @@ fn peer_box(call: &Call, parms: In<PeerParms>) -> Outcome<CopyBox> {
         extent: given.extent,
         kind: WITHIN,
     };
-    box_of(call, &parms).map(|(copy, _)| copy)
+    runtime_box(call, &parms).map(|(copy, _)| copy)
 }
 
 exported! { runtime
@@ -52,13 +53,5 @@ exported! { runtime
     fn cudaMemcpy3DPeerAsync / cudaMemcpy3DPeerAsync_ptsz(call, parms: In<PeerParms>, stream: usize) {
         let copy = peer_box(call, parms)?;
         call.runtime.copy_async(&*call.stream(stream)?, copy, crate::work::Direction::DeviceToDevice)
-    }
-
-    /// Returns an attribute of two different devices.
-    fn cudaDeviceGetP2PAttribute | cuDeviceGetP2PAttribute(_call, value: Out<i32>, attribute: u32, from: i32, to: i32) {
-        value.wanted()?;
-        check_device(from)?;
-        check_device(to)?;
-        if (1..=5).contains(&attribute) { Err(Status::INVALID_DEVICE) } else { Err(Status::INVALID_VALUE) }
     }
 }

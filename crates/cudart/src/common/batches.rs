@@ -8,10 +8,10 @@ use crate::advice::{Advice, checked};
 use crate::boundary::{Call, exported};
 use crate::memory::Array;
 use crate::pointer::{In, Out};
-use crate::runtime::memory::runtime_version;
 use crate::status::{Outcome, Status};
 use crate::streams::Stream;
 use crate::types::{BoxOperation, CopyAttributes, CopyOperand, Extent, MemLocation};
+use crate::version::runtime_version;
 use crate::work::{CopyBox, Direction, Side, Work};
 use std::sync::Arc;
 
@@ -162,9 +162,7 @@ fn copy_boxes(call: &Call, count: usize, list: In<BoxOperation>, failed: Out<usi
 /// Checks ranges of managed memory, or of host memory that the device can access.
 fn ranges(call: &Call, addresses: In<u64>, sizes: In<usize>, count: usize, flags: u64) -> Outcome<Vec<(u64, u64)>> {
     // Concurrent access by host and device requires a shared address space.
-    if !call.runtime.device()?.unified {
-        return Err(Status::NOT_SUPPORTED);
-    }
+    call.runtime.shares_addresses()?;
     if count == 0 || flags != 0 {
         return Err(Status::INVALID_VALUE);
     }
