@@ -5,15 +5,13 @@
 //! a range is reported only when it holds for the whole range**, as the headers require of
 //! `cudaMemRangeGetAttribute`.
 
+use crate::location::{HOST, MemLocation};
 use crate::memory::Kind;
 use crate::state::Runtime;
 use crate::status::{Outcome, Status};
-use crate::types::MemLocation;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Device number of the host.
-const HOST: i32 = -1;
 /// Device number for "no location".
 const NOWHERE: i32 = -2;
 
@@ -41,28 +39,12 @@ impl Advice {
     pub(crate) fn new(number: u32, location: MemLocation) -> Outcome<Advice> {
         Ok(match number {
             1 | 2 => Advice::MostlyRead(number == 1),
-            3 => Advice::Preferred(Some(checked(location)?)),
+            3 => Advice::Preferred(Some(location.checked()?)),
             4 => Advice::Preferred(None),
-            5 | 6 => Advice::UsedBy(checked(location)?, number == 5),
+            5 | 6 => Advice::UsedBy(location.checked()?, number == 5),
             _ => return Err(Status::INVALID_VALUE),
         })
     }
-}
-
-/// Checks that a location exists: the device, the host, or one of the host's NUMA nodes.
-pub(crate) fn checked(location: MemLocation) -> Outcome<MemLocation> {
-    match location.kind {
-        1 => crate::device::check_device(location.id)?,
-        2 | 4 => return Ok(MemLocation { id: 0, ..location }),
-        3 if location.id >= 0 => {}
-        _ => return Err(Status::INVALID_VALUE),
-    }
-    Ok(location)
-}
-
-/// Converts a device number to a location. The number -1 is the host.
-pub(crate) fn of_device(device: i32) -> MemLocation {
-    if device == HOST { MemLocation { kind: 2, id: 0 } } else { MemLocation { kind: 1, id: device } }
 }
 
 /// Converts a location to a device number.
@@ -209,7 +191,7 @@ mod tests {
     #[test]
     fn what_holds_for_all_of_a_range_is_told() {
         let all = AllAdvice::default();
-        let (device, host) = (of_device(0), of_device(-1));
+        let (device, host) = (MemLocation::of_device(0), MemLocation::of_device(-1));
         all.note(100, 100, Advice::MostlyRead(true));
         all.note(150, 100, Advice::Preferred(Some(device)));
         assert!(all.of(100, 100).mostly_read && !all.of(100, 101).mostly_read && !all.of(99, 2).mostly_read);
@@ -225,10 +207,10 @@ mod tests {
 
     #[test]
     fn numbers_are_the_headers() {
-        assert_eq!(Advice::new(1, of_device(7)), Ok(Advice::MostlyRead(true)));
-        assert_eq!(Advice::new(3, of_device(7)), Err(Status::INVALID_DEVICE));
-        assert_eq!(Advice::new(6, of_device(-1)), Ok(Advice::UsedBy(MemLocation { kind: 2, id: 0 }, false)));
-        assert_eq!(Advice::new(9, of_device(0)), Err(Status::INVALID_VALUE));
-        assert_eq!((device_of(Some(of_device(-1))), device_of(None)), (HOST, NOWHERE));
+        assert_eq!(Advice::new(1, MemLocation::of_device(7)), Ok(Advice::MostlyRead(true)));
+        assert_eq!(Advice::new(3, MemLocation::of_device(7)), Err(Status::INVALID_DEVICE));
+        assert_eq!(Advice::new(6, MemLocation::of_device(-1)), Ok(Advice::UsedBy(MemLocation { kind: 2, id: 0 }, false)));
+        assert_eq!(Advice::new(9, MemLocation::of_device(0)), Err(Status::INVALID_VALUE));
+        assert_eq!((device_of(Some(MemLocation::of_device(-1))), device_of(None)), (HOST, NOWHERE));
     }
 }

@@ -177,14 +177,6 @@ const OTHER_ATTRIBUTES: &[(u32, i64)] = &[
     (142, 0),
 ];
 
-/// Number of the only device.
-pub(crate) const DEVICE: i32 = 0;
-
-/// Checks a device number.
-pub(crate) fn check_device(device: i32) -> Outcome {
-    if device == DEVICE { Ok(()) } else { Err(Status::INVALID_DEVICE) }
-}
-
 impl Runtime {
     /// Returns the name of the device.
     pub(crate) fn device_name(&self) -> Outcome<String> {

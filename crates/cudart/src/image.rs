@@ -1,10 +1,9 @@
 //! Modules: PTX from a fat binary, a file or a text, loaded on first use.
 
 use crate::device_runtime;
-use crate::fatbin;
+use crate::fatbin::{self, container_at};
 use crate::link;
 use crate::pointer::Out;
-use crate::registration::container_at;
 use crate::state::Runtime;
 use crate::status::{Outcome, Status};
 use crate::tell::tell;
@@ -51,7 +50,7 @@ pub(crate) struct Loaded {
     /// Addresses of the variables.
     variables: Vec<u64>,
     /// PTX source, for messages.
-    pub(crate) sources: Sources,
+    pub(crate) sources: Arc<Sources>,
     /// Target architecture of the PTX: 75 is 7.5.
     pub(crate) version: u32,
 }
@@ -121,7 +120,7 @@ impl Image {
         *self.highest.get_or_init(|| {
             let containers = addresses.iter().filter_map(|address| container_at(*address).ok());
             containers
-                .filter(|bytes| addresses.len() == 1 || !brings_device_runtime(bytes))
+                .filter(|bytes| addresses.len() == 1 || !link::brings_device_runtime(bytes))
                 .filter_map(|bytes| {
                     fatbin::entries(&bytes).ok().and_then(|entries| fatbin::highest_ptx(&entries, HIGHEST_CAPABILITY))
                 })
@@ -152,7 +151,7 @@ impl Image {
     fn load(&self, runtime: &Runtime) -> Outcome<Loaded> {
         let loaded = self.read(runtime);
         if loaded.is_err() && self.registered {
-            crate::tell::end_badly();
+            crate::exit::exit_with_failure();
         }
         loaded
     }
@@ -173,7 +172,7 @@ impl Image {
         let version = version_of(&code);
         let module = opened.device.load(&Arc::new(code)).map_err(|error| {
             tell_refusal(&sources, &error);
-            crate::state::status_of(&error)
+            Status::of_error(&error)
         })?;
         let mut variables = vec![];
         for variable in module.code().variables.values() {
@@ -184,19 +183,13 @@ impl Image {
                 variables.push(address);
             }
         }
-        Ok(Loaded { module, variables, sources, version })
+        Ok(Loaded { module, variables, sources: Arc::new(sources), version })
     }
 
     /// Returns a global variable.
     pub(crate) fn variable(&self, runtime: &Runtime, name: &str) -> Outcome<GlobalVariable> {
         self.loaded(runtime)?.module.variable(name).ok_or(Status::NOT_FOUND)
     }
-}
-
-/// Tests if a fat binary is NVIDIA's device runtime library, which `-rdc=true` adds to every program.
-pub(crate) fn brings_device_runtime(container: &[u8]) -> bool {
-    let entries = fatbin::entries(container).unwrap_or_default();
-    entries.iter().any(|entry| entry.kind == fatbin::Kind::Ptx && entry.text().is_ok_and(|text| link::is_device_runtime(&text)))
 }
 
 /// Parses and verifies a whole PTX text. Errors in kernels that are never launched are reported too, as

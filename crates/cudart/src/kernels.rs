@@ -269,7 +269,7 @@ impl Runtime {
             (1..=machine.max_grid[axis]).contains(&request.grid[axis])
                 && (1..=machine.max_block[axis]).contains(&request.block[axis])
         });
-        crate::check::about(self.device()?, || {
+        crate::check::about(|| {
             let show = |[x, y, z]: [u32; 3]| format!("({x}, {y}, {z})");
             let (name, grid, block) = (kernel.name(), show(request.grid), show(request.block));
             format!(" of kernel `{name}` with grid {grid}, block {block} and {} bytes of dynamic shared memory", request.shared)

@@ -31,6 +31,7 @@ mod device;
 mod device_runtime;
 mod driver;
 mod events;
+mod exit;
 mod explain;
 mod fatbin;
 pub mod functions;
@@ -42,6 +43,7 @@ mod kernels;
 #[cfg(test)]
 mod layouts;
 mod link;
+mod location;
 mod log;
 mod mapped;
 mod memory;

@@ -225,7 +225,7 @@ impl Runtime {
         let address = match &opened.mirror {
             Some(mirror) if kind == Kind::Managed => mirror.allocate(bytes)?,
             // An earlier kernel failure is not reported by this call.
-            Some(_) | None => opened.backend().allocate(bytes).map_err(|error| crate::state::status_of(&error))?,
+            Some(_) | None => opened.backend().allocate(bytes).map_err(|error| Status::of_error(&error))?,
         };
         self.memory.add(address, bytes, kind);
         Ok(address)
@@ -272,7 +272,7 @@ impl Runtime {
         }
         let address = match &opened.mirror {
             Some(mirror) => mirror.allocate(bytes as u64)?,
-            None => opened.backend().allocate(bytes as u64).map_err(|error| crate::state::status_of(&error))?,
+            None => opened.backend().allocate(bytes as u64).map_err(|error| Status::of_error(&error))?,
         };
         self.memory.add(address, bytes as u64, Kind::Host(flags));
         Ok(address as usize)

@@ -1,8 +1,9 @@
 //! Physical memory without addresses: an anonymous file, which programs map with `mmap` or pass to other processes.
 
+use crate::location::MemLocation;
 use crate::sharing::nameless;
 use crate::status::{Outcome, Status};
-use crate::types::{AllocationProperties, MemLocation};
+use crate::types::AllocationProperties;
 use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd};
 use std::sync::atomic::AtomicU32;
 

@@ -3,12 +3,12 @@
 //! Freed memory returns to the executor, which reuses it once all earlier work is done. Pools differ in their
 //! counters and in their kind of memory, not in where free memory is kept.
 
-use crate::device::check_device;
 use crate::handles::{Handle, Handles};
+use crate::location::{MemLocation, check_device};
 use crate::memory::Kind;
 use crate::state::Runtime;
 use crate::status::{Outcome, Status};
-use crate::types::{MemLocation, PoolProperties};
+use crate::types::PoolProperties;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -15,7 +15,7 @@
 //! | `Memset` of pinned, registered or managed memory | when it is done |
 //! | `Memset` of other memory, `MemsetAsync` | at once |
 
-use crate::check::because;
+use crate::check::{self, because};
 use crate::conditions::{Conditional, Decision};
 use crate::events::Event;
 use crate::image::tell_refusal;
@@ -386,8 +386,8 @@ impl Work {
                     Some(mirror) => mirror.around(run),
                     None => Ok(run()),
                 };
-                let outcome = match &opened.checking {
-                    Some(checking) => checking.launch(runtime, kernel, seen)?,
+                let outcome = match check::active() {
+                    Some(checking) => checking.launch(kernel.name(), &kernel.image().loaded(runtime)?.sources, seen)?,
                     None => seen()?,
                 };
                 if let Err(error @ (Error::Unsupported(_) | Error::BadLaunch { .. })) = &outcome {

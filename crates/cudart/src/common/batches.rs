@@ -4,13 +4,14 @@
 //! since the order inside a batch is unspecified. Managed memory lies where both host and device reach it, so
 //! prefetches and discards change nothing.
 
-use crate::advice::{Advice, checked};
+use crate::advice::Advice;
 use crate::boundary::{Call, exported};
+use crate::location::MemLocation;
 use crate::memory::Array;
 use crate::pointer::{In, Out};
 use crate::status::{Outcome, Status};
 use crate::streams::Stream;
-use crate::types::{BoxOperation, CopyAttributes, CopyOperand, Extent, MemLocation};
+use crate::types::{BoxOperation, CopyAttributes, CopyOperand, Extent};
 use crate::version::runtime_version;
 use crate::work::{CopyBox, Direction, Side, Work};
 use std::sync::Arc;
@@ -191,7 +192,7 @@ fn prefetch(
     let stream = stream_of_batch(call, stream)?;
     let ranges = ranges(call, addresses, sizes, count, flags)?;
     let locations = applied(wanted.locations, wanted.firsts, wanted.count, count)?;
-    let locations: Vec<MemLocation> = locations.into_iter().map(checked).collect::<Outcome<_>>()?;
+    let locations: Vec<MemLocation> = locations.into_iter().map(MemLocation::checked).collect::<Outcome<_>>()?;
     for ((address, bytes), location) in ranges.into_iter().zip(locations) {
         call.runtime.advise(address, bytes, Advice::Fetched(location))?;
     }

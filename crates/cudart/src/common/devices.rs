@@ -1,7 +1,7 @@
 //! Devices: count, properties and limits.
 
 use crate::boundary::exported;
-use crate::device::check_device;
+use crate::location::check_device;
 use crate::pointer::{In, Out};
 use crate::status::{Outcome, Status};
 use crate::version::DRIVER_VERSION;

@@ -6,6 +6,7 @@ use crate::common::words::batch;
 use crate::conditions::Conditional;
 use crate::graphs::Graph;
 use crate::kernels::{Arguments, Request};
+use crate::location::check_device;
 use crate::memory::Kind;
 use crate::pointer::{In, Out};
 use crate::status::{Outcome, Status};
@@ -635,19 +636,19 @@ exported! { runtime
 
     /// Does nothing: graphs keep no unused memory.
     fn cudaDeviceGraphMemTrim | cuDeviceGraphMemTrim(call, device: i32) {
-        crate::device::check_device(device)?;
+        check_device(device)?;
         call.runtime.device().map(drop)
     }
 
     /// Returns the amount of memory in use.
     fn cudaDeviceGetGraphMemAttribute | cuDeviceGetGraphMemAttribute(call, device: i32, _attribute: u32, value: Out<u64>) {
-        crate::device::check_device(device)?;
+        check_device(device)?;
         value.set(call.runtime.device()?.backend().memory().used)
     }
 
     /// Resets high-water marks.
     fn cudaDeviceSetGraphMemAttribute | cuDeviceSetGraphMemAttribute(call, device: i32, _attribute: u32, value: In<u64>) {
-        crate::device::check_device(device)?;
+        check_device(device)?;
         value.get()?;
         call.runtime.device().map(drop)
     }

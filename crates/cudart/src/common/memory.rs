@@ -1,12 +1,12 @@
 //! Device, host, managed and registered memory, and attributes of pointers.
 
-use crate::advice::{Advice, checked};
+use crate::advice::Advice;
 use crate::boundary::{Call, exported};
+use crate::location::MemLocation;
 use crate::memory::{Kind, PITCH};
 use crate::pointer::{In, Out};
 use crate::state::Runtime;
 use crate::status::{Outcome, Status};
-use crate::types::MemLocation;
 use crate::work::Work;
 
 pub(crate) fn pitched(runtime: &Runtime, width: usize, rows: usize) -> Outcome<(u64, usize)> {
@@ -31,7 +31,7 @@ pub(crate) fn advise(call: &Call, address: u64, bytes: usize, advice: u32, locat
 /// Records a prefetch. Managed memory is accessible everywhere, so nothing is moved.
 pub(crate) fn prefetch(call: &Call, address: u64, bytes: usize, location: MemLocation, stream: usize) -> Outcome {
     let stream = call.stream(stream)?;
-    call.runtime.advise(address, bytes as u64, Advice::Fetched(checked(location)?))?;
+    call.runtime.advise(address, bytes as u64, Advice::Fetched(location.checked()?))?;
     call.runtime.submit(&stream, Work::Empty)
 }
 

@@ -3,7 +3,7 @@
 
 use crate::boundary::{Call, exported};
 use crate::contexts::{PRIMARY, check_or_current};
-use crate::device::{DEVICE, check_device};
+use crate::location::{DEVICE, check_device};
 use crate::pointer::Out;
 use crate::status::{Outcome, Status};
 use crate::types::DeviceResource;

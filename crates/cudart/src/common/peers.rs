@@ -1,7 +1,7 @@
 //! Copies between devices, of which there is one, and attributes of pairs of devices.
 
 use crate::boundary::exported;
-use crate::device::check_device;
+use crate::location::check_device;
 use crate::pointer::Out;
 use crate::status::Status;
 

@@ -1,11 +1,11 @@
 //! Stream-ordered allocation, and the memory pools behind it.
 
 use crate::boundary::{Call, exported};
-use crate::device::check_device;
+use crate::location::{MemLocation, check_device};
 use crate::pointer::{In, Out};
 use crate::pools::{Fact, Place, Pool};
 use crate::status::{Outcome, Status};
-use crate::types::{MemLocation, PoolProperties};
+use crate::types::PoolProperties;
 use crate::work::Work;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -1,15 +1,16 @@
 //! Contexts. All contexts are handles of one device with one memory.
 
 use crate::boundary::{Call, exported};
-pub(crate) use crate::common::devices::*;
 use crate::contexts::{
     PRIMARY, check, check_or_current, create, current, destroy, is_primary_active, pop, push, release_primary, replace,
     retain_primary,
 };
-use crate::device::{DEVICE, check_device};
+use crate::location::{DEVICE, check_device};
 use crate::pointer::Out;
 use crate::status::{Outcome, Status};
 use crate::streams::PRIORITIES;
+
+pub(crate) use crate::common::devices::*;
 
 fn create_on(call: &Call, context: Out<usize>, device: i32) -> Outcome {
     context.wanted()?;

@@ -1,11 +1,13 @@
 //! Devices, versions, errors.
 
 use crate::boundary::exported;
-pub(crate) use crate::common::devices::*;
-use crate::device::{DEVICE, check_device, uuid};
+use crate::device::uuid;
+use crate::location::{DEVICE, check_device};
 use crate::pointer::{Out, Text, kept_text};
 use crate::status::{Outcome, Status};
 use std::ffi::c_char;
+
+pub(crate) use crate::common::devices::*;
 
 exported! { driver
     /// Initialises the driver.

@@ -2,9 +2,9 @@
 //! PTX module for `cuModuleLoadData`.
 
 use crate::boundary::{Call, exported};
-use crate::image::{Image, Origin, assemble, brings_device_runtime};
+use crate::image::{Image, Origin, assemble};
 use crate::jit::{Logs, most_registers};
-use crate::link::{limit_registers, link, with_members};
+use crate::link::{brings_device_runtime, limit_registers, link, with_members};
 use crate::pointer::{Out, Text, bytes_there};
 use crate::status::{Outcome, Status};
 use crate::{archive, fatbin};

@@ -5,10 +5,11 @@
 
 use crate::boundary::exported;
 use crate::handles::Handle;
+use crate::location::MemLocation;
 use crate::physical::{GRANULARITY, Physical, check_size};
 use crate::pointer::{In, Out};
 use crate::status::{Outcome, Status};
-use crate::types::{AllocationProperties, MemLocation};
+use crate::types::AllocationProperties;
 use std::collections::BTreeMap;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;

@@ -1,12 +1,14 @@
 //! Memory.
 
-use crate::advice::{Advice, of_device};
+use crate::advice::Advice;
 use crate::boundary::exported;
-pub(crate) use crate::common::memory::*;
 use crate::contexts::PRIMARY;
+use crate::location::MemLocation;
 use crate::memory::Kind;
 use crate::pointer::{In, Out};
 use crate::status::Status;
+
+pub(crate) use crate::common::memory::*;
 
 exported! { driver
     /// Allocates device memory.
@@ -93,11 +95,11 @@ exported! { driver
 
     /// Records advice on managed memory.
     fn cuMemAdvise(call, address: u64, bytes: usize, advice: u32, device: i32) {
-        call.runtime.advise(address, bytes as u64, Advice::new(advice, of_device(device))?)
+        call.runtime.advise(address, bytes as u64, Advice::new(advice, MemLocation::of_device(device))?)
     }
 
     /// Prefetches managed memory.
     fn cuMemPrefetchAsync / cuMemPrefetchAsync_ptsz(call, address: u64, bytes: usize, device: i32, stream: usize) {
-        prefetch(call, address, bytes, of_device(device), stream)
+        prefetch(call, address, bytes, MemLocation::of_device(device), stream)
     }
 }

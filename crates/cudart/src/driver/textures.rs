@@ -2,8 +2,7 @@
 
 use crate::boundary::{Call, exported};
 use crate::common::copies::{copy, copy_async};
-pub(crate) use crate::common::textures::*;
-use crate::device::check_device;
+use crate::location::check_device;
 use crate::memory::Array;
 use crate::pointer::{In, Out, Text};
 use crate::references::{NORMALISED, READ_AS_INTEGER, Reference, SRGB, Settings, channels, format_of, read_mode, with_channels};
@@ -11,6 +10,8 @@ use crate::status::{Outcome, Status};
 use crate::textures::{ResourceWords, TextureDesc};
 use crate::work::Direction;
 use std::sync::Arc;
+
+pub(crate) use crate::common::textures::*;
 
 /// `CUDA_ARRAY_DESCRIPTOR`: width, height, format and channels.
 type Descriptor = [u64; 3];

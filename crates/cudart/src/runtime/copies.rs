@@ -2,6 +2,7 @@
 
 use crate::boundary::{Call, exported};
 use crate::common::copies::{in_array, runtime_box};
+use crate::location::check_device;
 use crate::pointer::In;
 use crate::status::{Outcome, Status};
 use crate::types::{Extent, Memcpy3DParms, PitchedPtr};
@@ -35,15 +36,15 @@ exported! { runtime
 
     /// Copies bytes between devices, of which there is one.
     fn cudaMemcpyPeer(call, to: u64, to_device: i32, from: u64, from_device: i32, bytes: usize) {
-        crate::device::check_device(to_device)?;
-        crate::device::check_device(from_device)?;
+        check_device(to_device)?;
+        check_device(from_device)?;
         call.runtime.copy(&*call.stream(0)?, CopyBox::linear(to, from, bytes), Direction::DeviceToDevice)
     }
 
     /// Copies bytes between devices in stream order.
     fn cudaMemcpyPeerAsync(call, to: u64, to_device: i32, from: u64, from_device: i32, bytes: usize, stream: usize) {
-        crate::device::check_device(to_device)?;
-        crate::device::check_device(from_device)?;
+        check_device(to_device)?;
+        check_device(from_device)?;
         call.runtime.copy_async(&*call.stream(stream)?, CopyBox::linear(to, from, bytes), Direction::DeviceToDevice)
     }
 

@@ -1,11 +1,12 @@
 //! Devices: count, properties and limits.
 
 use crate::boundary::exported;
-pub(crate) use crate::common::devices::*;
-use crate::device::{DEVICE, check_device};
+use crate::location::{DEVICE, check_device};
 use crate::pointer::{In, Out, Text};
 use crate::status::Status;
 use crate::version::{release, runtime_version};
+
+pub(crate) use crate::common::devices::*;
 
 exported! { runtime
     /// Returns the number of devices.

@@ -1,10 +1,11 @@
 //! Attributes of kernels.
 
 use crate::boundary::exported;
-pub(crate) use crate::common::functions::*;
-use crate::device::check_device;
+use crate::location::check_device;
 use crate::pointer::Out;
 use crate::types::FuncAttributes;
+
+pub(crate) use crate::common::functions::*;
 
 exported! { runtime
     /// Returns the attributes of a kernel.

@@ -1,18 +1,22 @@
 //! Device, host, managed and registered memory, and attributes of pointers.
 
-use crate::advice::of_device;
 use crate::boundary::exported;
-pub(crate) use crate::common::memory::*;
-use crate::device::check_device;
+use crate::location::{MemLocation, check_device};
 use crate::memory::Kind;
 use crate::pointer::Out;
 use crate::status::Status;
-use crate::types::{Extent, MemLocation, PitchedPtr, PointerAttributes};
+use crate::types::{Extent, PitchedPtr, PointerAttributes};
 use crate::version::runtime_version;
+
+pub(crate) use crate::common::memory::*;
 
 /// Decodes a location: a `cudaMemLocation` in the CUDA 13 runtime, a device number before.
 fn location(word: u64) -> MemLocation {
-    if runtime_version() >= 13 { MemLocation { kind: word as u32, id: (word >> 32) as i32 } } else { of_device(word as i32) }
+    if runtime_version() >= 13 {
+        MemLocation { kind: word as u32, id: (word >> 32) as i32 }
+    } else {
+        MemLocation::of_device(word as i32)
+    }
 }
 
 exported! { runtime

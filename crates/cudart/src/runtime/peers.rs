@@ -2,12 +2,13 @@
 
 use crate::boundary::{Call, exported};
 use crate::common::copies::runtime_box;
-pub(crate) use crate::common::peers::*;
-use crate::device::check_device;
+use crate::location::check_device;
 use crate::pointer::In;
 use crate::status::Outcome;
 use crate::types::{Extent, Memcpy3DParms, PitchedPtr};
 use crate::work::CopyBox;
+
+pub(crate) use crate::common::peers::*;
 
 /// `cudaMemcpy3DPeerParms`.
 #[repr(C)]

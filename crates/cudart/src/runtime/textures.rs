@@ -1,11 +1,13 @@
 //! Texture and surface objects, mipmapped arrays.
 
 use crate::boundary::exported;
-pub(crate) use crate::common::textures::*;
+use crate::location::check_device;
 use crate::pointer::{In, Out};
 use crate::status::Status;
 use crate::textures::{ResourceWords, TextureDesc};
 use crate::types::Extent;
+
+pub(crate) use crate::common::textures::*;
 
 exported! { runtime
     /// Creates a texture object.
@@ -54,7 +56,7 @@ exported! { runtime
 
     /// Returns the maximum number of elements of a linear texture.
     fn cudaDeviceGetTexture1DLinearMaxWidth(call, width: Out<usize>, format: In<[i32; 5]>, device: i32) {
-        crate::device::check_device(device)?;
+        check_device(device)?;
         format.get()?;
         call.runtime.device()?;
         width.set(1 << 28)
