@@ -6,6 +6,8 @@
 
 use crate::state::Runtime;
 use crate::status::{Outcome, Status};
+use Shape::{Bytes, Ints, Size};
+use Since::{All, Old, Thirteen, Twelve};
 
 /// Limits from which occupancy is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,9 +51,6 @@ enum Since {
     /// Versions from 13 on.
     Thirteen,
 }
-
-use Shape::{Bytes, Ints, Size};
-use Since::{All, Old, Thirteen, Twelve};
 
 /// Fields in order, each with the number of its first attribute.
 const FIELDS: &[(&str, Shape, Since, u32)] = &[
@@ -193,7 +192,7 @@ impl Runtime {
         let host = int(u32::from(opened.unified));
         Ok(match name {
             "totalGlobalMem" => machine.memory_bytes as i64,
-            "sharedMemPerBlock" => int(crate::kernels::DEFAULT_SHARED),
+            "sharedMemPerBlock" => int(crate::objects::kernels::DEFAULT_SHARED),
             "sharedMemPerBlockOptin" => int(machine.max_shared_bytes),
             "sharedMemPerMultiprocessor" => int(limits.shared_per_multiprocessor),
             "reservedSharedMemPerBlock" => 1024,

@@ -3,9 +3,9 @@
 
 use crate::driver::textures::DriverTextureDesc;
 use crate::location::MemLocation;
+use crate::objects::textures::TextureDesc;
 use crate::runtime::peers::PeerParms;
 use crate::sharing::ShareHandle;
-use crate::textures::TextureDesc;
 use crate::types::{
     AllocationProperties, BoxOperation, CopyAttributes, CopyOperand, DeviceResource, DriverKernelNodeParams, DriverLaunchConfig,
     DriverLaunchParams, DriverMemcpy2D, DriverMemcpy3D, Extent, FuncAttributes, GraphNodeParams, HostNodeParams,

@@ -8,8 +8,11 @@
 //! - [`functions`] lists all functions, each implemented or with the error that it returns.
 //! - `runtime/` and `driver/` define the functions, one file per area; `common/` defines those that both
 //!   libraries have. They are thin: they dereference pointers and call the implementation.
-//! - The implementation is safe code beside them: `state`, `memory`, `streams`, `events`, `kernels`, `pools`,
-//!   `work`, `graphs`, `image`, `fatbin`, `mirror`, `check`, `tracing`.
+//! - `objects/` has the types and tables of what a program holds: memory, streams, events, modules, kernels,
+//!   graphs. `state` is the global state, with the device and these tables.
+//! - The operations on them are methods of the global state, one file per subject: `memory`, `streams`, `events`,
+//!   `kernels`, `pools`, `work`, `graphs`, `image`.
+//! - `fatbin`, `mirror`, `check`, `exit` and others know neither the global state nor the objects.
 //! - `pass` binds the exported symbols to these functions, or on a GPU to NVIDIA's libraries, and records the
 //!   calls.
 //! - `boundary` is the only place where C calls Rust. `pointer` is the only place that dereferences the
@@ -32,7 +35,6 @@ mod device_runtime;
 mod driver;
 mod events;
 mod exit;
-mod explain;
 mod fatbin;
 pub mod functions;
 mod graphs;
@@ -48,9 +50,9 @@ mod log;
 mod mapped;
 mod memory;
 mod mirror;
+mod objects;
 mod occupancy;
 mod pass;
-mod physical;
 mod pointer;
 mod pools;
 mod prototype;
@@ -66,7 +68,6 @@ mod tell;
 mod textures;
 mod tracing;
 mod types;
-mod user_objects;
 mod version;
 mod words;
 mod work;

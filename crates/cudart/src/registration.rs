@@ -3,7 +3,7 @@
 //! Registration reads only the header of a fat binary. Kernels are read on first use.
 
 use crate::handles::Handle;
-use crate::image::{Image, Origin};
+use crate::objects::image::{Image, Origin};
 use crate::pointer::In;
 use crate::status::{Outcome, Status};
 use std::collections::HashMap;

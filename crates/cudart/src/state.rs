@@ -4,25 +4,24 @@
 //! that forks before that may use CUDA in the child. **After a kernel has failed, every later call returns
 //! that error. In a child of a process with an open device, every call fails, as with NVIDIA's driver.**
 
-use crate::advice::AllAdvice;
 use crate::check;
-use crate::driver::linking::Linking;
-use crate::events::Event;
-use crate::graphs::{Exec, Graph, NodeRef};
 use crate::handles::Handles;
-use crate::image::{HIGHEST_CAPABILITY, Image};
-use crate::kernels::Kernels;
-use crate::memory::{Allocations, Array};
 use crate::mirror::{FIRST_ADDRESS, Mirror};
-use crate::physical::Physical;
-use crate::pools::Pools;
-use crate::references::Reference;
+use crate::objects::advice::AdviceTable;
+use crate::objects::image::{HIGHEST_CAPABILITY, Image};
+use crate::objects::kernels::Kernels;
+use crate::objects::linking::Linking;
+use crate::objects::memory::Allocations;
+use crate::objects::physical::Physical;
+use crate::objects::pools::Pools;
+use crate::objects::references::Reference;
+use crate::objects::streams::Streams;
+use crate::objects::textures::{Array, Mipmap, TextureObject};
+use crate::objects::user_objects::UserObject;
+use crate::objects::work::{Event, Exec, Graph, NodeRef};
 use crate::registration::Registry;
 use crate::status::{Outcome, Status};
-use crate::streams::Streams;
 use crate::tell::{print, tell};
-use crate::textures::{Mipmap, TextureObject};
-use crate::user_objects::UserObject;
 use broadloom_cpu::compile::Checks;
 use broadloom_cpu::{Foreign, STRICT};
 use broadloom_device::{Backend, Device, Error, Machine};
@@ -62,7 +61,7 @@ pub(crate) struct Runtime {
     /// User objects of graphs.
     pub(crate) user_objects: Handles<UserObject>,
     /// Advice on managed memory.
-    pub(crate) advice: AllAdvice,
+    pub(crate) advice: AdviceTable,
     /// Memory pools.
     pub(crate) pools: Pools,
     /// Texture and surface references of modules.
@@ -114,7 +113,7 @@ impl Runtime {
             nodes: Handles::new(6),
             execs: Handles::new(7),
             user_objects: Handles::new(13),
-            advice: AllAdvice::default(),
+            advice: AdviceTable::default(),
             pools: Pools::new(),
             references: Handles::new(14),
         })

@@ -4,16 +4,17 @@
 //! since the order inside a batch is unspecified. Managed memory lies where both host and device reach it, so
 //! prefetches and discards change nothing.
 
-use crate::advice::Advice;
 use crate::boundary::{Call, exported};
 use crate::location::MemLocation;
-use crate::memory::Array;
+use crate::objects::advice::Advice;
+use crate::objects::boxes::{CopyBox, Direction, Side};
+use crate::objects::streams::Stream;
+use crate::objects::textures::Array;
+use crate::objects::work::Work;
 use crate::pointer::{In, Out};
 use crate::status::{Outcome, Status};
-use crate::streams::Stream;
 use crate::types::{BoxOperation, CopyAttributes, CopyOperand, Extent};
 use crate::version::runtime_version;
-use crate::work::{CopyBox, Direction, Side, Work};
 use std::sync::Arc;
 
 /// Time at which the source may be read.

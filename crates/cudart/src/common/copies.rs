@@ -1,10 +1,10 @@
 //! Copies: conversion of both libraries' parameters to boxes.
 
 use crate::boundary::Call;
-use crate::memory::Array;
+use crate::objects::boxes::{CopyBox, Direction, Side};
+use crate::objects::textures::Array;
 use crate::status::{Outcome, Status};
 use crate::types::{DriverMemcpy3D, DriverSide, Extent, Memcpy3DParms, PitchedPtr};
-use crate::work::{CopyBox, Direction, Side};
 use std::sync::Arc;
 
 /// Copies bytes.

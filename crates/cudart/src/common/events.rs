@@ -1,9 +1,9 @@
 //! Events.
 
 use crate::boundary::exported;
+use crate::objects::work::Work;
 use crate::pointer::Out;
 use crate::status::Status;
-use crate::work::Work;
 
 exported! { runtime
     /// Creates an event with flags.

@@ -1,7 +1,7 @@
 //! Attributes of kernels.
 
 use crate::boundary::exported;
-use crate::kernels::Kernel;
+use crate::objects::kernels::Kernel;
 use crate::occupancy::REGISTERS;
 use crate::pointer::{Out, kept_text};
 use crate::state::Runtime;

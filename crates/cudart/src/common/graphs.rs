@@ -3,18 +3,17 @@
 use crate::boundary::{Call, exported};
 use crate::common::copies::{driver_box, runtime_box};
 use crate::common::words::batch;
-use crate::conditions::Conditional;
-use crate::graphs::Graph;
 use crate::kernels::{Arguments, Request};
 use crate::location::check_device;
-use crate::memory::Kind;
+use crate::objects::boxes::{CopyBox, Direction, FillBox, Side};
+use crate::objects::memory::Kind;
+use crate::objects::work::{Conditional, Graph, HostFunction, Work};
 use crate::pointer::{In, Out};
 use crate::status::{Outcome, Status};
 use crate::types::{
     DriverKernelNodeParams, DriverMemcpy3D, GraphNodeParams, HostNodeParams, KernelNodeParams, MemAllocNodeParams, Memcpy3DParms,
     MemsetParams,
 };
-use crate::work::{CopyBox, Direction, FillBox, HostFunction, Side, Work};
 use std::sync::Arc;
 
 /// Adds a node with its dependencies.
@@ -473,7 +472,7 @@ exported! { runtime
     fn cudaGraphGetRootNodes | cuGraphGetRootNodes(call, graph: usize, nodes: Out<usize>, count: Out<usize>) {
         let graph = call.runtime.graphs.get(graph)?;
         let list = graph.nodes();
-        let root = |node: &&crate::graphs::Node| node.work.is_some() && node.after.iter().all(|before| list[*before].work.is_none());
+        let root = |node: &&crate::objects::work::Node| node.work.is_some() && node.after.iter().all(|before| list[*before].work.is_none());
         let handles: Vec<usize> = list.iter().filter(root).map(|node| node.handle).collect();
         answer(&handles, nodes, count)
     }

@@ -1,10 +1,10 @@
 //! Launches of kernels and calls of host functions.
 
 use crate::boundary::{Call, exported};
+use crate::objects::work::{HostFunction, Work};
 use crate::pointer::In;
 use crate::status::{Outcome, Status};
 use crate::types::LaunchAttribute;
-use crate::work::{HostFunction, Work};
 
 /// Decodes launch attributes: cooperative flag and cluster size.
 pub(crate) fn asked(attributes: In<LaunchAttribute>, count: u32) -> Outcome<(bool, Option<[u32; 3]>)> {

@@ -1,13 +1,13 @@
 //! Device, host, managed and registered memory, and attributes of pointers.
 
-use crate::advice::Advice;
 use crate::boundary::{Call, exported};
 use crate::location::MemLocation;
-use crate::memory::{Kind, PITCH};
+use crate::objects::advice::Advice;
+use crate::objects::memory::{Kind, PITCH};
+use crate::objects::work::Work;
 use crate::pointer::{In, Out};
 use crate::state::Runtime;
 use crate::status::{Outcome, Status};
-use crate::work::Work;
 
 pub(crate) fn pitched(runtime: &Runtime, width: usize, rows: usize) -> Outcome<(u64, usize)> {
     let pitch = width.checked_next_multiple_of(PITCH).ok_or(Status::INVALID_VALUE)?;

@@ -2,8 +2,8 @@
 
 use crate::boundary::{Call, exported};
 use crate::fatbin::container_bytes;
-use crate::image::{Image, Origin};
 use crate::jit::{Logs, most_registers};
+use crate::objects::image::{Image, Origin};
 use crate::pointer::{In, Out, Text, bytes_at};
 use crate::registration::{Wrapper, origin};
 use crate::status::{Outcome, Status};

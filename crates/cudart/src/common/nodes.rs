@@ -2,18 +2,17 @@
 
 use crate::boundary::{Call, exported};
 use crate::common::graphs::{Library, allocation_params, any_work, edges, fill_params, node_type, set_work, work_of};
-use crate::conditions::Condition;
-use crate::graphs::Graph;
 use crate::handles::Handle;
-use crate::kernels::Kernel;
-use crate::memory::Kind;
+use crate::objects::boxes::{CopyBox, Side};
+use crate::objects::kernels::Kernel;
+use crate::objects::memory::Kind;
+use crate::objects::work::{Condition, Graph, Work};
 use crate::pointer::{In, Out, Text};
 use crate::status::{Outcome, Status};
 use crate::types::{
     DriverKernelNodeParams, DriverMemcpy3D, DriverSide, Extent, GraphNodeParams, HostNodeParams, KernelNodeParams, Memcpy3DParms,
     PitchedPtr,
 };
-use crate::work::{CopyBox, Side, Work};
 use broadloom_device::{Argument, Launch};
 use std::collections::HashMap;
 use std::fmt::Write;

@@ -2,10 +2,11 @@
 //! descriptor is its shareable handle.
 
 use crate::boundary::{Call, exported};
-use crate::memory::Kind;
-use crate::physical::Physical;
+use crate::objects::memory::Kind;
+use crate::objects::physical::Physical;
+use crate::objects::shared_files::anonymous_file;
 use crate::pointer::{In, Out};
-use crate::sharing::{ShareHandle, nameless};
+use crate::sharing::ShareHandle;
 use crate::status::{Outcome, Status};
 use std::os::fd::IntoRawFd;
 
@@ -60,7 +61,7 @@ exported! { runtime
         if kind != FILE_DESCRIPTOR || flags != 0 || pool.properties.handles & FILE_DESCRIPTOR == 0 {
             return Err(Status::INVALID_VALUE);
         }
-        place.set(nameless(4096)?.into_raw_fd())
+        place.set(anonymous_file(4096)?.into_raw_fd())
     }
 
     /// Imports a pool of another process.

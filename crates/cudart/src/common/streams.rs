@@ -1,9 +1,9 @@
 //! Streams.
 
 use crate::boundary::exported;
+use crate::objects::work::Work;
 use crate::pointer::{In, Out};
 use crate::status::Status;
-use crate::work::Work;
 
 exported! { runtime
     /// Creates a stream with flags.

@@ -1,10 +1,10 @@
 //! Lists of stream memory operations.
 
 use crate::boundary::Call;
+use crate::objects::words::{Reduction, Until, WordOperation};
+use crate::objects::work::Work;
 use crate::pointer::In;
 use crate::status::{Outcome, Status};
-use crate::words::{Reduction, Until, WordOperation};
-use crate::work::Work;
 
 /// `CUstreamBatchMemOpParams`: an operation and its data, in six words.
 type Parameters = [u64; 6];

@@ -6,9 +6,9 @@ use crate::contexts::{
     retain_primary,
 };
 use crate::location::{DEVICE, check_device};
+use crate::objects::streams::PRIORITIES;
 use crate::pointer::Out;
 use crate::status::{Outcome, Status};
-use crate::streams::PRIORITIES;
 
 pub(crate) use crate::common::devices::*;
 

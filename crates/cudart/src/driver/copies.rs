@@ -2,10 +2,10 @@
 
 use crate::boundary::{Call, exported};
 use crate::common::copies::{copy, copy_async, driver_box, in_array};
+use crate::objects::boxes::{CopyBox, Direction, FillBox, Side};
 use crate::pointer::In;
 use crate::status::{Outcome, Status};
 use crate::types::{DriverMemcpy2D, DriverMemcpy3D};
-use crate::work::{CopyBox, Direction, FillBox, Side};
 
 /// Converts a `CUDA_MEMCPY2D` to a box. Kinds of memory: 1 host, 2 device, 3 array, 4 inferred from the
 /// address.

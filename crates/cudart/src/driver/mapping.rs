@@ -6,7 +6,7 @@
 use crate::boundary::exported;
 use crate::handles::Handle;
 use crate::location::MemLocation;
-use crate::physical::{GRANULARITY, Physical, check_size};
+use crate::objects::physical::{GRANULARITY, Physical, check_size};
 use crate::pointer::{In, Out};
 use crate::status::{Outcome, Status};
 use crate::types::AllocationProperties;

@@ -1,10 +1,10 @@
 //! Memory.
 
-use crate::advice::Advice;
 use crate::boundary::exported;
 use crate::contexts::PRIMARY;
 use crate::location::MemLocation;
-use crate::memory::Kind;
+use crate::objects::advice::Advice;
+use crate::objects::memory::Kind;
 use crate::pointer::{In, Out};
 use crate::status::Status;
 

@@ -1,12 +1,13 @@
 //! Modules and libraries, their kernels and variables.
 
 use crate::boundary::{Call, exported};
-pub(crate) use crate::common::functions::*;
-pub(crate) use crate::common::modules::*;
-use crate::image::Image;
 use crate::jit::{Logs, most_registers};
+use crate::objects::image::Image;
 use crate::pointer::{Out, Text};
 use crate::status::{Outcome, Status};
+
+pub(crate) use crate::common::functions::*;
+pub(crate) use crate::common::modules::*;
 
 /// Returns an attribute of a kernel.
 fn fact(call: &Call, attribute: u32, function: usize) -> Outcome<i32> {

@@ -2,15 +2,16 @@
 
 use crate::boundary::{Call, exported};
 use crate::common::capture;
-pub(crate) use crate::common::capture::*;
 use crate::common::graphs::{Library, add, add_any, any_work, set_exec_work, set_work, work_of};
-pub(crate) use crate::common::nodes::*;
-pub(crate) use crate::common::streams::*;
 use crate::common::words::batch;
+use crate::objects::work::Work;
 use crate::pointer::{In, Out};
 use crate::status::{Outcome, Status};
 use crate::types::{DriverKernelNodeParams, DriverMemcpy3D, GraphNodeParams, KernelNodeParams};
-use crate::work::Work;
+
+pub(crate) use crate::common::capture::*;
+pub(crate) use crate::common::nodes::*;
+pub(crate) use crate::common::streams::*;
 
 /// `CUDA_BATCH_MEM_OP_NODE_PARAMS`: context, count, address of the list, flags.
 type Batch = [u64; 4];

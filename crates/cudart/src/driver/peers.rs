@@ -2,12 +2,13 @@
 
 use crate::boundary::{Call, exported};
 use crate::common::copies::driver_box;
-pub(crate) use crate::common::peers::*;
 use crate::contexts::check;
+use crate::objects::boxes::{CopyBox, Direction};
 use crate::pointer::In;
 use crate::status::Outcome;
 use crate::types::DriverMemcpy3D;
-use crate::work::{CopyBox, Direction};
+
+pub(crate) use crate::common::peers::*;
 
 fn peer_box(call: &Call, parms: In<DriverMemcpy3D>) -> Outcome<CopyBox> {
     let parms = parms.get()?;

@@ -3,12 +3,13 @@
 use crate::boundary::{Call, exported};
 use crate::common::copies::{copy, copy_async};
 use crate::location::check_device;
-use crate::memory::Array;
+use crate::objects::boxes::Direction;
+use crate::objects::references::{
+    NORMALISED, READ_AS_INTEGER, Reference, SRGB, Settings, channels, format_of, read_mode, with_channels,
+};
+use crate::objects::textures::{Array, ResourceWords, TextureDesc, channels_of};
 use crate::pointer::{In, Out, Text};
-use crate::references::{NORMALISED, READ_AS_INTEGER, Reference, SRGB, Settings, channels, format_of, read_mode, with_channels};
 use crate::status::{Outcome, Status};
-use crate::textures::{ResourceWords, TextureDesc};
-use crate::work::Direction;
 use std::sync::Arc;
 
 pub(crate) use crate::common::textures::*;
@@ -72,8 +73,7 @@ fn driver_resource(words: &ResourceWords) -> Resource {
     let mut resource = [0; 18];
     (resource[0], resource[1]) = (words[0], words[1]);
     if words[0] >= 2 {
-        let channels = [words[2] as i32, (words[2] >> 32) as i32, words[3] as i32, (words[3] >> 32) as i32, words[4] as i32];
-        let (format, count) = format_of(&channels);
+        let (format, count) = format_of(&channels_of(words));
         resource[2] = word(format, count);
         resource[3..6].copy_from_slice(&words[5..8]);
     }

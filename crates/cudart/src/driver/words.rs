@@ -2,9 +2,9 @@
 
 use crate::boundary::{Call, exported};
 use crate::common::words::{list, waiting};
+use crate::objects::words::WordOperation;
+use crate::objects::work::Work;
 use crate::status::{Outcome, Status};
-use crate::words::WordOperation;
-use crate::work::Work;
 
 fn write(call: &Call, stream: usize, address: u64, value: u64, wide: bool, flags: u32) -> Outcome {
     if flags > 1 {

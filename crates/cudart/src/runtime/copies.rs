@@ -3,10 +3,10 @@
 use crate::boundary::{Call, exported};
 use crate::common::copies::{in_array, runtime_box};
 use crate::location::check_device;
+use crate::objects::boxes::{CopyBox, Direction, FillBox, Side};
 use crate::pointer::In;
 use crate::status::{Outcome, Status};
 use crate::types::{Extent, Memcpy3DParms, PitchedPtr};
-use crate::work::{CopyBox, Direction, FillBox, Side};
 
 /// Builds a copy of pitched rows.
 fn rows(to: (u64, usize), from: (u64, usize), width: usize, height: usize) -> CopyBox {

@@ -1,13 +1,14 @@
 //! Graphs.
 
 use crate::boundary::exported;
-pub(crate) use crate::common::graphs::*;
+use crate::objects::boxes::{CopyBox, Direction};
 use crate::pointer::{In, Out};
 use crate::runtime::symbols;
 use crate::status::Status;
 use crate::types::{GraphNodeParams, KernelNodeParams, Memcpy3DParms, MemsetParams};
 use crate::version::runtime_version;
-use crate::work::{CopyBox, Direction};
+
+pub(crate) use crate::common::graphs::*;
 
 /// Returns the number of edges. In the CUDA 13 runtime a list of edge data comes before it.
 fn edge_count(third: usize, fourth: usize) -> usize {

@@ -2,7 +2,7 @@
 
 use crate::boundary::exported;
 use crate::location::{MemLocation, check_device};
-use crate::memory::Kind;
+use crate::objects::memory::Kind;
 use crate::pointer::Out;
 use crate::status::Status;
 use crate::types::{Extent, PitchedPtr, PointerAttributes};

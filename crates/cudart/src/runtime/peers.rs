@@ -3,10 +3,10 @@
 use crate::boundary::{Call, exported};
 use crate::common::copies::runtime_box;
 use crate::location::check_device;
+use crate::objects::boxes::CopyBox;
 use crate::pointer::In;
 use crate::status::Outcome;
 use crate::types::{Extent, Memcpy3DParms, PitchedPtr};
-use crate::work::CopyBox;
 
 pub(crate) use crate::common::peers::*;
 
@@ -47,12 +47,12 @@ exported! { runtime
     /// Copies a box between devices.
     fn cudaMemcpy3DPeer / cudaMemcpy3DPeer_ptds(call, parms: In<PeerParms>) {
         let copy = peer_box(call, parms)?;
-        call.runtime.copy(&*call.stream(0)?, copy, crate::work::Direction::DeviceToDevice)
+        call.runtime.copy(&*call.stream(0)?, copy, crate::objects::boxes::Direction::DeviceToDevice)
     }
 
     /// Copies a box between devices in stream order.
     fn cudaMemcpy3DPeerAsync / cudaMemcpy3DPeerAsync_ptsz(call, parms: In<PeerParms>, stream: usize) {
         let copy = peer_box(call, parms)?;
-        call.runtime.copy_async(&*call.stream(stream)?, copy, crate::work::Direction::DeviceToDevice)
+        call.runtime.copy_async(&*call.stream(stream)?, copy, crate::objects::boxes::Direction::DeviceToDevice)
     }
 }

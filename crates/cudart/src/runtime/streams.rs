@@ -2,8 +2,8 @@
 
 use crate::boundary::exported;
 pub(crate) use crate::common::streams::*;
+use crate::objects::streams::PRIORITIES;
 use crate::pointer::Out;
-use crate::streams::PRIORITIES;
 
 exported! { runtime
     /// Creates a stream.

@@ -2,9 +2,9 @@
 
 use crate::boundary::exported;
 use crate::location::check_device;
+use crate::objects::textures::{ResourceWords, TextureDesc};
 use crate::pointer::{In, Out};
 use crate::status::Status;
-use crate::textures::{ResourceWords, TextureDesc};
 use crate::types::Extent;
 
 pub(crate) use crate::common::textures::*;

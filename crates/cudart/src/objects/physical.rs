@@ -1,7 +1,7 @@
 //! Physical memory without addresses: an anonymous file, which programs map with `mmap` or pass to other processes.
 
 use crate::location::MemLocation;
-use crate::sharing::nameless;
+use crate::objects::shared_files::anonymous_file;
 use crate::status::{Outcome, Status};
 use crate::types::AllocationProperties;
 use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd};
@@ -23,7 +23,7 @@ pub(crate) struct Physical {
 impl Physical {
     /// Creates physical memory of a checked size.
     pub(crate) fn new(bytes: usize, properties: AllocationProperties) -> Outcome<Physical> {
-        Ok(Physical { file: nameless(bytes)?, bytes, properties, held: AtomicU32::new(1) })
+        Ok(Physical { file: anonymous_file(bytes)?, bytes, properties, held: AtomicU32::new(1) })
     }
 
     /// Duplicates the file descriptor for export.
