@@ -8,9 +8,6 @@
 //! `BROADLOOM_CHECK_REPORT` names a file to which each finding is appended as a line of JSON. `broadloom
 //! check` reads this file.
 
-use crate::image::Image;
-use crate::kernels::Kernel;
-use crate::state::{Opened, Runtime};
 use crate::status::{Outcome, Status};
 use crate::tell::tell;
 use broadloom_cpu::signals::{self, Signals, without_file_size_signal};
@@ -23,7 +20,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Tests if the environment enables checking mode.
 pub(crate) fn is_wanted() -> bool {
@@ -37,8 +34,8 @@ struct State {
     /// Number of all findings reported so far.
     told: u64,
     launches: u64,
-    /// Modules of the launched kernels, by kernel name.
-    images: HashMap<String, Arc<Image>>,
+    /// Sources of the launched kernels, by kernel name.
+    sources: HashMap<String, Arc<Sources>>,
     /// Failed calls that were reported: function, status and description.
     calls: HashSet<(&'static str, u32, String)>,
     ended: bool,
@@ -48,8 +45,17 @@ struct State {
 #[derive(Debug)]
 pub(crate) struct Checking {
     interp: Interp,
+    process: u32,
     report: Option<PathBuf>,
     state: Mutex<State>,
+}
+
+/// State of checking mode, once the device is open.
+static CHECKING: OnceLock<Checking> = OnceLock::new();
+
+/// Returns the state of checking mode if it is active in this process.
+pub(crate) fn active() -> Option<&'static Checking> {
+    CHECKING.get().filter(|checking| checking.process == std::process::id())
 }
 
 thread_local! {
@@ -62,10 +68,10 @@ thread_local! {
 }
 
 /// Reports the remaining findings at exit.
-pub(crate) extern "C" fn at_exit() {
+extern "C" fn at_exit() {
     // A panic must not unwind into C. At exit it cannot be reported either.
     let _ = std::panic::catch_unwind(|| {
-        if let Some(Opened { checking: Some(checking), .. }) = Runtime::get().opened() {
+        if let Some(checking) = active() {
             checking.end();
         }
     });
@@ -77,31 +83,30 @@ fn end_by_signal(mut signals: Signals) {
     let Some(received) = signals.wait() else { return };
     let _ = std::panic::catch_unwind(|| {
         if received.ends
-            && let Some(Opened { checking: Some(checking), .. }) = Runtime::get().opened()
+            && let Some(checking) = active()
         {
             // The running launch sees the flag, stops, and reports its findings.
             checking.end();
         }
     });
     if received.ends {
-        crate::tracing::at_exit();
+        crate::exit::write_reports();
         signals::end_by(received.signal);
     }
 }
 
-impl Checking {
-    pub(crate) fn new(interp: Interp) -> Checking {
-        if let Some(signals) = signals::catch() {
-            // Without this thread a signal stops only the running launch, not the program.
-            let _ = std::thread::Builder::new().name("signals".into()).spawn(move || end_by_signal(signals));
-        }
-        // SAFETY: the function exists until the process ends. If the handler table is full, leaks are not
-        // reported.
-        unsafe { libc::atexit(at_exit) };
-        let report = std::env::var_os("BROADLOOM_CHECK_REPORT").map(PathBuf::from);
-        Checking { interp, report, state: Mutex::default() }
+/// Starts checking mode on an interpreter.
+pub(crate) fn start(interp: Interp) {
+    if let Some(signals) = signals::catch() {
+        // Without this thread a signal stops only the running launch, not the program.
+        let _ = std::thread::Builder::new().name("signals".into()).spawn(move || end_by_signal(signals));
     }
+    crate::exit::write_at_exit(at_exit);
+    let report = std::env::var_os("BROADLOOM_CHECK_REPORT").map(PathBuf::from);
+    CHECKING.get_or_init(|| Checking { interp, process: std::process::id(), report, state: Mutex::default() });
+}
 
+impl Checking {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -118,8 +123,8 @@ impl Checking {
     /// Runs one launch exclusively and reports its findings.
     pub(crate) fn launch(
         &self,
-        runtime: &Runtime,
-        kernel: &Kernel,
+        kernel: &str,
+        sources: &Arc<Sources>,
         launch: impl FnOnce() -> Outcome<broadloom_device::Result<()>>,
     ) -> Outcome<broadloom_device::Result<()>> {
         let mut state = self.state();
@@ -128,11 +133,11 @@ impl Checking {
         if state.launches == 1 {
             self.note(&[("started".to_owned(), Value::from(std::process::id()))].into_iter().collect());
         }
-        state.images.insert(kernel.name().to_owned(), kernel.image().clone());
+        state.sources.insert(kernel.to_owned(), sources.clone());
         let found = self.interp.findings_behind(state.seen);
         state.seen += found.len();
         for finding in &found {
-            self.tell(runtime, &mut state, finding);
+            self.tell(&mut state, finding);
         }
         if let Ok(Err(Error::Fault(fault))) = &outcome
             && fault.kind == FaultKind::Interrupted
@@ -142,11 +147,10 @@ impl Checking {
         outcome
     }
 
-    fn tell(&self, runtime: &Runtime, state: &mut State, finding: &Finding) {
+    fn tell(&self, state: &mut State, finding: &Finding) {
         state.told += 1;
         let none = Sources::new();
-        let image = state.images.get(&finding.kernel).cloned();
-        let sources = image.as_ref().and_then(|image| image.loaded(runtime).ok()).map_or(&none, |loaded| &loaded.sources);
+        let sources = state.sources.get(&finding.kernel).map_or(&none, |sources| &**sources);
         tell(&sources.render(&finding.diagnostic()));
         self.note(&finding.to_json(sources));
     }
@@ -183,7 +187,7 @@ impl Checking {
         let leaks: Vec<Finding> =
             self.interp.findings().into_iter().filter(|finding| finding.kind == FindingKind::Leak).collect();
         for leak in &leaks {
-            self.tell(Runtime::get(), &mut state, leak);
+            self.tell(&mut state, leak);
         }
         self.note(&[("launches".to_owned(), Value::from(state.launches))].into_iter().collect());
         if self.report.is_none() {
@@ -213,21 +217,21 @@ pub(crate) fn running_call() -> &'static str {
 
 /// Records the reason for refusing the current call, for the error message.
 pub(crate) fn because(words: impl FnOnce() -> String) {
-    if Runtime::get().opened().is_some_and(|opened| opened.checking.is_some()) {
+    if active().is_some() {
         let _ = REASON.try_with(|reason| reason.replace(words()));
     }
 }
 
 /// Records a description of the current call's arguments, for the error message.
-pub(crate) fn about(opened: &Opened, words: impl FnOnce() -> String) {
-    if opened.checking.is_some() {
+pub(crate) fn about(words: impl FnOnce() -> String) {
+    if active().is_some() {
         let _ = ABOUT.try_with(|about| about.replace(words()));
     }
 }
 
 /// Handles a call that returned an error.
 pub(crate) fn call_failed(name: &'static str, status: Status) {
-    if let Some(Opened { checking: Some(checking), .. }) = Runtime::get().opened() {
+    if let Some(checking) = active() {
         checking.call_failed(name, status);
     }
 }

@@ -5,62 +5,11 @@
 //! value. Therefore **the launch of a graph with conditions returns only when its last condition is
 //! decided**.
 
-use crate::graphs::Graph;
-use crate::handles::Handle;
+use crate::objects::streams::Stream;
+use crate::objects::work::{Choice, Conditional, Decision, Graph};
 use crate::state::Runtime;
 use crate::status::{Outcome, Status};
-use crate::streams::Stream;
-use crate::work::{FillBox, Side, Work};
 use std::sync::Arc;
-
-/// Kind of a conditional node. The values are the headers' numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Choice {
-    /// Runs the first body if the value is not 0, otherwise the second one if it exists.
-    If = 0,
-    /// Repeats the first body while the value is not 0.
-    While = 1,
-    /// Runs the body whose index is the value.
-    Switch = 2,
-}
-
-/// A conditional node.
-#[derive(Clone, Debug)]
-pub(crate) struct Conditional {
-    /// Address of the value.
-    pub(crate) address: u64,
-    /// Kind of the node.
-    pub(crate) choice: Choice,
-    /// Graphs to select from.
-    pub(crate) bodies: Vec<Arc<Graph>>,
-    /// Handles of the bodies.
-    pub(crate) handles: Arc<[Handle]>,
-}
-
-/// Conditional node of an instantiated graph.
-#[derive(Clone, Debug)]
-pub(crate) struct Decision {
-    address: u64,
-    choice: Choice,
-    bodies: Vec<Vec<Work>>,
-}
-
-/// Value that conditional nodes read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Condition {
-    /// Address of the value.
-    pub(crate) address: u64,
-    /// Value assigned at the start of every launch, if any.
-    pub(crate) default: Option<u32>,
-}
-
-impl Condition {
-    /// Returns the work that assigns the default value.
-    pub(crate) fn assign(&self) -> Option<Work> {
-        let to = Side::linear(self.address);
-        self.default.map(|value| Work::Fill(FillBox { to, value, size: 4, width: 1, height: 1, depth: 1 }))
-    }
-}
 
 impl Conditional {
     /// Creates a node with empty bodies.
@@ -82,12 +31,6 @@ impl Conditional {
         };
         let handles = bodies.iter().map(handle).collect();
         Ok(Conditional { address, choice, bodies, handles })
-    }
-
-    /// Freezes the node with the current work of its bodies.
-    pub(crate) fn frozen(&self) -> Outcome<Decision> {
-        let bodies = self.bodies.iter().map(|body| body.work()).collect::<Outcome<_>>()?;
-        Ok(Decision { address: self.address, choice: self.choice, bodies })
     }
 }
 

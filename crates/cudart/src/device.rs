@@ -6,6 +6,8 @@
 
 use crate::state::Runtime;
 use crate::status::{Outcome, Status};
+use Shape::{Bytes, Ints, Size};
+use Since::{All, Old, Thirteen, Twelve};
 
 /// Limits from which occupancy is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,9 +51,6 @@ enum Since {
     /// Versions from 13 on.
     Thirteen,
 }
-
-use Shape::{Bytes, Ints, Size};
-use Since::{All, Old, Thirteen, Twelve};
 
 /// Fields in order, each with the number of its first attribute.
 const FIELDS: &[(&str, Shape, Since, u32)] = &[
@@ -177,14 +176,6 @@ const OTHER_ATTRIBUTES: &[(u32, i64)] = &[
     (142, 0),
 ];
 
-/// Number of the only device.
-pub(crate) const DEVICE: i32 = 0;
-
-/// Checks a device number.
-pub(crate) fn check_device(device: i32) -> Outcome {
-    if device == DEVICE { Ok(()) } else { Err(Status::INVALID_DEVICE) }
-}
-
 impl Runtime {
     /// Returns the name of the device.
     pub(crate) fn device_name(&self) -> Outcome<String> {
@@ -201,7 +192,7 @@ impl Runtime {
         let host = int(u32::from(opened.unified));
         Ok(match name {
             "totalGlobalMem" => machine.memory_bytes as i64,
-            "sharedMemPerBlock" => int(crate::kernels::DEFAULT_SHARED),
+            "sharedMemPerBlock" => int(crate::objects::kernels::DEFAULT_SHARED),
             "sharedMemPerBlockOptin" => int(machine.max_shared_bytes),
             "sharedMemPerMultiprocessor" => int(limits.shared_per_multiprocessor),
             "reservedSharedMemPerBlock" => 1024,

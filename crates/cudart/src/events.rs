@@ -1,12 +1,11 @@
 //! Events: points in streams for waiting and for measuring time.
 
-use crate::graphs::Captured;
-use crate::sharing::SharedEvent;
+use crate::objects::shared_files::SharedEvent;
+use crate::objects::work::Event;
 use crate::state::Runtime;
 use crate::status::{Outcome, Status};
-use broadloom_device::EventId;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 
 /// Flag: the event records no time.
 pub(crate) const DISABLE_TIMING: u32 = 2;
@@ -14,39 +13,6 @@ pub(crate) const DISABLE_TIMING: u32 = 2;
 const INTERPROCESS: u32 = 4;
 /// Mask of all valid flags.
 const FLAGS: u32 = 7;
-
-#[derive(Debug)]
-pub(crate) struct Event {
-    id: EventId,
-    flags: u32,
-    recorded: AtomicBool,
-    /// State shared with other processes.
-    pub(crate) shared: Option<SharedEvent>,
-    /// Position in a capture, if the last record was captured.
-    pub(crate) captured: Mutex<Option<Captured>>,
-}
-
-impl Event {
-    /// Returns the executor's event.
-    pub(crate) fn id(&self) -> EventId {
-        self.id
-    }
-
-    /// Tests if the event was ever recorded.
-    pub(crate) fn is_recorded(&self) -> bool {
-        self.recorded.load(Ordering::Relaxed)
-    }
-
-    /// Marks the event as recorded outside of any capture.
-    pub(crate) fn note_recorded(&self) {
-        self.recorded.store(true, Ordering::Relaxed);
-        *self.captured.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    }
-
-    fn in_capture(&self) -> bool {
-        self.captured.lock().unwrap_or_else(PoisonError::into_inner).is_some()
-    }
-}
 
 impl Runtime {
     /// Creates an event.
@@ -103,7 +69,7 @@ impl Runtime {
             return Err(Status::CAPTURED_EVENT);
         }
         if let Some(shared) = &event.shared {
-            crate::words::poll(shared.is_over());
+            crate::objects::words::poll(shared.is_over());
             return self.device().map(drop);
         }
         self.judge(opened.backend().synchronise_event(event.id))

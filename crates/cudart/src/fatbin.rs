@@ -197,6 +197,17 @@ pub(crate) fn highest_ptx(entries: &[Entry<'_>], limit: u32) -> Option<u32> {
     below.or(only_beyond.then_some(limit))
 }
 
+/// Copies the container at an address. The size in its header is checked against the mapped memory.
+pub(crate) fn container_at(address: usize) -> Result<Vec<u8>, String> {
+    let header = crate::pointer::bytes_there(address, CONTAINER_HEADER).map_err(|_| "there is no fat binary")?;
+    let whole = container_bytes(&header).ok_or("it is no fat binary")?;
+    let there = crate::mapped::readable(address);
+    if whole > there {
+        return Err(format!("the fat binary is said to have {whole} bytes, and there are no more than {there}"));
+    }
+    crate::pointer::bytes_at(address, whole).map_err(|_| "there is no fat binary".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

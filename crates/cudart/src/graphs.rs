@@ -4,135 +4,15 @@
 //! piece of work of a stream. **A capture records exactly the work submitted to the participating streams:
 //! the stream where the capture began, and every stream that waits for an event of a participating stream.**
 
-use crate::conditions::Condition;
 use crate::handles::Handle;
+use crate::objects::streams::Stream;
+use crate::objects::user_objects::Retained;
+use crate::objects::work::{Capture, Captured, Capturing, Condition, Exec, Graph, Node, NodeRef, Work, reaches, steps};
 use crate::state::Runtime;
 use crate::status::{Outcome, Status};
-use crate::streams::Stream;
-use crate::user_objects::Retained;
-use crate::work::Work;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// Node of a graph.
-#[derive(Clone, Debug)]
-pub(crate) struct Node {
-    /// Handle of the node.
-    pub(crate) handle: Handle,
-    /// Work of the node; `None` once the node is destroyed.
-    pub(crate) work: Option<Work>,
-    /// Indices of the nodes that it depends on.
-    pub(crate) after: Vec<usize>,
-    /// Node that this one was copied from, if the graph is a clone.
-    original: Option<Handle>,
-    /// Child graph that exposes its nodes.
-    pub(crate) child: Option<Arc<Graph>>,
-    /// Launch attributes set by the program, by number.
-    pub(crate) attributes: BTreeMap<u32, [u32; 16]>,
-}
-
-#[derive(Debug, Default)]
-pub(crate) struct Graph {
-    nodes: Mutex<Vec<Node>>,
-    /// Values that the conditional nodes read.
-    pub(crate) conditions: Mutex<Vec<Condition>>,
-    /// User objects retained by the graph.
-    pub(crate) objects: Mutex<Vec<Retained>>,
-}
-
-/// Target of a node handle.
-#[derive(Debug)]
-pub(crate) struct NodeRef {
-    /// Graph of the node.
-    pub(crate) graph: Arc<Graph>,
-    /// Index of the node in the graph.
-    pub(crate) index: usize,
-}
-
-/// Instantiated graph, ready to launch.
-#[derive(Debug)]
-pub(crate) struct Exec {
-    steps: Mutex<Vec<Step>>,
-    /// Work that runs before all steps of a launch.
-    assigned: Vec<Work>,
-    /// User objects retained by the graph.
-    _objects: Vec<Retained>,
-    /// Flags given by the program.
-    pub(crate) flags: u64,
-}
-
-#[derive(Clone, Debug)]
-struct Step {
-    node: Handle,
-    work: Work,
-    enabled: bool,
-}
-
-impl Graph {
-    /// Locks and returns the nodes.
-    pub(crate) fn nodes(&self) -> MutexGuard<'_, Vec<Node>> {
-        self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns the nodes in topological order, or an error if there is a cycle.
-    pub(crate) fn ordered(&self) -> Outcome<Vec<Node>> {
-        let nodes = self.nodes();
-        let mut done = vec![false; nodes.len()];
-        let mut order = vec![];
-        let live = nodes.iter().filter(|node| node.work.is_some()).count();
-        while order.len() < live {
-            let before = order.len();
-            for (index, node) in nodes.iter().enumerate() {
-                let ready = |after: &usize| done[*after] || nodes[*after].work.is_none();
-                if node.work.is_some() && !done[index] && node.after.iter().all(ready) {
-                    done[index] = true;
-                    order.push(node.clone());
-                }
-            }
-            if order.len() == before {
-                return Err(Status::INVALID_VALUE);
-            }
-        }
-        Ok(order)
-    }
-
-    /// Returns the current work in topological order.
-    pub(crate) fn work(&self) -> Outcome<Vec<Work>> {
-        self.ordered()?.into_iter().filter_map(|node| node.work).map(frozen).collect()
-    }
-
-    /// Returns the bodies of the conditional nodes.
-    fn bodies(&self) -> Vec<Arc<Graph>> {
-        let nodes = self.nodes();
-        let bodies = nodes.iter().filter_map(|node| match &node.work {
-            Some(Work::Conditional(conditional)) => Some(conditional.bodies.clone()),
-            _ => None,
-        });
-        bodies.flatten().collect()
-    }
-
-    /// Tests if the graph has conditional nodes. Such a graph can neither be cloned nor be a child of another
-    /// graph.
-    pub(crate) fn has_conditions(&self) -> bool {
-        !self.bodies().is_empty()
-    }
-
-    /// Returns the values read by conditional nodes, including those in nested bodies.
-    fn all_conditions(&self) -> Vec<Condition> {
-        let mut all = self.conditions.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        all.extend(self.bodies().iter().flat_map(|body| body.all_conditions()));
-        all
-    }
-}
-
-/// Converts work to the form that instantiated graphs use.
-fn frozen(work: Work) -> Outcome<Work> {
-    match work {
-        Work::Conditional(conditional) => conditional.frozen().map(Work::Decision),
-        other => Ok(other),
-    }
-}
+use std::sync::{Arc, Mutex, PoisonError};
 
 impl Runtime {
     /// Adds a node. Returns its index and its handle.
@@ -220,92 +100,6 @@ impl Runtime {
     }
 }
 
-fn steps(graph: &Graph) -> Outcome<Vec<Step>> {
-    let ordered = graph.ordered()?.into_iter().filter_map(|node| Some((node.handle, node.work?)));
-    ordered.map(|(node, work)| Ok(Step { node, work: frozen(work)?, enabled: true })).collect()
-}
-
-impl Exec {
-    fn steps(&self) -> MutexGuard<'_, Vec<Step>> {
-        self.steps.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Replaces the work of one node. The kind of work must stay the same.
-    pub(crate) fn set_work(&self, node: Handle, original: Option<Handle>, work: Work) -> Outcome {
-        let mut steps = self.steps();
-        let found = steps.iter_mut().find(|step| step.node == node || Some(step.node) == original);
-        let step = found.ok_or(Status::INVALID_VALUE)?;
-        if std::mem::discriminant(&step.work) != std::mem::discriminant(&work) {
-            return Err(Status::INVALID_VALUE);
-        }
-        step.work = work.with_attributes_of(&step.work);
-        Ok(())
-    }
-
-    /// Returns the work of a node.
-    pub(crate) fn work_of(&self, node: Handle) -> Outcome<Work> {
-        self.steps().iter().find(|step| step.node == node).map(|step| step.work.clone()).ok_or(Status::INVALID_VALUE)
-    }
-
-    /// Tests if a node is enabled.
-    pub(crate) fn enabled(&self, node: Handle) -> Outcome<bool> {
-        self.steps().iter().find(|step| step.node == node).map(|step| step.enabled).ok_or(Status::INVALID_VALUE)
-    }
-
-    /// Enables or disables a node.
-    pub(crate) fn set_enabled(&self, node: Handle, enabled: bool) -> Outcome {
-        self.steps().iter_mut().find(|step| step.node == node).map(|step| step.enabled = enabled).ok_or(Status::INVALID_VALUE)
-    }
-
-    /// Updates the work of all nodes from a graph of the same structure. Returns the first node that does not
-    /// match, or 0 if the number of nodes differs.
-    pub(crate) fn update(&self, graph: &Graph) -> Outcome<Result<(), Handle>> {
-        let new = steps(graph)?;
-        let mut old = self.steps();
-        if new.len() != old.len() {
-            return Ok(Err(0));
-        }
-        let differs =
-            old.iter().zip(&new).find(|(old, new)| std::mem::discriminant(&old.work) != std::mem::discriminant(&new.work));
-        if let Some((_, node)) = differs {
-            return Ok(Err(node.node));
-        }
-        for (old, new) in old.iter_mut().zip(new) {
-            old.work = new.work;
-        }
-        Ok(Ok(()))
-    }
-}
-
-/// Capture in progress.
-#[derive(Debug)]
-pub(crate) struct Capture {
-    /// Graph that receives the captured work.
-    pub(crate) graph: Arc<Graph>,
-    /// Unique number of the capture.
-    pub(crate) id: u64,
-    /// Stream where the capture began.
-    pub(crate) origin: Handle,
-    /// Set once an operation was requested that cannot be captured.
-    pub(crate) invalid: AtomicBool,
-}
-
-/// Position of a stream in a capture.
-#[derive(Clone, Debug)]
-pub(crate) struct Capturing {
-    pub(crate) capture: Arc<Capture>,
-    /// Nodes on which the stream's next work depends.
-    pub(crate) after: Vec<usize>,
-}
-
-/// Position of an event in a capture.
-#[derive(Clone, Debug)]
-pub(crate) struct Captured {
-    capture: Arc<Capture>,
-    /// Nodes that the event stands for.
-    after: Vec<usize>,
-}
-
 impl Runtime {
     /// Begins to capture a stream into a given graph or a new one.
     pub(crate) fn begin_capture(&self, stream: &Stream, graph: Option<Arc<Graph>>, after: Vec<usize>) -> Outcome {
@@ -388,20 +182,4 @@ impl Runtime {
         }
         Ok(true)
     }
-}
-
-/// Tests if a node is one of `from` or a predecessor of one of them.
-fn reaches(graph: &Graph, from: &[usize], node: usize) -> bool {
-    let nodes = graph.nodes();
-    let mut open = from.to_vec();
-    let mut seen = vec![false; nodes.len()];
-    while let Some(index) = open.pop() {
-        if index == node {
-            return true;
-        }
-        if !std::mem::replace(&mut seen[index], true) {
-            open.extend(&nodes[index].after);
-        }
-    }
-    false
 }

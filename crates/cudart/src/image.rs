@@ -1,60 +1,18 @@
-//! Modules: PTX from a fat binary, a file or a text, loaded on first use.
+//! Loading of modules: PTX from a fat binary, a file or a text, on first use.
 
-use crate::device_runtime;
-use crate::fatbin;
-use crate::link;
+use crate::fatbin::{self, container_at};
+use crate::objects::image::{Image, Loaded, Origin};
 use crate::pointer::Out;
-use crate::registration::container_at;
 use crate::state::Runtime;
 use crate::status::{Outcome, Status};
 use crate::tell::tell;
-use broadloom_device::{Error, GlobalVariable, Module};
+use crate::{device_runtime, link};
+use broadloom_device::{Error, GlobalVariable};
 use broadloom_diag::{Code, Diagnostic, Diagnostics, Sources};
 use broadloom_ptx::{Mnemonic, Space, Verified};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-
-/// Highest compute capability that the device reports: 90 is 9.0.
-pub(crate) const HIGHEST_CAPABILITY: u32 = 90;
+use std::sync::{Arc, PoisonError};
 
 const UNKNOWN: Code = Code("R0001");
-
-/// Source of a module.
-#[derive(Clone, Debug)]
-pub(crate) enum Origin {
-    /// Addresses of fat binaries in the program. Several are linked into one module.
-    FatBinaries(Vec<usize>),
-    /// Copy of a fat binary.
-    Bytes(Vec<u8>),
-    /// PTX text.
-    Text(String),
-}
-
-#[derive(Debug)]
-pub(crate) struct Image {
-    origin: Origin,
-    /// True for the program's own kernels, which are registered before `main`: no call of the program can
-    /// report their errors.
-    registered: bool,
-    /// Register limit set by the program.
-    most_registers: Option<u32>,
-    loaded: OnceLock<Outcome<Loaded>>,
-    highest: OnceLock<Option<u32>>,
-    /// Managed variables: names, and the host addresses that receive their addresses.
-    managed: Mutex<Vec<(String, usize)>>,
-}
-
-/// Loaded module.
-#[derive(Debug)]
-pub(crate) struct Loaded {
-    /// The device's module.
-    pub(crate) module: Module,
-    /// Addresses of the variables.
-    variables: Vec<u64>,
-    /// PTX source, for messages.
-    pub(crate) sources: Sources,
-    /// Target architecture of the PTX: 75 is 7.5.
-    pub(crate) version: u32,
-}
 
 impl Drop for Loaded {
     fn drop(&mut self) {
@@ -65,44 +23,12 @@ impl Drop for Loaded {
 }
 
 impl Image {
-    /// Creates a module that the program loads explicitly.
-    pub(crate) fn new(origin: Origin) -> Image {
-        Image {
-            origin,
-            registered: false,
-            most_registers: None,
-            loaded: OnceLock::new(),
-            highest: OnceLock::new(),
-            managed: Mutex::default(),
-        }
-    }
-
-    /// Sets the limit of registers per thread.
-    pub(crate) fn with_most_registers(self, most_registers: Option<u32>) -> Image {
-        Image { most_registers, ..self }
-    }
-
-    /// Creates a module of the program's own, registered kernels.
-    pub(crate) fn registered(origin: Origin) -> Image {
-        Image { registered: true, ..Image::new(origin) }
-    }
-
     /// Returns the loaded module and loads it on first use.
     pub(crate) fn loaded(&self, runtime: &Runtime) -> Outcome<&Loaded> {
         runtime.device()?;
         let loaded = self.loaded.get_or_init(|| self.load(runtime)).as_ref().map_err(|status| *status)?;
         self.tell_managed(runtime, loaded);
         Ok(loaded)
-    }
-
-    /// Adds a managed variable. Its address is written to `place` when the module is loaded.
-    pub(crate) fn add_managed(&self, name: String, place: usize) {
-        self.managed.lock().unwrap_or_else(PoisonError::into_inner).push((name, place));
-    }
-
-    /// Tests if there are managed variables whose addresses the host does not know yet.
-    pub(crate) fn has_managed(&self) -> bool {
-        !self.managed.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
     fn tell_managed(&self, runtime: &Runtime, loaded: &Loaded) {
@@ -113,20 +39,6 @@ impl Image {
                 Out::at(place).set_if_wanted(address);
             }
         }
-    }
-
-    /// Returns the highest architecture for which the module contains PTX.
-    pub(crate) fn highest_ptx(&self) -> Option<u32> {
-        let Origin::FatBinaries(addresses) = &self.origin else { return None };
-        *self.highest.get_or_init(|| {
-            let containers = addresses.iter().filter_map(|address| container_at(*address).ok());
-            containers
-                .filter(|bytes| addresses.len() == 1 || !brings_device_runtime(bytes))
-                .filter_map(|bytes| {
-                    fatbin::entries(&bytes).ok().and_then(|entries| fatbin::highest_ptx(&entries, HIGHEST_CAPABILITY))
-                })
-                .max()
-        })
     }
 
     fn texts(&self, capability: u32) -> Result<Vec<String>, (Status, String)> {
@@ -152,7 +64,7 @@ impl Image {
     fn load(&self, runtime: &Runtime) -> Outcome<Loaded> {
         let loaded = self.read(runtime);
         if loaded.is_err() && self.registered {
-            crate::tell::end_badly();
+            crate::exit::exit_with_failure();
         }
         loaded
     }
@@ -173,7 +85,7 @@ impl Image {
         let version = version_of(&code);
         let module = opened.device.load(&Arc::new(code)).map_err(|error| {
             tell_refusal(&sources, &error);
-            crate::state::status_of(&error)
+            Status::of_error(&error)
         })?;
         let mut variables = vec![];
         for variable in module.code().variables.values() {
@@ -184,19 +96,13 @@ impl Image {
                 variables.push(address);
             }
         }
-        Ok(Loaded { module, variables, sources, version })
+        Ok(Loaded { module, variables, sources: Arc::new(sources), version })
     }
 
     /// Returns a global variable.
     pub(crate) fn variable(&self, runtime: &Runtime, name: &str) -> Outcome<GlobalVariable> {
         self.loaded(runtime)?.module.variable(name).ok_or(Status::NOT_FOUND)
     }
-}
-
-/// Tests if a fat binary is NVIDIA's device runtime library, which `-rdc=true` adds to every program.
-pub(crate) fn brings_device_runtime(container: &[u8]) -> bool {
-    let entries = fatbin::entries(container).unwrap_or_default();
-    entries.iter().any(|entry| entry.kind == fatbin::Kind::Ptx && entry.text().is_ok_and(|text| link::is_device_runtime(&text)))
 }
 
 /// Parses and verifies a whole PTX text. Errors in kernels that are never launched are reported too, as

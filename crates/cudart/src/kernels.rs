@@ -1,80 +1,18 @@
-//! Kernels as programs refer to them: by host function or by handle.
+//! Kernels: lookup, and launches as programs request them.
 
-use crate::driver::parameters::Prepared;
-use crate::handles::{Handle, Handles};
-use crate::image::Image;
+use crate::objects::image::Image;
+use crate::objects::kernels::{Kernel, Resolved};
+use crate::objects::streams::Stream;
+use crate::objects::work::Work;
 use crate::pointer::{In, bytes_at};
 use crate::state::Runtime;
 use crate::status::{Outcome, Status};
-use crate::streams::Stream;
-use crate::work::Work;
 use broadloom_device::{Argument, Launch};
 use broadloom_ptx::{Space, Variable};
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-
-/// Default limit in bytes of dynamic shared memory per launch.
-pub(crate) const DEFAULT_SHARED: u32 = 48 << 10;
-
-#[derive(Debug)]
-pub(crate) struct Kernel {
-    handle: Handle,
-    image: Arc<Image>,
-    name: String,
-    resolved: OnceLock<Outcome<Resolved>>,
-    /// Limit of dynamic shared memory set by the program; negative if unset.
-    max_dynamic: AtomicI32,
-    /// Preferred share of the cache for shared memory.
-    pub(crate) carveout: AtomicI32,
-    /// Required cluster size in blocks, set by the program; 0 if unset.
-    pub(crate) required_cluster: [AtomicU32; 3],
-    /// True if clusters larger than the portable size are allowed.
-    pub(crate) large_clusters: AtomicBool,
-    /// Cluster scheduling policy. It has no effect here.
-    pub(crate) spread: AtomicU32,
-    /// Launch settings of the deprecated driver functions.
-    prepared: Mutex<Prepared>,
-}
-
-/// Kernel of a loaded module.
-#[derive(Debug)]
-pub(crate) struct Resolved {
-    /// The device's kernel.
-    pub(crate) kernel: broadloom_device::Kernel,
-    /// Static shared memory in bytes.
-    pub(crate) static_shared: u32,
-    /// Local memory per thread in bytes.
-    pub(crate) local: u32,
-    /// Constant memory of the module in bytes.
-    pub(crate) constant: u32,
-    /// Maximum number of threads per block.
-    pub(crate) max_threads: u32,
-    /// Architecture of the PTX that it was compiled from: 75 is 7.5.
-    pub(crate) version: u32,
-}
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 impl Kernel {
-    /// Returns the module of the kernel.
-    pub(crate) fn image(&self) -> &Arc<Image> {
-        &self.image
-    }
-
-    /// Locks and returns the launch settings of the deprecated driver functions.
-    pub(crate) fn prepared(&self) -> MutexGuard<'_, Prepared> {
-        self.prepared.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns the name of the kernel.
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Returns the handle of the kernel.
-    pub(crate) fn handle(&self) -> Handle {
-        self.handle
-    }
-
     /// Returns the resolved kernel and loads its module on first use.
     pub(crate) fn resolved(&self, runtime: &Runtime) -> Outcome<&Resolved> {
         self.resolved.get_or_init(|| self.resolve(runtime)).as_ref().map_err(|status| *status)
@@ -100,14 +38,6 @@ impl Kernel {
         Ok(Resolved { kernel, static_shared, local, constant, max_threads, version: loaded.version })
     }
 
-    /// Returns the maximum dynamic shared memory of a launch in bytes.
-    pub(crate) fn max_dynamic(&self, resolved: &Resolved) -> u32 {
-        match u32::try_from(self.max_dynamic.load(Ordering::Relaxed)) {
-            Ok(raised) => raised,
-            Err(_) => DEFAULT_SHARED.saturating_sub(resolved.static_shared),
-        }
-    }
-
     /// Sets the maximum dynamic shared memory of a launch.
     pub(crate) fn set_max_dynamic(&self, runtime: &Runtime, bytes: i32) -> Outcome {
         let resolved = self.resolved(runtime)?;
@@ -118,50 +48,6 @@ impl Kernel {
         }
         self.max_dynamic.store(bytes, Ordering::Relaxed);
         Ok(())
-    }
-}
-
-/// Maximum number of blocks per cluster: the portable one, and the one of this device.
-const CLUSTER_BLOCKS: [u64; 2] = [8, 16];
-
-impl Kernel {
-    /// Returns the required cluster size: the one that the kernel was compiled for, or the one that the
-    /// program set.
-    pub(crate) fn required(&self, resolved: &Resolved) -> Option<[u32; 3]> {
-        let compiled = Launch::linear(1, 1).cluster_of(resolved.kernel.function());
-        let set = self.required_cluster.each_ref().map(|blocks| blocks.load(Ordering::Relaxed));
-        compiled.or_else(|| (set != [0; 3]).then(|| set.map(|blocks| blocks.max(1))))
-    }
-
-    /// Returns the maximum number of blocks per cluster.
-    pub(crate) fn most_cluster_blocks(&self) -> u64 {
-        CLUSTER_BLOCKS[usize::from(self.large_clusters.load(Ordering::Relaxed))]
-    }
-
-    /// Returns the cluster size of a launch, given the requested size if any.
-    pub(crate) fn cluster(&self, resolved: &Resolved, wanted: Option<[u32; 3]>) -> Outcome<Option<[u32; 3]>> {
-        let required = self.required(resolved);
-        let Some(size) = wanted.or(required) else { return Ok(None) };
-        let blocks: u64 = size.iter().map(|blocks| u64::from(*blocks)).product();
-        // A compiled-in cluster size may exceed the portable limit.
-        let most = if required.is_some() { CLUSTER_BLOCKS[1] } else { self.most_cluster_blocks() };
-        if required.is_some_and(|required| required != size) || blocks == 0 || blocks > most {
-            return Err(Status::INVALID_CLUSTER_SIZE);
-        }
-        Ok(Some(size))
-    }
-}
-
-/// Table of all kernels.
-#[derive(Debug)]
-pub(crate) struct Kernels {
-    handles: Handles<Kernel>,
-    by_host: Mutex<HashMap<usize, Arc<Kernel>>>,
-}
-
-impl Kernels {
-    pub(crate) fn new() -> Kernels {
-        Kernels { handles: Handles::new(8), by_host: Mutex::default() }
     }
 }
 
@@ -179,7 +65,7 @@ impl Runtime {
             required_cluster: Default::default(),
             large_clusters: AtomicBool::new(false),
             spread: AtomicU32::new(0),
-            prepared: Mutex::default(),
+            settings: Mutex::default(),
         });
         self.kernels.handles.put(handle, kernel.clone());
         kernel
@@ -225,6 +111,25 @@ pub(crate) enum Arguments {
     Block(usize, usize),
 }
 
+impl Arguments {
+    /// Parses a list of extra parameters, terminated by 0: 1 precedes the address of the argument block, and 2
+    /// the address of its size.
+    pub(crate) fn from_list(list: usize) -> Outcome<Arguments> {
+        let (mut start, mut size, mut place) = (0, 0, list);
+        loop {
+            let word = In::<usize>::at(place).get()?;
+            let value = In::<usize>::at(place + size_of::<usize>());
+            match word {
+                0 => return Ok(Arguments::Block(start, size)),
+                1 => start = value.get()?,
+                2 => size = In::<usize>::at(value.get()?).get()?,
+                _ => return Err(Status::INVALID_VALUE),
+            }
+            place += 2 * size_of::<usize>();
+        }
+    }
+}
+
 /// Launch as requested by a program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request {
@@ -250,7 +155,7 @@ impl Runtime {
             (1..=machine.max_grid[axis]).contains(&request.grid[axis])
                 && (1..=machine.max_block[axis]).contains(&request.block[axis])
         });
-        crate::check::about(self.device()?, || {
+        crate::check::about(|| {
             let show = |[x, y, z]: [u32; 3]| format!("({x}, {y}, {z})");
             let (name, grid, block) = (kernel.name(), show(request.grid), show(request.block));
             format!(" of kernel `{name}` with grid {grid}, block {block} and {} bytes of dynamic shared memory", request.shared)

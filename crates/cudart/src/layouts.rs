@@ -2,14 +2,14 @@
 //! `functions/layouts.txt` from the headers.
 
 use crate::driver::textures::DriverTextureDesc;
+use crate::location::MemLocation;
+use crate::objects::textures::TextureDesc;
 use crate::runtime::peers::PeerParms;
 use crate::sharing::ShareHandle;
-use crate::textures::TextureDesc;
 use crate::types::{
     AllocationProperties, BoxOperation, CopyAttributes, CopyOperand, DeviceResource, DriverKernelNodeParams, DriverLaunchConfig,
     DriverLaunchParams, DriverMemcpy2D, DriverMemcpy3D, Extent, FuncAttributes, GraphNodeParams, HostNodeParams,
-    KernelNodeParams, LaunchAttribute, LaunchConfig, MemAllocNodeParams, MemLocation, Memcpy3DParms, MemsetParams, PitchedPtr,
-    PoolProperties,
+    KernelNodeParams, LaunchAttribute, LaunchConfig, MemAllocNodeParams, Memcpy3DParms, MemsetParams, PitchedPtr, PoolProperties,
 };
 use std::collections::BTreeSet;
 use std::mem::offset_of;

@@ -6,10 +6,13 @@
 //! `docs/CUDA_PROGRAMS.md` is the user's guide.
 //!
 //! - [`functions`] lists all functions, each implemented or with the error that it returns.
-//! - `runtime/` and `driver/` define the functions, one file per area; `both/` defines those that both
+//! - `runtime/` and `driver/` define the functions, one file per area; `common/` defines those that both
 //!   libraries have. They are thin: they dereference pointers and call the implementation.
-//! - The implementation is safe code beside them: `state`, `memory`, `streams`, `events`, `kernels`, `pools`,
-//!   `work`, `graphs`, `image`, `fatbin`, `mirror`, `check`, `tracing`.
+//! - `objects/` has the types and tables of what a program holds: memory, streams, events, modules, kernels,
+//!   graphs. `state` is the global state, with the device and these tables.
+//! - The operations on them are methods of the global state, one file per subject: `memory`, `streams`, `events`,
+//!   `kernels`, `pools`, `work`, `graphs`, `image`.
+//! - `fatbin`, `mirror`, `check`, `exit` and others know neither the global state nor the objects.
 //! - `pass` binds the exported symbols to these functions, or on a GPU to NVIDIA's libraries, and records the
 //!   calls.
 //! - `boundary` is the only place where C calls Rust. `pointer` is the only place that dereferences the
@@ -22,15 +25,16 @@ mod advice;
 #[cfg(test)]
 mod allocations;
 mod archive;
-mod both;
 mod boundary;
 mod check;
+mod common;
 mod conditions;
+mod contexts;
 mod device;
 mod device_runtime;
 mod driver;
 mod events;
-mod explain;
+mod exit;
 mod fatbin;
 pub mod functions;
 mod graphs;
@@ -41,10 +45,12 @@ mod kernels;
 #[cfg(test)]
 mod layouts;
 mod link;
+mod location;
 mod log;
 mod mapped;
 mod memory;
 mod mirror;
+mod objects;
 mod occupancy;
 mod pass;
 mod pointer;
@@ -62,7 +68,7 @@ mod tell;
 mod textures;
 mod tracing;
 mod types;
-mod user_objects;
+mod version;
 mod words;
 mod work;
 

@@ -7,6 +7,7 @@
 //!
 //! Comments may stand anywhere, so they are blanked first. All later steps see only code and strings.
 
+use crate::fatbin;
 use crate::prototype::Prototype;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -303,6 +304,12 @@ fn without_comments(text: &str) -> String {
         rest = &from[end..];
     }
     code + rest
+}
+
+/// Tests if a fat binary is NVIDIA's device runtime library, which `-rdc=true` adds to every program.
+pub(crate) fn brings_device_runtime(container: &[u8]) -> bool {
+    let entries = fatbin::entries(container).unwrap_or_default();
+    entries.iter().any(|entry| entry.kind == fatbin::Kind::Ptx && entry.text().is_ok_and(|text| is_device_runtime(&text)))
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@
 //! written, since writes of the host cannot be observed.
 
 use crate::pointer::{bytes_at, move_bytes};
-use crate::state::status_of;
 use crate::status::{Outcome, Status};
 use broadloom_device::{Backend, Stream};
 use broadloom_interp::Interp;
@@ -48,7 +47,7 @@ impl Mirror {
 
     /// Allocates memory on both sides.
     pub(crate) fn allocate(&self, bytes: u64) -> Outcome<u64> {
-        let address = self.interp.allocate(bytes).map_err(|error| status_of(&error))?;
+        let address = self.interp.allocate(bytes).map_err(|error| Status::of_error(&error))?;
         self.show(address, bytes).inspect_err(|_| {
             // The address is fresh and not yet known to anyone, so freeing it cannot fail.
             let _ = self.interp.free(address);
@@ -78,7 +77,7 @@ impl Mirror {
             return Err(Status::OUT_OF_MEMORY);
         }
         let mut last = vec![0; bytes];
-        self.interp.read(Stream::default(), address, &mut last).map_err(|error| status_of(&error))?;
+        self.interp.read(Stream::default(), address, &mut last).map_err(|error| Status::of_error(&error))?;
         move_bytes(address as usize, last.as_ptr() as usize, bytes);
         self.ranges().insert(address, Range { bytes, pages: Some((start, length)), last: vec![] });
         Ok(())
@@ -87,7 +86,7 @@ impl Mirror {
     /// Registers host memory of the program, so that kernels reach it.
     pub(crate) fn adopt(&self, address: u64, bytes: u64) -> Outcome {
         let count = usize::try_from(bytes).map_err(|_| Status::OUT_OF_MEMORY)?;
-        self.interp.adopt(address, bytes).map_err(|error| status_of(&error))?;
+        self.interp.adopt(address, bytes).map_err(|error| Status::of_error(&error))?;
         self.ranges().insert(address, Range { bytes: count, pages: None, last: vec![] });
         Ok(())
     }
@@ -95,7 +94,7 @@ impl Mirror {
     /// Frees memory on both sides.
     pub(crate) fn free(&self, address: u64) -> Outcome {
         self.forget(address);
-        self.interp.free(address).map_err(|error| status_of(&error))
+        self.interp.free(address).map_err(|error| Status::of_error(&error))
     }
 
     /// Unmaps the host's pages. The caller frees the interpreter's memory.
@@ -122,7 +121,7 @@ impl Mirror {
     /// Copies the host's changes to the interpreter.
     fn carry_over(&self, address: u64, range: &mut Range) -> Outcome {
         let write = |at: usize, bytes: &[u8]| {
-            self.interp.write(Stream::default(), address + at as u64, bytes).map_err(|error| status_of(&error))
+            self.interp.write(Stream::default(), address + at as u64, bytes).map_err(|error| Status::of_error(&error))
         };
         let host = bytes_at(address as usize, range.bytes)?;
         if range.last.is_empty() {
@@ -142,7 +141,7 @@ impl Mirror {
     /// Copies the kernels' changes to the host.
     fn carry_back(&self, address: u64, range: &mut Range) -> Outcome {
         let mut now = vec![0; range.bytes];
-        self.interp.read(Stream::default(), address, &mut now).map_err(|error| status_of(&error))?;
+        self.interp.read(Stream::default(), address, &mut now).map_err(|error| Status::of_error(&error))?;
         for at in (0..range.bytes).step_by(CHUNK) {
             let end = (at + CHUNK).min(range.bytes);
             if now[at..end] == range.last[at..end] {

@@ -1,7 +1,7 @@
 //! Occupancy: resident blocks per multiprocessor, computed from the limits that the device reports.
 
 use crate::device::Limits;
-use crate::kernels::Kernel;
+use crate::objects::kernels::Kernel;
 use crate::state::Runtime;
 use crate::status::{Outcome, Status};
 

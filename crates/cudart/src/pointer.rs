@@ -1,11 +1,13 @@
-//! Pointers that a program passes.
+//! Pointers that a program passes, and texts that are returned to it.
 //!
 //! Exported functions take these types in place of raw pointers, so that all `unsafe` dereferencing is in
 //! this module. **A null pointer is an error and is never dereferenced.** Other invalid pointers cannot be
 //! detected here. NVIDIA's library trusts them as well.
 
 use crate::status::{Outcome, Status};
-use std::ffi::{CStr, c_char};
+use std::collections::HashMap;
+use std::ffi::{CStr, CString, c_char};
+use std::sync::{Mutex, PoisonError};
 
 /// Pointer to an output value.
 #[repr(transparent)]
@@ -139,6 +141,15 @@ impl Text {
         // SAFETY: the program states that the pointer is to a zero-terminated text.
         Ok(unsafe { CStr::from_ptr(self.0) }.to_string_lossy().into_owned())
     }
+}
+
+/// Returns a pointer to a zero-terminated copy of a text that stays valid.
+pub(crate) fn kept_text(text: &'static str) -> *const c_char {
+    static KEPT: Mutex<Option<HashMap<&'static str, CString>>> = Mutex::new(None);
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    let texts = kept.get_or_insert_with(HashMap::new);
+    // The texts contain no zero, and the contents of a `CString` do not move with it.
+    texts.entry(text).or_insert_with(|| CString::new(text).unwrap_or_default()).as_ptr()
 }
 
 /// Copies bytes from an address. Nothing is read if `count` is 0.

@@ -2,9 +2,8 @@
 //!
 //! Registration reads only the header of a fat binary. Kernels are read on first use.
 
-use crate::fatbin;
 use crate::handles::Handle;
-use crate::image::{Image, Origin};
+use crate::objects::image::{Image, Origin};
 use crate::pointer::In;
 use crate::status::{Outcome, Status};
 use std::collections::HashMap;
@@ -138,20 +137,10 @@ pub(crate) fn origin(wrapper: In<Wrapper>) -> Outcome<Origin> {
     Ok(Origin::FatBinaries(containers))
 }
 
-/// Copies the container at an address. The size in its header is checked against the mapped memory.
-pub(crate) fn container_at(address: usize) -> Result<Vec<u8>, String> {
-    let header = crate::pointer::bytes_there(address, fatbin::CONTAINER_HEADER).map_err(|_| "there is no fat binary")?;
-    let whole = fatbin::container_bytes(&header).ok_or("it is no fat binary")?;
-    let there = crate::mapped::readable(address);
-    if whole > there {
-        return Err(format!("the fat binary is said to have {whole} bytes, and there are no more than {there}"));
-    }
-    crate::pointer::bytes_at(address, whole).map_err(|_| "there is no fat binary".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fatbin::container_at;
 
     /// Two pages, of which the second is not readable.
     struct Pages(usize);

@@ -1,6 +1,6 @@
 //! `cudaDeviceReset`: destroys all objects of a program.
 
-use crate::memory::Kind;
+use crate::objects::memory::Kind;
 use crate::state::Runtime;
 use crate::status::Outcome;
 

@@ -6,13 +6,13 @@
 //! handles before they start work. Sharing requires a device with the address space of this process.
 
 use crate::handles::Handle;
-use crate::memory::Allocation;
+use crate::objects::memory::Allocation;
+use crate::objects::shared_files::{SharedEvent, anonymous_file, map, page};
 use crate::state::Runtime;
 use crate::status::{Outcome, Status};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// `cudaIpcMemHandle_t`, `cudaIpcEventHandle_t` and `cudaMemPoolPtrExportData`: magic number, process and
@@ -23,35 +23,6 @@ pub(crate) struct ShareHandle(pub(crate) [u64; 8]);
 
 const MEMORY: u64 = u64::from_le_bytes(*b"bl-ipc-m");
 const EVENT: u64 = u64::from_le_bytes(*b"bl-ipc-e");
-
-fn page() -> usize {
-    // SAFETY: `sysconf` only returns a number.
-    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
-}
-
-/// Creates an anonymous file of a given size.
-pub(crate) fn nameless(bytes: usize) -> Outcome<OwnedFd> {
-    // SAFETY: the name is zero-terminated.
-    let file = unsafe { libc::memfd_create(c"broadloom".as_ptr(), libc::MFD_CLOEXEC) };
-    if file < 0 {
-        return Err(Status::OUT_OF_MEMORY);
-    }
-    // SAFETY: the descriptor was just opened and has no other owner.
-    let file = unsafe { OwnedFd::from_raw_fd(file) };
-    let size = libc::off_t::try_from(bytes).map_err(|_| Status::OUT_OF_MEMORY)?;
-    // SAFETY: the file is open.
-    if unsafe { libc::ftruncate(file.as_raw_fd(), size) } == 0 { Ok(file) } else { Err(Status::OUT_OF_MEMORY) }
-}
-
-/// Maps a file at a given address, or anywhere.
-fn map(file: &impl AsRawFd, place: Option<usize>, bytes: usize) -> Outcome<usize> {
-    let fixed = if place.is_some() { libc::MAP_FIXED } else { 0 };
-    let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | fixed);
-    // SAFETY: without an address these are new pages. With one they are pages of memory that the program
-    // holds, and the file has the same contents.
-    let start = unsafe { libc::mmap(place.unwrap_or(0) as *mut libc::c_void, bytes, access, flags, file.as_raw_fd(), 0) };
-    if start == libc::MAP_FAILED { Err(Status::OUT_OF_MEMORY) } else { Ok(start as usize) }
-}
 
 fn handle(mark: u64, file: &OwnedFd, offset: usize, bytes: u64, serial: u64) -> ShareHandle {
     let place = u64::from(std::process::id()) << 32 | u64::from(file.as_raw_fd() as u32);
@@ -105,7 +76,8 @@ fn state() -> MutexGuard<'static, State> {
 }
 
 impl Runtime {
-    fn shares_addresses(&self) -> Outcome {
+    /// Checks that the device has the address space of this process.
+    pub(crate) fn shares_addresses(&self) -> Outcome {
         if self.device()?.unified { Ok(()) } else { Err(Status::NOT_SUPPORTED) }
     }
 
@@ -121,7 +93,7 @@ impl Runtime {
         let (start, file) = match inside {
             Some((start, region)) => (*start, &region.file),
             None => {
-                let file = nameless(end - first)?;
+                let file = anonymous_file(end - first)?;
                 let copy = map(&file, None, end - first)?;
                 crate::pointer::move_bytes(copy, first, end - first);
                 // SAFETY: these pages were mapped above, only for the copy.
@@ -208,45 +180,5 @@ impl Runtime {
         self.shares_addresses()?;
         let file = OwnedFd::from(handle.open(EVENT)?);
         self.import_event(SharedEvent::new(file)?)
-    }
-}
-
-/// Event visible to several processes: the number of records, and the number of the last completed one.
-#[derive(Debug)]
-pub(crate) struct SharedEvent {
-    file: OwnedFd,
-    place: usize,
-}
-
-impl SharedEvent {
-    /// Creates a shared event.
-    pub(crate) fn create() -> Outcome<SharedEvent> {
-        SharedEvent::new(nameless(page())?)
-    }
-
-    fn new(file: OwnedFd) -> Outcome<SharedEvent> {
-        let place = map(&file, None, page())?;
-        Ok(SharedEvent { file, place })
-    }
-
-    fn word(&self, index: usize) -> &'static AtomicU64 {
-        // SAFETY: the page is never unmapped, since work of streams may access it at any time.
-        unsafe { AtomicU64::from_ptr((self.place as *mut u64).add(index)) }
-    }
-
-    /// Counts a record. Returns the function that the stream calls when it reaches the event.
-    pub(crate) fn record(&self) -> impl FnOnce() + Send + 'static {
-        let (recorded, over) = (self.word(0), self.word(1));
-        let number = recorded.fetch_add(1, Ordering::SeqCst) + 1;
-        move || {
-            over.fetch_max(number, Ordering::SeqCst);
-        }
-    }
-
-    /// Returns a predicate that tests if all records made so far have completed.
-    pub(crate) fn is_over(&self) -> impl Fn() -> bool + Send + 'static {
-        let (recorded, over) = (self.word(0), self.word(1));
-        let wanted = recorded.load(Ordering::SeqCst);
-        move || over.load(Ordering::SeqCst) >= wanted
     }
 }

@@ -4,28 +4,27 @@
 //! that forks before that may use CUDA in the child. **After a kernel has failed, every later call returns
 //! that error. In a child of a process with an open device, every call fails, as with NVIDIA's driver.**
 
-use crate::advice::AllAdvice;
-use crate::check::{self, Checking};
-use crate::driver::linking::Linking;
-use crate::driver::mapping::Physical;
-use crate::events::Event;
-use crate::graphs::{Exec, Graph, NodeRef};
+use crate::check;
 use crate::handles::Handles;
-use crate::image::{HIGHEST_CAPABILITY, Image};
-use crate::kernels::Kernels;
-use crate::memory::{Allocations, Array};
 use crate::mirror::{FIRST_ADDRESS, Mirror};
-use crate::pools::Pools;
-use crate::references::Reference;
+use crate::objects::advice::AdviceTable;
+use crate::objects::image::{HIGHEST_CAPABILITY, Image};
+use crate::objects::kernels::Kernels;
+use crate::objects::linking::Linking;
+use crate::objects::memory::Allocations;
+use crate::objects::physical::Physical;
+use crate::objects::pools::Pools;
+use crate::objects::references::Reference;
+use crate::objects::streams::Streams;
+use crate::objects::textures::{Array, Mipmap, TextureObject};
+use crate::objects::user_objects::UserObject;
+use crate::objects::work::{Event, Exec, Graph, NodeRef};
 use crate::registration::Registry;
 use crate::status::{Outcome, Status};
-use crate::streams::Streams;
 use crate::tell::{print, tell};
-use crate::textures::{Mipmap, TextureObject};
-use crate::user_objects::UserObject;
 use broadloom_cpu::compile::Checks;
 use broadloom_cpu::{Foreign, STRICT};
-use broadloom_device::{Backend, Device, Error, FaultKind, Machine};
+use broadloom_device::{Backend, Device, Error, Machine};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -62,7 +61,7 @@ pub(crate) struct Runtime {
     /// User objects of graphs.
     pub(crate) user_objects: Handles<UserObject>,
     /// Advice on managed memory.
-    pub(crate) advice: AllAdvice,
+    pub(crate) advice: AdviceTable,
     /// Memory pools.
     pub(crate) pools: Pools,
     /// Texture and surface references of modules.
@@ -77,8 +76,6 @@ pub(crate) struct Opened {
     pub(crate) unified: bool,
     /// Memory shared by host and kernels, if the address spaces differ.
     pub(crate) mirror: Option<Mirror>,
-    /// State of checking mode.
-    pub(crate) checking: Option<Checking>,
     process: u32,
 }
 
@@ -116,7 +113,7 @@ impl Runtime {
             nodes: Handles::new(6),
             execs: Handles::new(7),
             user_objects: Handles::new(13),
-            advice: AllAdvice::default(),
+            advice: AdviceTable::default(),
             pools: Pools::new(),
             references: Handles::new(14),
         })
@@ -149,10 +146,10 @@ impl Runtime {
     /// Converts a device error to a status. A kernel's error is sticky and is reported on standard error.
     pub(crate) fn judge<T>(&self, outcome: broadloom_device::Result<T>) -> Outcome<T> {
         outcome.map_err(|error| {
-            let status = status_of(&error);
+            let status = Status::of_error(&error);
             if status.is_sticky() && self.sticky.swap(status.0, Ordering::Relaxed) == 0 {
                 // The checker's finding is more detailed.
-                let found = matches!(error, Error::Fault(_)) && self.opened().is_some_and(|opened| opened.checking.is_some());
+                let found = matches!(error, Error::Fault(_)) && check::active().is_some();
                 if !found {
                     tell(&error.to_string());
                 }
@@ -193,12 +190,14 @@ fn open() -> Outcome<Opened> {
                 ..broadloom_interp::Options::default()
             };
             let interp = broadloom_interp::Interp::new(options);
-            let checking = checked.then(|| Checking::new(interp.clone()));
+            if checked {
+                check::start(interp.clone());
+            }
             let mirror = Some(Mirror::new(interp.clone()));
-            Ok(Opened { device: Device::new(interp), unified: false, mirror, checking, process })
+            Ok(Opened { device: Device::new(interp), unified: false, mirror, process })
         }
         "cpu" | STRICT | "auto" | "" => {
-            broadloom_cpu::compile::before_leaving(crate::tell::before_leaving);
+            broadloom_cpu::compile::before_leaving(crate::exit::before_leaving);
             let mut options = broadloom_cpu::Options {
                 output: Arc::new(print),
                 slack_bytes: GPU_PAGE,
@@ -209,7 +208,7 @@ fn open() -> Outcome<Opened> {
             // The program may pass any address to a kernel.
             options.compile.checks = if name == STRICT { Checks::Strict } else { Checks::Confined };
             match broadloom_cpu::Cpu::new(options) {
-                Ok(cpu) => Ok(Opened { device: Device::new(cpu), unified: true, mirror: None, checking: None, process }),
+                Ok(cpu) => Ok(Opened { device: Device::new(cpu), unified: true, mirror: None, process }),
                 Err(error) => refused(&error.to_string()),
             }
         }
@@ -219,33 +218,5 @@ fn open() -> Outcome<Opened> {
         _ => refused(&format!(
             "BROADLOOM_DEVICE is `{name}`; CUDA programs run on `cpu`, `cpu:strict` or `interp`, or on a GPU with `cuda`"
         )),
-    }
-}
-
-/// Converts a device error to a status of NVIDIA's runtime.
-pub(crate) fn status_of(error: &Error) -> Status {
-    match error {
-        Error::OutOfMemory { .. } => Status::OUT_OF_MEMORY,
-        Error::BadAddress { .. } | Error::BadArgument { .. } | Error::BadTexture { .. } => Status::INVALID_VALUE,
-        Error::UnknownKernel { .. } => Status::NOT_FOUND,
-        Error::BadLaunch { .. } => Status::LAUNCH_OUT_OF_RESOURCES,
-        Error::Unsupported(_) => Status::INVALID_PTX,
-        Error::UnknownStream(_) | Error::UnknownEvent(_) => Status::INVALID_HANDLE,
-        // NVIDIA's driver answers so while the process ends.
-        Error::NotHere { .. } if broadloom_cpu::compile::is_over() => Status::DEINITIALIZED,
-        Error::NotHere { .. } => Status::NO_DEVICE,
-        Error::Lost { .. } => Status::LAUNCH_FAILED,
-        Error::Driver { code, .. } => Status(*code),
-        Error::Fault(fault) => match fault.kind {
-            FaultKind::OutOfBounds | FaultKind::UseAfterFree | FaultKind::BadFree => Status::ILLEGAL_ADDRESS,
-            FaultKind::Misaligned => Status::MISALIGNED_ADDRESS,
-            FaultKind::WrongSpace => Status::INVALID_ADDRESS_SPACE,
-            FaultKind::Assert => Status::ASSERT,
-            FaultKind::BadCall => Status::INVALID_PC,
-            FaultKind::StackOverflow => Status::HARDWARE_STACK_ERROR,
-            FaultKind::Deadlock | FaultKind::TimeLimit | FaultKind::Interrupted => Status::LAUNCH_TIMEOUT,
-            FaultKind::Unsupported => Status::ILLEGAL_INSTRUCTION,
-            FaultKind::Trap | FaultKind::BadBarrier => Status::LAUNCH_FAILED,
-        },
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Numbers and names are those of the CUDA 13 headers; programs compare and print them.
 
+use broadloom_device::{Error, FaultKind};
+
 /// Status returned by a call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Status(pub u32);
@@ -187,6 +189,34 @@ impl Status {
             Status::INVALID_CONFIGURATION => Status::INVALID_VALUE,
             Status::INVALID_DEVICE_FUNCTION => Status::INVALID_HANDLE,
             other => other,
+        }
+    }
+
+    /// Converts a device error to a status of NVIDIA's runtime.
+    pub(crate) fn of_error(error: &Error) -> Status {
+        match error {
+            Error::OutOfMemory { .. } => Status::OUT_OF_MEMORY,
+            Error::BadAddress { .. } | Error::BadArgument { .. } | Error::BadTexture { .. } => Status::INVALID_VALUE,
+            Error::UnknownKernel { .. } => Status::NOT_FOUND,
+            Error::BadLaunch { .. } => Status::LAUNCH_OUT_OF_RESOURCES,
+            Error::Unsupported(_) => Status::INVALID_PTX,
+            Error::UnknownStream(_) | Error::UnknownEvent(_) => Status::INVALID_HANDLE,
+            // NVIDIA's driver answers so while the process ends.
+            Error::NotHere { .. } if broadloom_cpu::compile::is_over() => Status::DEINITIALIZED,
+            Error::NotHere { .. } => Status::NO_DEVICE,
+            Error::Lost { .. } => Status::LAUNCH_FAILED,
+            Error::Driver { code, .. } => Status(*code),
+            Error::Fault(fault) => match fault.kind {
+                FaultKind::OutOfBounds | FaultKind::UseAfterFree | FaultKind::BadFree => Status::ILLEGAL_ADDRESS,
+                FaultKind::Misaligned => Status::MISALIGNED_ADDRESS,
+                FaultKind::WrongSpace => Status::INVALID_ADDRESS_SPACE,
+                FaultKind::Assert => Status::ASSERT,
+                FaultKind::BadCall => Status::INVALID_PC,
+                FaultKind::StackOverflow => Status::HARDWARE_STACK_ERROR,
+                FaultKind::Deadlock | FaultKind::TimeLimit | FaultKind::Interrupted => Status::LAUNCH_TIMEOUT,
+                FaultKind::Unsupported => Status::ILLEGAL_INSTRUCTION,
+                FaultKind::Trap | FaultKind::BadBarrier => Status::LAUNCH_FAILED,
+            },
         }
     }
 

@@ -6,117 +6,18 @@
 //! per-thread default stream.
 
 use crate::boundary::{Call, DefaultStream};
-use crate::graphs::Capturing;
-use crate::handles::{Handle, Handles};
+use crate::handles::Handle;
+use crate::objects::streams::{LEGACY, NON_BLOCKING, PER_THREAD, PRIORITIES, Stream};
+use crate::objects::work::Work;
 use crate::state::Runtime;
 use crate::status::{Outcome, Status};
-use crate::work::Work;
-use broadloom_device::{EventId, Stream as DeviceStream};
+use broadloom_device::Stream as DeviceStream;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-
-/// Handle of the legacy default stream.
-const LEGACY: Handle = 1;
-/// Handle of the per-thread default stream.
-const PER_THREAD: Handle = 2;
-/// Flag: the stream does not synchronise with the legacy default stream.
-pub(crate) const NON_BLOCKING: u32 = 1;
-/// Lowest and highest priority.
-pub(crate) const PRIORITIES: [i32; 2] = [0, -5];
-
-#[derive(Debug)]
-pub(crate) struct Stream {
-    /// Handle of the stream.
-    pub(crate) handle: Handle,
-    id: DeviceStream,
-    /// Flags given by the program.
-    pub(crate) flags: u32,
-    /// Priority within [`PRIORITIES`].
-    pub(crate) priority: i32,
-    /// True if the stream has work that the legacy stream has not waited for.
-    dirty: AtomicBool,
-    /// Generation of the legacy stream's work that the stream has waited for.
-    seen: AtomicU64,
-    fence: EventId,
-    capturing: Mutex<Option<Capturing>>,
-}
-
-impl Stream {
-    fn new(runtime: &Runtime, handle: Handle, id: DeviceStream, flags: u32, priority: i32) -> Outcome<Stream> {
-        let fence = runtime.judge(runtime.device()?.backend().create_event())?;
-        let (dirty, seen) = (AtomicBool::new(false), AtomicU64::new(0));
-        Ok(Stream { handle, id, flags, priority, dirty, seen, fence, capturing: Mutex::new(None) })
-    }
-
-    /// Returns the executor's stream.
-    pub(crate) fn id(&self) -> DeviceStream {
-        self.id
-    }
-
-    /// Locks and returns the position in a capture.
-    pub(crate) fn capturing(&self) -> MutexGuard<'_, Option<Capturing>> {
-        self.capturing.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Refuses an operation that cannot be captured. A capture in progress becomes invalid.
-    pub(crate) fn refuse_capture(&self) -> Outcome {
-        match self.capturing().as_ref() {
-            None => Ok(()),
-            Some(place) => {
-                place.capture.invalid.store(true, Ordering::Relaxed);
-                Err(Status::STREAM_CAPTURE_UNSUPPORTED)
-            }
-        }
-    }
-
-    /// Tests if this is the legacy default stream.
-    pub(crate) fn is_legacy(&self) -> bool {
-        self.id == DeviceStream::default()
-    }
-
-    fn is_blocking(&self) -> bool {
-        self.flags & NON_BLOCKING == 0
-    }
-}
-
-/// Table of all streams.
-#[derive(Debug)]
-pub(crate) struct Streams {
-    handles: Handles<Stream>,
-    legacy: OnceLock<Arc<Stream>>,
-    /// Internal stream that records events of a whole context.
-    gathering: OnceLock<Arc<Stream>>,
-    /// Internal stream that waits for events of a whole context. Streams created later start after it.
-    awaited: OnceLock<Arc<Stream>>,
-    /// Number of pieces of work submitted to the legacy stream.
-    generation: AtomicU64,
-}
+use std::sync::{Arc, Mutex, OnceLock};
 
 thread_local! {
     static OWN: Cell<Handle> = const { Cell::new(0) };
-}
-
-impl Streams {
-    pub(crate) fn new() -> Streams {
-        Streams {
-            handles: Handles::new(1),
-            legacy: OnceLock::new(),
-            gathering: OnceLock::new(),
-            awaited: OnceLock::new(),
-            generation: AtomicU64::new(0),
-        }
-    }
-
-    /// Returns the handles of all streams but the legacy one.
-    pub(crate) fn handles(&self) -> Vec<Handle> {
-        self.handles.handles()
-    }
-
-    /// Returns all streams but the legacy one.
-    pub(crate) fn others(&self) -> Vec<Arc<Stream>> {
-        self.handles.all()
-    }
 }
 
 impl Call {
@@ -140,6 +41,14 @@ impl Call {
                 runtime.streams.handles.get(handle)
             }
         }
+    }
+}
+
+impl Stream {
+    fn new(runtime: &Runtime, handle: Handle, id: DeviceStream, flags: u32, priority: i32) -> Outcome<Stream> {
+        let fence = runtime.judge(runtime.device()?.backend().create_event())?;
+        let (dirty, seen) = (AtomicBool::new(false), AtomicU64::new(0));
+        Ok(Stream { handle, id, flags, priority, dirty, seen, fence, capturing: Mutex::new(None) })
     }
 }
 

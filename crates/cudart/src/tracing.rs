@@ -4,19 +4,33 @@
 //! `%p` is replaced by the process ID, for programs that start other processes. **Only the process that
 //! started a trace writes it**, not its forked children.
 
+use crate::exit::write_at_exit;
 use crate::state::Runtime;
 use crate::tell::tell;
 use broadloom_cpu::signals::without_file_size_signal;
 use broadloom_device::trace::{Span, Trace, is_on, span};
 use std::fs::File;
 use std::io::BufWriter;
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Mutex, Once, OnceLock, PoisonError};
 
 /// Current trace with its path and process ID.
 static TAKEN: Mutex<Option<(Trace, String, u32)>> = Mutex::new(None);
 
+/// Function that completes the trace before it is written.
+static COMPLETE: OnceLock<fn()> = OnceLock::new();
+
+/// Sets the function that completes the trace before it is written.
+pub(crate) fn set_complete(complete: fn()) {
+    COMPLETE.get_or_init(|| complete);
+}
+
+/// Makes the exit handler that writes the trace run before the handlers registered so far.
+pub(crate) fn write_first() {
+    write_at_exit(at_exit);
+}
+
 /// Writes the trace at exit.
-pub(crate) extern "C" fn at_exit() {
+extern "C" fn at_exit() {
     // A panic must not unwind into C. At exit it cannot be reported either.
     let _ = std::panic::catch_unwind(finish);
 }
@@ -28,14 +42,8 @@ fn start() {
     let path = path.replace("%p", &process.to_string());
     if let Some(trace) = Trace::start() {
         *TAKEN.lock().unwrap_or_else(PoisonError::into_inner) = Some((trace, path, process));
-        write_at_exit();
+        write_at_exit(at_exit);
     }
-}
-
-/// Registers the exit handler that writes the trace. It runs before the handlers registered so far.
-pub(crate) fn write_at_exit() {
-    // SAFETY: the function exists until the process ends. If the handler table is full, no file is written.
-    unsafe { libc::atexit(at_exit) };
 }
 
 /// Tests if a trace is requested.
@@ -62,7 +70,9 @@ fn finish() {
         // The program has already received any error, or can no longer use it.
         let _ = opened.backend().synchronise();
     }
-    crate::pass::finish();
+    if let Some(complete) = COMPLETE.get() {
+        complete();
+    }
     let write = || File::create(&path).and_then(|file| trace.finish(&mut BufWriter::new(file)));
     let written = without_file_size_signal(write);
     if let Err(error) = written {

@@ -1,5 +1,6 @@
 //! Structures that programs pass, with the layout of the headers.
 
+use crate::location::MemLocation;
 use crate::status::{Outcome, Status};
 
 /// `dim3`.
@@ -115,14 +116,6 @@ pub(crate) struct PointerAttributes {
     pub(crate) host_pointer: usize,
 }
 
-/// `cudaMemLocation`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct MemLocation {
-    pub(crate) kind: u32,
-    pub(crate) id: i32,
-}
-
 /// `cudaMemcpyAttributes`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
@@ -194,7 +187,7 @@ impl AllocationProperties {
     /// handle.
     pub(crate) fn check(&self) -> Outcome {
         const STAYS: u32 = 1;
-        crate::advice::checked(self.location)?;
+        self.location.checked()?;
         if self.kind != STAYS {
             return Err(Status::INVALID_VALUE);
         }

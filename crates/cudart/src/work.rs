@@ -15,158 +15,18 @@
 //! | `Memset` of pinned, registered or managed memory | when it is done |
 //! | `Memset` of other memory, `MemsetAsync` | at once |
 
-use crate::check::because;
-use crate::conditions::{Conditional, Decision};
-use crate::events::Event;
+use crate::check::{self, because};
 use crate::image::tell_refusal;
-use crate::kernels::Kernel;
-use crate::memory::{Allocation, Kind};
+use crate::objects::boxes::{CopyBox, Direction, FillBox};
+use crate::objects::memory::{Allocation, Kind};
+use crate::objects::streams::Stream;
+use crate::objects::work::{HostFunction, Work};
 use crate::pointer::{bytes_at, fill_values, move_bytes};
 use crate::state::Runtime;
 use crate::status::{Outcome, Status};
-use crate::streams::Stream;
-use crate::words::WordOperation;
-use broadloom_device::{Argument, Error, Launch};
-use std::sync::Arc;
-
-/// Piece of work.
-#[derive(Clone, Debug)]
-pub(crate) enum Work {
-    /// No operation: joins its predecessors.
-    Empty,
-    /// Kernel launch on the stream that it is submitted to.
-    Launch {
-        kernel: Arc<Kernel>,
-        /// Shape of the launch.
-        launch: Launch,
-        arguments: Vec<Argument>,
-    },
-    Copy(CopyBox),
-    /// Fill with bytes or larger values.
-    Fill(FillBox),
-    /// Call of a host function.
-    Host(HostFunction),
-    /// Record of an event.
-    Record(Arc<Event>),
-    /// Wait for an event.
-    Wait(Arc<Event>),
-    /// Memory that a graph allocated when the node was created.
-    Allocated(u64),
-    /// Memory that a graph frees.
-    Freed(u64),
-    /// All work of a child graph, in topological order.
-    Child(Vec<Work>),
-    /// Conditional node: a value in memory selects one of its graphs.
-    Conditional(Conditional),
-    /// Conditional node of an instantiated graph, with the work of each body.
-    Decision(Decision),
-    /// Stream memory operations, in order.
-    Words(Vec<WordOperation>),
-}
-
-/// One side of a copy: pitched rows and slices.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Side {
-    /// Address of the first byte.
-    pub(crate) address: u64,
-    /// Row pitch in bytes.
-    pub(crate) pitch: usize,
-    /// Slice pitch in rows.
-    pub(crate) rows: usize,
-}
-
-impl Side {
-    /// Creates a side of contiguous bytes.
-    pub(crate) fn linear(address: u64) -> Side {
-        Side { address, pitch: 0, rows: 0 }
-    }
-
-    fn row(&self, y: usize, z: usize) -> u64 {
-        self.address.wrapping_add((z.wrapping_mul(self.rows).wrapping_add(y)).wrapping_mul(self.pitch) as u64)
-    }
-
-    /// Returns the number of bytes from the first to the last byte of a box.
-    fn span(&self, width: usize, height: usize, depth: usize) -> Option<u64> {
-        let rows = (depth - 1).checked_mul(self.rows)?.checked_add(height - 1)?;
-        rows.checked_mul(self.pitch)?.checked_add(width).map(|bytes| bytes as u64)
-    }
-}
-
-/// Direction of a copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Direction {
-    HostToHost,
-    HostToDevice,
-    DeviceToHost,
-    DeviceToDevice,
-    /// Direction inferred from the addresses.
-    Default,
-}
-
-impl Direction {
-    /// Converts a `cudaMemcpyKind`.
-    pub(crate) fn new(kind: u32) -> Outcome<Direction> {
-        Ok(match kind {
-            0 => Direction::HostToHost,
-            1 => Direction::HostToDevice,
-            2 => Direction::DeviceToHost,
-            3 => Direction::DeviceToDevice,
-            4 => Direction::Default,
-            _ => return Err(Status::INVALID_MEMCPY_DIRECTION),
-        })
-    }
-
-    fn ends_on_device(self) -> bool {
-        matches!(self, Direction::HostToDevice | Direction::DeviceToDevice)
-    }
-
-    fn starts_on_device(self) -> bool {
-        matches!(self, Direction::DeviceToHost | Direction::DeviceToDevice)
-    }
-}
-
-/// Copy of a box of bytes: width, height and depth.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct CopyBox {
-    /// Destination.
-    pub(crate) to: Side,
-    /// Source.
-    pub(crate) from: Side,
-    /// Row length in bytes.
-    pub(crate) width: usize,
-    /// Number of rows.
-    pub(crate) height: usize,
-    /// Number of slices.
-    pub(crate) depth: usize,
-}
+use broadloom_device::Error;
 
 impl CopyBox {
-    /// Creates a copy of contiguous bytes.
-    pub(crate) fn linear(to: u64, from: u64, bytes: usize) -> CopyBox {
-        CopyBox { to: Side::linear(to), from: Side::linear(from), width: bytes, height: 1, depth: 1 }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.width == 0 || self.height == 0 || self.depth == 0
-    }
-
-    /// Merges contiguous rows and slices.
-    fn simplified(mut self) -> CopyBox {
-        if self.depth > 1 && self.to.rows == self.height && self.from.rows == self.height {
-            self.height *= self.depth;
-            self.depth = 1;
-        }
-        if self.depth == 1 && self.height > 1 && self.to.pitch == self.width && self.from.pitch == self.width {
-            self.width *= self.height;
-            self.height = 1;
-        }
-        self
-    }
-
-    fn rows(self) -> impl Iterator<Item = (u64, u64)> {
-        (0..self.depth).flat_map(move |z| (0..self.height).map(move |y| (self.to.row(y, z), self.from.row(y, z))))
-    }
-
     /// Checks the copy against the known allocations.
     pub(crate) fn check(&self, runtime: &Runtime, direction: Direction) -> Outcome {
         if self.is_empty() {
@@ -220,7 +80,7 @@ impl CopyBox {
             return Ok(());
         }
         let (backend, id, width) = (opened.backend(), stream.id(), self.width as u64);
-        let ours = |address| runtime.memory.find(address).is_some_and(|found| found.of_executor(opened));
+        let ours = |address| runtime.memory.find(address).is_some_and(|found| found.of_executor(opened.unified));
         for (to, from) in self.rows() {
             match (ours(to), ours(from)) {
                 (true, true) => runtime.judge(backend.copy(id, to, from, width))?,
@@ -241,7 +101,7 @@ impl CopyBox {
     fn copy_in_order(self, runtime: &Runtime, stream: &Stream) -> Outcome {
         let opened = runtime.device()?;
         let (to, from) = (runtime.memory.find(self.to.address), runtime.memory.find(self.from.address));
-        let ours = |found: &Option<Allocation>| found.is_some_and(|found| found.of_executor(opened));
+        let ours = |found: &Option<Allocation>| found.is_some_and(|found| found.of_executor(opened.unified));
         let linear = self.height == 1 && self.depth == 1;
         if linear && ours(&to) && ours(&from) {
             return runtime.judge(opened.backend().copy(stream.id(), self.to.address, self.from.address, self.width as u64));
@@ -266,23 +126,6 @@ impl CopyBox {
         };
         runtime.judge(opened.backend().call(stream.id(), Box::new(copy)))
     }
-}
-
-/// Fill of a box of values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FillBox {
-    /// Destination.
-    pub(crate) to: Side,
-    /// Value to store.
-    pub(crate) value: u32,
-    /// Size of a value: 1, 2 or 4 bytes.
-    pub(crate) size: usize,
-    /// Row length in values.
-    pub(crate) width: usize,
-    /// Number of rows.
-    pub(crate) height: usize,
-    /// Number of slices.
-    pub(crate) depth: usize,
 }
 
 impl FillBox {
@@ -310,7 +153,7 @@ impl FillBox {
         let row = self.width * self.size;
         let bytes = self.value.to_le_bytes();
         let even = bytes[..self.size].iter().all(|byte| *byte == bytes[0]);
-        let known = runtime.memory.find(self.to.address).is_some_and(|found| found.of_executor(opened));
+        let known = runtime.memory.find(self.to.address).is_some_and(|found| found.of_executor(opened.unified));
         let rows = move || (0..self.depth).flat_map(move |z| (0..self.height).map(move |y| self.to.row(y, z)));
         if even && known && (self.depth == 1 && self.height == 1 || !opened.unified) {
             for address in rows() {
@@ -334,17 +177,6 @@ impl FillBox {
     }
 }
 
-/// Function of the host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct HostFunction {
-    /// Address of the function.
-    pub(crate) function: usize,
-    /// Argument of the function.
-    pub(crate) data: usize,
-    /// Stream to pass first, followed by a status; `None` for a function that takes only the data.
-    pub(crate) stream: Option<usize>,
-}
-
 impl HostFunction {
     fn call(self) {
         match self.stream {
@@ -363,15 +195,6 @@ impl HostFunction {
 }
 
 impl Work {
-    /// Keeps the launch attributes of the work that this work replaces in a graph.
-    pub(crate) fn with_attributes_of(mut self, other: &Work) -> Work {
-        if let (Work::Launch { launch, .. }, Work::Launch { launch: old, .. }) = (&mut self, other) {
-            launch.cooperative = old.cooperative;
-            launch.cluster = launch.cluster.or(old.cluster);
-        }
-        self
-    }
-
     /// Submits the work to the executor after the earlier work of a stream. `again` is true for work of a
     /// graph.
     pub(crate) fn perform(&self, runtime: &Runtime, stream: &Stream, again: bool) -> Outcome {
@@ -386,8 +209,8 @@ impl Work {
                     Some(mirror) => mirror.around(run),
                     None => Ok(run()),
                 };
-                let outcome = match &opened.checking {
-                    Some(checking) => checking.launch(runtime, kernel, seen)?,
+                let outcome = match check::active() {
+                    Some(checking) => checking.launch(kernel.name(), &kernel.image().loaded(runtime)?.sources, seen)?,
                     None => seen()?,
                 };
                 if let Err(error @ (Error::Unsupported(_) | Error::BadLaunch { .. })) = &outcome {
@@ -481,30 +304,5 @@ impl Runtime {
         self.device()?;
         fill.check(self)?;
         self.submit(stream, Work::Fill(fill))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn boxes_become_lines_where_they_can() {
-        let side = |pitch, rows| Side { address: 0x1000, pitch, rows };
-        let whole = CopyBox { to: side(8, 4), from: side(8, 4), width: 8, height: 4, depth: 3 };
-        assert_eq!(whole.simplified(), CopyBox { to: side(8, 4), from: side(8, 4), width: 96, height: 1, depth: 1 });
-        let pitched = CopyBox { to: side(16, 4), ..whole };
-        assert_eq!((pitched.simplified().width, pitched.simplified().height), (8, 12));
-        let rows: Vec<(u64, u64)> = CopyBox { width: 4, height: 2, depth: 2, ..pitched }.rows().collect();
-        assert_eq!(rows, [(0x1000, 0x1000), (0x1010, 0x1008), (0x1040, 0x1020), (0x1050, 0x1028)]);
-        assert_eq!(side(16, 4).span(8, 2, 2), Some(64 + 16 + 8));
-        assert_eq!(side(usize::MAX, 4).span(8, 3, 2), None);
-    }
-
-    #[test]
-    fn directions_are_the_headers() {
-        assert_eq!(Direction::new(3), Ok(Direction::DeviceToDevice));
-        assert_eq!(Direction::new(5), Err(Status::INVALID_MEMCPY_DIRECTION));
-        assert!(Direction::HostToDevice.ends_on_device() && !Direction::HostToDevice.starts_on_device());
     }
 }

@@ -1,89 +1,38 @@
 //! Contexts. All contexts are handles of one device with one memory.
 
-use crate::boundary::{Call, exported, has_runtime_context, is_runtime_used};
-use crate::device::{DEVICE, check_device};
-use crate::pointer::Out;
-pub(crate) use crate::runtime::devices::{
-    cuCtxGetFlags, cuCtxGetLimit, cuCtxGetSharedMemConfig, cuCtxSetCacheConfig, cuCtxSetLimit, cuCtxSetSharedMemConfig,
-    cuCtxSynchronize,
+use crate::boundary::{Call, exported};
+use crate::contexts::{
+    PRIMARY, check, check_or_current, create, current, destroy, is_primary_active, pop, push, release_primary, replace,
+    retain_primary,
 };
+use crate::location::{DEVICE, check_device};
+use crate::objects::streams::PRIORITIES;
+use crate::pointer::Out;
 use crate::status::{Outcome, Status};
-use crate::streams::PRIORITIES;
-use std::cell::RefCell;
-use std::mem::ManuallyDrop;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-/// Handle of the primary context.
-pub(crate) const PRIMARY: usize = 0x0b10_0b00_0000_0010;
-/// Handle of the newest context.
-static NEWEST: AtomicUsize = AtomicUsize::new(PRIMARY);
-/// Number of references to the primary context.
-static HELD: AtomicU32 = AtomicU32::new(0);
+pub(crate) use crate::common::devices::*;
 
-thread_local! {
-    /// Context stack. It is never dropped, because a program may make calls while its thread ends.
-    static STACK: RefCell<ManuallyDrop<Vec<usize>>> = const { RefCell::new(ManuallyDrop::new(vec![])) };
-}
-
-/// Returns the current context of the calling thread: the one on its stack, the primary one if it has used
-/// the runtime, or 0.
-pub(crate) fn current() -> usize {
-    let without = if has_runtime_context() { PRIMARY } else { 0 };
-    STACK.with_borrow(|stack| stack.last().copied().unwrap_or(without))
-}
-
-pub(crate) fn check(context: usize) -> Outcome {
-    let known = (PRIMARY..=NEWEST.load(Ordering::Relaxed)).contains(&context);
-    if known { Ok(()) } else { Err(Status::INVALID_CONTEXT) }
-}
-
-fn create(call: &Call, context: Out<usize>, device: i32) -> Outcome {
+fn create_on(call: &Call, context: Out<usize>, device: i32) -> Outcome {
     context.wanted()?;
     call.runtime.device()?;
     check_device(device)?;
-    let made = NEWEST.fetch_add(16, Ordering::Relaxed) + 16;
-    STACK.with_borrow_mut(|stack| stack.push(made));
-    context.set(made)
-}
-
-fn destroy(context: usize) -> Outcome {
-    check(context)?;
-    STACK.with_borrow_mut(|stack| stack.retain(|held| *held != context));
-    Ok(())
-}
-
-fn push(context: usize) -> Outcome {
-    check(context)?;
-    STACK.with_borrow_mut(|stack| stack.push(context));
-    Ok(())
-}
-
-fn pop(context: Out<usize>) -> Outcome {
-    let popped = STACK.with_borrow_mut(|stack| stack.pop()).ok_or(Status::INVALID_CONTEXT)?;
-    context.set_if_wanted(popped);
-    Ok(())
-}
-
-fn release(device: i32) -> Outcome {
-    check_device(device)?;
-    let lower = |held: u32| held.checked_sub(1);
-    HELD.fetch_update(Ordering::Relaxed, Ordering::Relaxed, lower).map(drop).map_err(|_| Status::INVALID_CONTEXT)
+    context.set(create())
 }
 
 exported! { driver
     /// Creates a context and makes it current.
     fn cuCtxCreate = cuCtxCreate_v2(call, context: Out<usize>, _flags: u32, device: i32) {
-        create(call, context, device)
+        create_on(call, context, device)
     }
 
     /// Creates a context and makes it current. The affinities have no effect.
     fn cuCtxCreate_v3(call, context: Out<usize>, _affinities: usize, _count: i32, _flags: u32, device: i32) {
-        create(call, context, device)
+        create_on(call, context, device)
     }
 
     /// Creates a context and makes it current. The parameters have no effect.
     fn cuCtxCreate_v4(call, context: Out<usize>, _parameters: usize, _flags: u32, device: i32) {
-        create(call, context, device)
+        create_on(call, context, device)
     }
 
     /// Destroys a context.
@@ -98,21 +47,13 @@ exported! { driver
 
     /// Pops the current context from the stack.
     fn cuCtxPopCurrent = cuCtxPopCurrent_v2(_call, context: Out<usize>) {
-        pop(context)
+        context.set_if_wanted(pop()?);
+        Ok(())
     }
 
     /// Replaces the current context.
     fn cuCtxSetCurrent(_call, context: usize) {
-        if context != 0 {
-            check(context)?;
-        }
-        STACK.with_borrow_mut(|stack| {
-            stack.pop();
-            if context != 0 {
-                stack.push(context);
-            }
-        });
-        Ok(())
+        replace(context)
     }
 
     /// Returns the current context.
@@ -152,13 +93,14 @@ exported! { driver
         call.runtime.device()?;
         check_device(device)?;
         context.wanted()?;
-        HELD.fetch_add(1, Ordering::Relaxed);
+        retain_primary();
         context.set(PRIMARY)
     }
 
     /// Releases the primary context.
     fn cuDevicePrimaryCtxRelease = cuDevicePrimaryCtxRelease_v2(_call, device: i32) {
-        release(device)
+        check_device(device)?;
+        release_primary()
     }
 
     /// Destroys all objects of the program.
@@ -171,7 +113,7 @@ exported! { driver
     fn cuDevicePrimaryCtxGetState(_call, device: i32, flags: Out<u32>, active: Out<i32>) {
         check_device(device)?;
         flags.set(8)?;
-        active.set(i32::from(HELD.load(Ordering::Relaxed) > 0 || is_runtime_used()))
+        active.set(i32::from(is_primary_active()))
     }
 
     /// Accepts flags on how the host waits. They have no effect.
@@ -181,13 +123,13 @@ exported! { driver
 
     /// Returns the device of a context.
     fn cuCtxGetDevice_v2(_call, device: Out<i32>, context: usize) {
-        check(if context == 0 { current() } else { context })?;
+        check_or_current(context)?;
         device.set(DEVICE)
     }
 
     /// Waits for all work.
     fn cuCtxSynchronize_v2(call, context: usize) {
-        check(if context == 0 { current() } else { context })?;
+        check_or_current(context)?;
         call.runtime.wait_for_all()
     }
 

@@ -1,19 +1,11 @@
 //! Copies and fills.
 
 use crate::boundary::{Call, exported};
+use crate::common::copies::{copy, copy_async, driver_box, in_array};
+use crate::objects::boxes::{CopyBox, Direction, FillBox, Side};
 use crate::pointer::In;
-use crate::runtime::copies::in_array;
 use crate::status::{Outcome, Status};
 use crate::types::{DriverMemcpy2D, DriverMemcpy3D};
-use crate::work::{CopyBox, Direction, FillBox, Side};
-
-fn copy(call: &Call, to: u64, from: u64, bytes: usize, direction: Direction) -> Outcome {
-    call.runtime.copy(&*call.stream(0)?, CopyBox::linear(to, from, bytes), direction)
-}
-
-fn copy_async(call: &Call, to: u64, from: u64, bytes: usize, direction: Direction, stream: usize) -> Outcome {
-    call.runtime.copy_async(&*call.stream(stream)?, CopyBox::linear(to, from, bytes), direction)
-}
 
 /// Converts a `CUDA_MEMCPY2D` to a box. Kinds of memory: 1 host, 2 device, 3 array, 4 inferred from the
 /// address.
@@ -47,27 +39,6 @@ fn rows(call: &Call, parms: &DriverMemcpy2D) -> Outcome<CopyBox> {
     })
 }
 
-/// Converts a `CUDA_MEMCPY3D` to a box.
-pub(crate) fn box_of(call: &Call, parms: &DriverMemcpy3D) -> Outcome<CopyBox> {
-    let side = |side: &crate::types::DriverSide| {
-        let (start, pitch, rows) = match side.kind {
-            1 => (side.host as u64, side.pitch, side.height),
-            2 | 4 => (side.device, side.pitch, side.height),
-            3 => {
-                let array = call.runtime.arrays.get(side.array)?;
-                (array.address, array.pitch, array.extent[1].max(1))
-            }
-            _ => return Err(Status::INVALID_VALUE),
-        };
-        let pitch = if pitch == 0 { parms.width } else { pitch };
-        let rows = if rows == 0 { parms.height } else { rows };
-        let offset = side.z.wrapping_mul(rows).wrapping_add(side.y).wrapping_mul(pitch).wrapping_add(side.x);
-        Ok(Side { address: start.wrapping_add(offset as u64), pitch, rows })
-    };
-    let (to, from) = (side(&parms.to)?, side(&parms.from)?);
-    Ok(CopyBox { to, from, width: parms.width, height: parms.height, depth: parms.depth })
-}
-
 fn rows_of(address: u64, pitch: usize, value: u32, size: usize, width: usize, height: usize) -> FillBox {
     let to = Side { address, pitch: if height > 1 { pitch } else { width.saturating_mul(size) }, rows: height };
     FillBox { to, value, size, width, height, depth: 1 }
@@ -84,13 +55,13 @@ fn fill_async(call: &Call, values: FillBox, stream: usize) -> Outcome {
 exported! { driver
     /// Copies a box.
     fn cuMemcpy3D_v2 / cuMemcpy3D_v2_ptds(call, parms: In<DriverMemcpy3D>) {
-        let copy = box_of(call, &parms.get()?)?;
+        let copy = driver_box(call, &parms.get()?)?;
         call.runtime.copy(&*call.stream(0)?, copy, Direction::Default)
     }
 
     /// Copies a box in stream order.
     fn cuMemcpy3DAsync_v2 / cuMemcpy3DAsync_v2_ptsz(call, parms: In<DriverMemcpy3D>, stream: usize) {
-        let copy = box_of(call, &parms.get()?)?;
+        let copy = driver_box(call, &parms.get()?)?;
         call.runtime.copy_async(&*call.stream(stream)?, copy, Direction::Default)
     }
 

@@ -1,15 +1,13 @@
 //! Devices, versions, errors.
 
 use crate::boundary::exported;
-use crate::device::{DEVICE, check_device, uuid};
-use crate::pointer::{Out, Text};
-pub(crate) use crate::runtime::devices::{
-    cuDeviceGetAttribute, cuDeviceGetHostAtomicCapabilities, cuDeviceGetPCIBusId, cuDriverGetVersion, cuProfilerStart,
-    cuProfilerStop,
-};
-use crate::runtime::errors::kept;
+use crate::device::uuid;
+use crate::location::{DEVICE, check_device};
+use crate::pointer::{Out, Text, kept_text};
 use crate::status::{Outcome, Status};
 use std::ffi::c_char;
+
+pub(crate) use crate::common::devices::*;
 
 exported! { driver
     /// Initialises the driver.
@@ -83,7 +81,7 @@ exported! { driver
     /// Returns the name of an error.
     fn cuGetErrorName(_call, status: u32, name: Out<*const c_char>) {
         match Status(status).driver_name() {
-            Some(text) => name.set(kept(text)),
+            Some(text) => name.set(kept_text(text)),
             None => {
                 name.set(std::ptr::null())?;
                 Err(Status::INVALID_VALUE)
@@ -94,7 +92,7 @@ exported! { driver
     /// Returns the text of an error.
     fn cuGetErrorString(_call, status: u32, text: Out<*const c_char>) {
         match Status(status).text() {
-            Some(found) => text.set(kept(found)),
+            Some(found) => text.set(kept_text(found)),
             None => {
                 text.set(std::ptr::null())?;
                 Err(Status::INVALID_VALUE)

@@ -1,47 +1,12 @@
 //! Graphs and captures of the driver. Most are shared with the runtime; kernel and copy parameters differ.
 
-use crate::boundary::{Call, exported};
-use crate::driver::copies::box_of;
+use crate::boundary::exported;
+pub(crate) use crate::common::capture::*;
+use crate::common::graphs;
+pub(crate) use crate::common::graphs::*;
 use crate::pointer::{In, Out};
-pub(crate) use crate::runtime::capture::{
-    cuStreamBeginCapture_v2, cuStreamBeginCapture_v2_ptsz, cuStreamBeginCaptureToGraph, cuStreamBeginCaptureToGraph_ptsz,
-    cuStreamEndCapture, cuStreamEndCapture_ptsz, cuStreamGetCaptureInfo_v2, cuStreamGetCaptureInfo_v2_ptsz,
-    cuStreamGetCaptureInfo_v3, cuStreamGetCaptureInfo_v3_ptsz, cuStreamUpdateCaptureDependencies_v2,
-    cuStreamUpdateCaptureDependencies_v2_ptsz, cuThreadExchangeStreamCaptureMode,
-};
-use crate::runtime::graphs;
-use crate::runtime::graphs::{
-    add, answer_edges, answer_neighbours, copy_work, depend, fill_work, kernel_work, set_exec_work, set_work,
-};
-pub(crate) use crate::runtime::graphs::{
-    cuDeviceGetGraphMemAttribute, cuDeviceGraphMemTrim, cuDeviceSetGraphMemAttribute, cuGraphAddChildGraphNode,
-    cuGraphAddDependencies_v2, cuGraphAddEmptyNode, cuGraphAddEventRecordNode, cuGraphAddEventWaitNode, cuGraphAddHostNode,
-    cuGraphAddMemAllocNode, cuGraphAddMemFreeNode, cuGraphChildGraphNodeGetGraph, cuGraphClone, cuGraphCreate, cuGraphDestroy,
-    cuGraphDestroyNode, cuGraphEventRecordNodeGetEvent, cuGraphEventRecordNodeSetEvent, cuGraphEventWaitNodeGetEvent,
-    cuGraphEventWaitNodeSetEvent, cuGraphExecChildGraphNodeSetParams, cuGraphExecDestroy, cuGraphExecEventRecordNodeSetEvent,
-    cuGraphExecEventWaitNodeSetEvent, cuGraphExecGetFlags, cuGraphExecHostNodeSetParams, cuGraphGetEdges_v2, cuGraphGetNodes,
-    cuGraphGetRootNodes, cuGraphHostNodeGetParams, cuGraphHostNodeSetParams, cuGraphInstantiateWithFlags,
-    cuGraphInstantiateWithParams, cuGraphInstantiateWithParams_ptsz, cuGraphLaunch, cuGraphLaunch_ptsz,
-    cuGraphMemAllocNodeGetParams, cuGraphMemFreeNodeGetParams, cuGraphMemsetNodeGetParams, cuGraphMemsetNodeSetParams,
-    cuGraphNodeFindInClone, cuGraphNodeGetDependencies_v2, cuGraphNodeGetDependentNodes_v2, cuGraphNodeGetEnabled,
-    cuGraphNodeGetType, cuGraphNodeSetEnabled, cuGraphRemoveDependencies_v2, cuGraphUpload, cuGraphUpload_ptsz,
-};
-use crate::status::{Outcome, Status};
+use crate::status::Status;
 use crate::types::{DriverKernelNodeParams, DriverMemcpy3D, KernelNodeParams, MemsetParams};
-use crate::work::{Direction, Work};
-
-/// Builds the launch of a function or of a library kernel.
-pub(crate) fn launch(call: &Call, params: In<DriverKernelNodeParams>) -> Outcome<Work> {
-    let DriverKernelNodeParams { mut params, kernel, .. } = params.get()?;
-    if params.function == 0 {
-        params.function = kernel;
-    }
-    kernel_work(call, &params).map_err(Status::of_driver)
-}
-
-pub(crate) fn copy(call: &Call, params: In<DriverMemcpy3D>) -> Outcome<Work> {
-    copy_work(call, box_of(call, &params.get()?)?, Direction::Default)
-}
 
 exported! { driver
     /// Adds a kernel node.
@@ -52,7 +17,7 @@ exported! { driver
 
     /// Adds a kernel node for a function or a library kernel.
     fn cuGraphAddKernelNode_v2(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, params: In<DriverKernelNodeParams>) {
-        add(call, node, graph, after, count, launch(call, params)?).map(drop)
+        add(call, node, graph, after, count, driver_launch(call, params)?).map(drop)
     }
 
     /// Changes a kernel node.
@@ -63,7 +28,7 @@ exported! { driver
 
     /// Changes a kernel node.
     fn cuGraphKernelNodeSetParams_v2(call, node: usize, params: In<DriverKernelNodeParams>) {
-        let work = launch(call, params)?;
+        let work = driver_launch(call, params)?;
         set_work(call, node, work)
     }
 
@@ -75,24 +40,24 @@ exported! { driver
 
     /// Changes a kernel node of an instantiated graph.
     fn cuGraphExecKernelNodeSetParams_v2(call, exec: usize, node: usize, params: In<DriverKernelNodeParams>) {
-        let work = launch(call, params)?;
+        let work = driver_launch(call, params)?;
         set_exec_work(call, exec, node, work)
     }
 
     /// Adds a copy node.
     fn cuGraphAddMemcpyNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, params: In<DriverMemcpy3D>, _context: usize) {
-        add(call, node, graph, after, count, copy(call, params)?).map(drop)
+        add(call, node, graph, after, count, driver_copy(call, params)?).map(drop)
     }
 
     /// Changes a copy node.
     fn cuGraphMemcpyNodeSetParams(call, node: usize, params: In<DriverMemcpy3D>) {
-        let work = copy(call, params)?;
+        let work = driver_copy(call, params)?;
         set_work(call, node, work)
     }
 
     /// Changes a copy node of an instantiated graph.
     fn cuGraphExecMemcpyNodeSetParams(call, exec: usize, node: usize, params: In<DriverMemcpy3D>, _context: usize) {
-        let work = copy(call, params)?;
+        let work = driver_copy(call, params)?;
         set_exec_work(call, exec, node, work)
     }
 

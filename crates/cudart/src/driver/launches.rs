@@ -1,41 +1,17 @@
 //! Launches.
 
 use crate::boundary::{Call, exported};
+pub(crate) use crate::common::launches::*;
+pub(crate) use crate::common::occupancy::*;
 use crate::kernels::{Arguments, Request};
 use crate::pointer::In;
-use crate::runtime::launches::asked;
-pub(crate) use crate::runtime::launches::{
-    cuLaunchHostFunc, cuLaunchHostFunc_ptsz, cuLaunchHostFunc_v2, cuLaunchHostFunc_v2_ptsz, cuStreamAddCallback,
-    cuStreamAddCallback_ptsz,
-};
-pub(crate) use crate::runtime::occupancy::{
-    cuOccupancyAvailableDynamicSMemPerBlock, cuOccupancyMaxActiveBlocksPerMultiprocessor,
-    cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
-};
 use crate::status::{Outcome, Status};
 use crate::types::{DriverLaunchConfig, DriverLaunchParams};
-
-/// Parses a list of extra parameters, terminated by 0: 1 precedes the address of the argument block, and 2
-/// the address of its size.
-pub(crate) fn extra(list: usize) -> Outcome<Arguments> {
-    let (mut start, mut size, mut place) = (0, 0, list);
-    loop {
-        let word = In::<usize>::at(place).get()?;
-        let value = In::<usize>::at(place + size_of::<usize>());
-        match word {
-            0 => return Ok(Arguments::Block(start, size)),
-            1 => start = value.get()?,
-            2 => size = In::<usize>::at(value.get()?).get()?,
-            _ => return Err(Status::INVALID_VALUE),
-        }
-        place += 2 * size_of::<usize>();
-    }
-}
 
 fn launch(call: &Call, function: usize, request: Request, stream: usize, params: In<usize>, more: usize) -> Outcome {
     let kernel = call.runtime.kernel(function).map_err(|_| Status::INVALID_HANDLE)?;
     let arguments = match (params.is_null(), more) {
-        (true, list) if list != 0 => extra(list)?,
+        (true, list) if list != 0 => Arguments::from_list(list)?,
         _ => Arguments::Places(params),
     };
     call.runtime.launch(&kernel, &request, arguments, &*call.stream(stream)?).map_err(Status::of_driver)

@@ -1,27 +1,17 @@
 //! The driver's linker. Its input is PTX, alone or in fat binaries, objects and libraries. Its output is one
 //! PTX module for `cuModuleLoadData`.
 
-use crate::archive;
 use crate::boundary::{Call, exported};
-use crate::fatbin;
-use crate::image::{Image, Origin, assemble, brings_device_runtime};
+use crate::image::assemble;
 use crate::jit::{Logs, most_registers};
-use crate::link::{limit_registers, link, with_members};
+use crate::link::{brings_device_runtime, limit_registers, link, with_members};
+use crate::objects::image::{Image, Origin};
+use crate::objects::linking::Linking;
 use crate::pointer::{Out, Text, bytes_there};
 use crate::status::{Outcome, Status};
+use crate::{archive, fatbin};
 use std::ffi::CString;
-use std::sync::{Mutex, PoisonError};
-
-/// Inputs and result of one link operation.
-#[derive(Debug, Default)]
-pub(crate) struct Linking {
-    texts: Mutex<Vec<String>>,
-    /// PTX of library members. A member is linked if it defines a missing symbol.
-    members: Mutex<Vec<String>>,
-    linked: Mutex<Option<CString>>,
-    logs: Logs,
-    most_registers: Option<u32>,
-}
+use std::sync::PoisonError;
 
 const PTX: u32 = 1;
 const FAT_BINARY: u32 = 2;
@@ -65,7 +55,7 @@ fn create(call: &Call, state: Out<usize>, logs: Logs, most_registers: Option<u32
 }
 
 fn read(path: Text) -> Outcome<Vec<u8>> {
-    super::modules::file(&path.get()?)
+    crate::common::modules::file(&path.get()?)
 }
 
 exported! { driver

@@ -3,55 +3,17 @@
 //! On a device with the address space of this process, physical memory is an anonymous file, mapped with
 //! `mmap`.
 
-use crate::boundary::{Call, exported};
+use crate::boundary::exported;
 use crate::handles::Handle;
+use crate::location::MemLocation;
+use crate::objects::physical::{GRANULARITY, Physical, check_size};
 use crate::pointer::{In, Out};
 use crate::status::{Outcome, Status};
-use crate::types::{AllocationProperties, MemLocation};
+use crate::types::AllocationProperties;
 use std::collections::BTreeMap;
-use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::os::fd::AsRawFd;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// Granularity of sizes and addresses in bytes.
-const GRANULARITY: usize = 2 << 20;
-
-/// Physical memory that can be mapped.
-#[derive(Debug)]
-pub(crate) struct Physical {
-    file: OwnedFd,
-    bytes: usize,
-    properties: AllocationProperties,
-    /// Number of releases left.
-    held: AtomicU32,
-}
-
-impl Physical {
-    /// Duplicates the file descriptor for export.
-    pub(crate) fn exported(&self) -> Outcome<i32> {
-        self.file.try_clone().map(IntoRawFd::into_raw_fd).map_err(|_| Status::OPERATING_SYSTEM)
-    }
-
-    /// Imports memory by its file descriptor.
-    pub(crate) fn imported(descriptor: i32) -> Outcome<Physical> {
-        if descriptor < 0 {
-            return Err(Status::INVALID_VALUE);
-        }
-        // SAFETY: the system refuses a number that is no descriptor.
-        let copy = unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 0) };
-        if copy < 0 {
-            return Err(Status::INVALID_VALUE);
-        }
-        // SAFETY: the descriptor was just created and has no other owner.
-        let file = unsafe { OwnedFd::from_raw_fd(copy) };
-        let bytes = std::fs::File::from(file.try_clone().map_err(|_| Status::OPERATING_SYSTEM)?).metadata();
-        let bytes = bytes.ok().and_then(|facts| usize::try_from(facts.len()).ok()).ok_or(Status::INVALID_VALUE)?;
-        check_size(bytes)?;
-        // Imported memory has the location and the handle kind of all shared memory.
-        let properties = AllocationProperties::new(MemLocation { kind: 1, id: 0 }, 1);
-        Ok(Physical { file, bytes, properties, held: AtomicU32::new(1) })
-    }
-}
 
 /// Mapped memory by start address: size, handle and memory.
 type Mapped = BTreeMap<usize, (usize, Handle, Arc<Physical>)>;
@@ -76,14 +38,6 @@ fn is_reserved(address: usize, bytes: usize) -> bool {
     found.is_some_and(|(start, size)| address - start < *size && bytes <= size - (address - start))
 }
 
-fn check_size(bytes: usize) -> Outcome {
-    if bytes > 0 && bytes.is_multiple_of(GRANULARITY) { Ok(()) } else { Err(Status::INVALID_VALUE) }
-}
-
-pub(crate) fn shares_addresses(call: &Call) -> Outcome {
-    if call.runtime.device()?.unified { Ok(()) } else { Err(Status::NOT_SUPPORTED) }
-}
-
 /// Reserves inaccessible addresses, at a given place or anywhere.
 fn nothing_at(place: usize, bytes: usize) -> Outcome<usize> {
     let fixed = if place == 0 { 0 } else { libc::MAP_FIXED };
@@ -97,7 +51,7 @@ fn nothing_at(place: usize, bytes: usize) -> Outcome<usize> {
 exported! { driver
     /// Returns the granularity of sizes.
     fn cuMemGetAllocationGranularity(call, bytes: Out<usize>, properties: In<AllocationProperties>, option: u32) {
-        shares_addresses(call)?;
+        call.runtime.shares_addresses()?;
         properties.get()?.check()?;
         if option > 1 {
             return Err(Status::INVALID_VALUE);
@@ -107,7 +61,7 @@ exported! { driver
 
     /// Reserves addresses.
     fn cuMemAddressReserve(call, address: Out<usize>, bytes: usize, alignment: usize, _wish: u64, _flags: u64) {
-        shares_addresses(call)?;
+        call.runtime.shares_addresses()?;
         address.wanted()?;
         check_size(bytes)?;
         let alignment = alignment.max(GRANULARITY);
@@ -122,7 +76,7 @@ exported! { driver
 
     /// Frees reserved addresses.
     fn cuMemAddressFree(call, address: usize, bytes: usize) {
-        shares_addresses(call)?;
+        call.runtime.shares_addresses()?;
         let mut list = reserved();
         if list.get(&address) != Some(&bytes) {
             return Err(Status::INVALID_VALUE);
@@ -135,7 +89,7 @@ exported! { driver
 
     /// Creates physical memory.
     fn cuMemCreate(call, handle: Out<usize>, bytes: usize, properties: In<AllocationProperties>, flags: u64) {
-        shares_addresses(call)?;
+        call.runtime.shares_addresses()?;
         handle.wanted()?;
         let properties = properties.get()?;
         properties.check()?;
@@ -143,19 +97,7 @@ exported! { driver
         if flags != 0 {
             return Err(Status::INVALID_VALUE);
         }
-        // SAFETY: the name is zero-terminated.
-        let file = unsafe { libc::memfd_create(c"broadloom".as_ptr(), libc::MFD_CLOEXEC) };
-        if file < 0 {
-            return Err(Status::OUT_OF_MEMORY);
-        }
-        // SAFETY: the descriptor was just opened and has no other owner.
-        let file = unsafe { OwnedFd::from_raw_fd(file) };
-        let size = libc::off_t::try_from(bytes).map_err(|_| Status::OUT_OF_MEMORY)?;
-        // SAFETY: the file is open.
-        if unsafe { libc::ftruncate(file.as_raw_fd(), size) } != 0 {
-            return Err(Status::OUT_OF_MEMORY);
-        }
-        handle.set(call.runtime.physicals.insert(Physical { file, bytes, properties, held: AtomicU32::new(1) }))
+        handle.set(call.runtime.physicals.insert(Physical::new(bytes, properties)?))
     }
 
     /// Releases physical memory. Its mappings stay valid.
@@ -169,7 +111,7 @@ exported! { driver
 
     /// Returns the handle of the memory mapped at an address and adds a reference.
     fn cuMemRetainAllocationHandle(call, handle: Out<usize>, address: usize) {
-        shares_addresses(call)?;
+        call.runtime.shares_addresses()?;
         handle.wanted()?;
         let mapped = mapped();
         let found = mapped.range(..=address).next_back().filter(|(start, (bytes, ..))| address - **start < *bytes);
@@ -187,13 +129,13 @@ exported! { driver
 
     /// Returns the properties of physical memory.
     fn cuMemGetAllocationPropertiesFromHandle(call, properties: Out<AllocationProperties>, handle: usize) {
-        shares_addresses(call)?;
+        call.runtime.shares_addresses()?;
         properties.set(call.runtime.physicals.get(handle).map_err(|_| Status::INVALID_VALUE)?.properties)
     }
 
     /// Maps physical memory at reserved addresses.
     fn cuMemMap(call, address: usize, bytes: usize, offset: usize, handle: usize, _flags: u64) {
-        shares_addresses(call)?;
+        call.runtime.shares_addresses()?;
         check_size(bytes)?;
         let physical = call.runtime.physicals.get(handle).map_err(|_| Status::INVALID_VALUE)?;
         if offset != 0 || bytes > physical.bytes || !address.is_multiple_of(GRANULARITY) || !is_reserved(address, bytes) {
@@ -213,7 +155,7 @@ exported! { driver
 
     /// Unmaps memory from addresses.
     fn cuMemUnmap(call, address: usize, bytes: usize) {
-        shares_addresses(call)?;
+        call.runtime.shares_addresses()?;
         call.runtime.wait_for_all()?;
         if !is_reserved(address, bytes) {
             return Err(Status::INVALID_VALUE);

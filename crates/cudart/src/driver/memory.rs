@@ -1,16 +1,14 @@
 //! Memory.
 
-use crate::advice::{Advice, of_device};
 use crate::boundary::exported;
-use crate::memory::Kind;
+use crate::contexts::PRIMARY;
+use crate::location::MemLocation;
+use crate::objects::advice::Advice;
+use crate::objects::memory::Kind;
 use crate::pointer::{In, Out};
-use crate::runtime::memory::{allocate_pitched, prefetch};
-pub(crate) use crate::runtime::memory::{
-    cuMemAdvise_v2, cuMemAllocHost_v2, cuMemAllocManaged, cuMemFree_v2, cuMemFreeHost, cuMemGetInfo_v2, cuMemHostUnregister,
-    cuMemPrefetchAsync_v2, cuMemPrefetchAsync_v2_ptsz, cuMemRangeGetAttribute, cuMemRangeGetAttributes, cuStreamAttachMemAsync,
-    cuStreamAttachMemAsync_ptsz,
-};
 use crate::status::Status;
+
+pub(crate) use crate::common::memory::*;
 
 exported! { driver
     /// Allocates device memory.
@@ -45,14 +43,6 @@ exported! { driver
         if known { device.set(host) } else { Err(Status::INVALID_VALUE) }
     }
 
-    /// Returns the flags of host memory.
-    fn cuMemHostGetFlags(call, flags: Out<u32>, host: u64) {
-        match call.runtime.memory.find(host).map(|found| found.kind) {
-            Some(Kind::Host(given) | Kind::Registered(given)) => flags.set(given),
-            Some(Kind::Device | Kind::Graph | Kind::Managed | Kind::Variable | Kind::ManagedVariable | Kind::Array | Kind::Mapped) | None => Err(Status::INVALID_VALUE),
-        }
-    }
-
     /// Returns the allocation that contains an address.
     fn cuMemGetAddressRange_v2(call, start: Out<u64>, bytes: Out<usize>, address: u64) {
         let found = call.runtime.memory.find(address).ok_or(Status::NOT_FOUND)?;
@@ -70,7 +60,7 @@ exported! { driver
         let word = |value: u32| Out::<u32>::at(data.address()).set(value);
         match attribute {
             // Context, memory type, device pointer, host pointer.
-            1 => data.set(0x0b10_0b00_0000_0010),
+            1 => data.set(PRIMARY as u64),
             2 => word(if host { 1 } else { 2 }),
             3 => data.set(address),
             4 if host || managed => data.set(address),
@@ -105,11 +95,11 @@ exported! { driver
 
     /// Records advice on managed memory.
     fn cuMemAdvise(call, address: u64, bytes: usize, advice: u32, device: i32) {
-        call.runtime.advise(address, bytes as u64, Advice::new(advice, of_device(device))?)
+        call.runtime.advise(address, bytes as u64, Advice::new(advice, MemLocation::of_device(device))?)
     }
 
     /// Prefetches managed memory.
     fn cuMemPrefetchAsync / cuMemPrefetchAsync_ptsz(call, address: u64, bytes: usize, device: i32, stream: usize) {
-        prefetch(call, address, bytes, of_device(device), stream)
+        prefetch(call, address, bytes, MemLocation::of_device(device), stream)
     }
 }

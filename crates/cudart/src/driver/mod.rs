@@ -1,12 +1,11 @@
 //! Functions of `libcuda`, one file per area. They share their implementation with the runtime.
 
-pub(crate) use crate::both::{batches, logs, node_attributes, objects, partitions, pools, sharing};
+pub(crate) use crate::common::{batches, events, logs, node_attributes, objects, partitions, pools, sharing};
 
 pub(crate) mod contexts;
 pub(crate) mod copies;
 pub(crate) mod devices;
 pub(crate) mod entry;
-pub(crate) mod events;
 pub(crate) mod graphs;
 pub(crate) mod launches;
 pub(crate) mod linking;

@@ -1,22 +1,17 @@
 //! Graph nodes: generic nodes, conditional nodes, stream memory operations, and queries.
 
 use crate::boundary::{Call, exported};
-use crate::driver::words::batch;
+use crate::common::capture;
+use crate::common::graphs::{Library, add, add_any, any_work, set_exec_work, set_work, work_of};
+use crate::common::words::batch;
+use crate::objects::work::Work;
 use crate::pointer::{In, Out};
-use crate::runtime::capture;
-pub(crate) use crate::runtime::capture::{cuStreamIsCapturing, cuStreamIsCapturing_ptsz};
-use crate::runtime::graphs::{Words, add, add_any, any_work, set_exec_work, set_work, work_of};
-use crate::runtime::nodes::{any_params, copy_of, driver_copy_params, launch_of, set_any};
-pub(crate) use crate::runtime::nodes::{
-    cuGraphConditionalHandleCreate, cuGraphDebugDotPrint, cuGraphExecGetId, cuGraphGetId, cuGraphNodeGetContainingGraph,
-    cuGraphNodeGetLocalId, cuGraphNodeGetToolsId, cuStreamGetAttribute, cuStreamGetAttribute_ptsz,
-};
-pub(crate) use crate::runtime::streams::{
-    cuStreamCopyAttributes, cuStreamCopyAttributes_ptsz, cuStreamSetAttribute, cuStreamSetAttribute_ptsz,
-};
 use crate::status::{Outcome, Status};
 use crate::types::{DriverKernelNodeParams, DriverMemcpy3D, GraphNodeParams, KernelNodeParams};
-use crate::work::Work;
+
+pub(crate) use crate::common::capture::*;
+pub(crate) use crate::common::nodes::*;
+pub(crate) use crate::common::streams::*;
 
 /// `CUDA_BATCH_MEM_OP_NODE_PARAMS`: context, count, address of the list, flags.
 type Batch = [u64; 4];
@@ -34,12 +29,12 @@ fn kernel_params(call: &Call, node: usize) -> Outcome<KernelNodeParams> {
 exported! { driver
     /// Adds a node of any kind.
     fn cuGraphAddNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, params: Out<GraphNodeParams>) {
-        add_any(call, node, graph, after, count, params, Words::Driver)
+        add_any(call, node, graph, after, count, params, Library::Driver)
     }
 
     /// Adds a node of any kind, with edge data.
     fn cuGraphAddNode_v2 = cuGraphAddNode_v3(call, node: Out<usize>, graph: usize, after: In<usize>, _data: usize, count: usize, params: Out<GraphNodeParams>) {
-        add_any(call, node, graph, after, count, params, Words::Driver)
+        add_any(call, node, graph, after, count, params, Library::Driver)
     }
 
     /// Changes a node of any kind.
@@ -49,13 +44,13 @@ exported! { driver
 
     /// Changes a node of any kind in an instantiated graph.
     fn cuGraphExecNodeSetParams(call, exec: usize, node: usize, params: Out<GraphNodeParams>) {
-        let work = any_work(call, &params.get()?, params, Words::Driver)?;
+        let work = any_work(call, &params.get()?, params, Library::Driver)?;
         set_exec_work(call, exec, node, work)
     }
 
     /// Returns the parameters of a node of any kind.
     fn cuGraphNodeGetParams(call, node: usize, params: Out<GraphNodeParams>) {
-        any_params(call, node, params, true)
+        any_params(call, node, params, Library::Driver)
     }
 
     /// Returns the parameters of a kernel node.

@@ -1,19 +1,11 @@
 //! Launches whose shape and parameters are set by separate calls, the interface before `cuLaunchKernel`.
 
 use crate::boundary::{Call, exported};
-use crate::kernels::{Arguments, Kernel, Request};
+use crate::kernels::{Arguments, Request};
+use crate::objects::kernels::Kernel;
 use crate::pointer::bytes_at;
 use crate::status::{Outcome, Status};
 use std::sync::Arc;
-
-/// Launch settings of a kernel.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Prepared {
-    block: [u32; 3],
-    shared: u32,
-    /// Parameter block.
-    bytes: Vec<u8>,
-}
 
 /// Maximum size of the parameter block in bytes.
 const MOST: usize = 32_764;
@@ -26,7 +18,7 @@ fn resize(call: &Call, function: usize, bytes: usize) -> Outcome {
     if bytes > MOST {
         return Err(Status::INVALID_VALUE);
     }
-    kernel(call, function)?.prepared().bytes.resize(bytes, 0);
+    kernel(call, function)?.settings().bytes.resize(bytes, 0);
     Ok(())
 }
 
@@ -34,20 +26,20 @@ fn set(call: &Call, function: usize, offset: i32, bytes: &[u8]) -> Outcome {
     let offset = usize::try_from(offset).map_err(|_| Status::INVALID_VALUE)?;
     let end = offset.checked_add(bytes.len()).filter(|end| *end <= MOST).ok_or(Status::INVALID_VALUE)?;
     let kernel = kernel(call, function)?;
-    let mut prepared = kernel.prepared();
-    if prepared.bytes.len() < end {
-        prepared.bytes.resize(end, 0);
+    let mut settings = kernel.settings();
+    if settings.bytes.len() < end {
+        settings.bytes.resize(end, 0);
     }
-    prepared.bytes[offset..end].copy_from_slice(bytes);
+    settings.bytes[offset..end].copy_from_slice(bytes);
     Ok(())
 }
 
 fn launch(call: &Call, function: usize, width: i32, height: i32, stream: usize) -> Outcome {
     let kernel = kernel(call, function)?;
-    let prepared = kernel.prepared().clone();
+    let settings = kernel.settings().clone();
     let grid = [width, height, 1].map(|blocks| u32::try_from(blocks).unwrap_or(0));
-    let request = Request { grid, block: prepared.block, shared: prepared.shared as usize, cooperative: false, cluster: None };
-    let arguments = Arguments::Block(prepared.bytes.as_ptr() as usize, prepared.bytes.len());
+    let request = Request { grid, block: settings.block, shared: settings.shared as usize, cooperative: false, cluster: None };
+    let arguments = Arguments::Block(settings.bytes.as_ptr() as usize, settings.bytes.len());
     call.runtime.launch(&kernel, &request, arguments, &*call.stream(stream)?).map_err(Status::of_driver)
 }
 
@@ -58,13 +50,13 @@ exported! { driver
         if block.contains(&0) {
             return Err(Status::INVALID_VALUE);
         }
-        kernel(call, function)?.prepared().block = block;
+        kernel(call, function)?.settings().block = block;
         Ok(())
     }
 
     /// Sets the dynamic shared memory.
     fn cuFuncSetSharedSize(call, function: usize, bytes: u32) {
-        kernel(call, function)?.prepared().shared = bytes;
+        kernel(call, function)?.settings().shared = bytes;
         Ok(())
     }
 

@@ -1,19 +1,20 @@
 //! Copies between devices and contexts. All contexts are one device, and there are no peers.
 
 use crate::boundary::{Call, exported};
-use crate::driver::contexts::check;
-use crate::driver::copies::box_of;
+use crate::common::copies::driver_box;
+use crate::contexts::check;
+use crate::objects::boxes::{CopyBox, Direction};
 use crate::pointer::In;
-pub(crate) use crate::runtime::peers::cuDeviceGetP2PAttribute;
 use crate::status::Outcome;
 use crate::types::DriverMemcpy3D;
-use crate::work::{CopyBox, Direction};
+
+pub(crate) use crate::common::peers::*;
 
 fn peer_box(call: &Call, parms: In<DriverMemcpy3D>) -> Outcome<CopyBox> {
     let parms = parms.get()?;
     check(parms.from.context)?;
     check(parms.to.context)?;
-    box_of(call, &parms)
+    driver_box(call, &parms)
 }
 
 exported! { driver

@@ -1,17 +1,18 @@
 //! Arrays, texture and surface objects, and texture and surface references of the driver.
 
 use crate::boundary::{Call, exported};
-use crate::device::check_device;
-use crate::memory::Array;
-use crate::pointer::{In, Out, Text};
-use crate::references::{NORMALISED, READ_AS_INTEGER, Reference, SRGB, Settings, channels, format_of, read_mode, with_channels};
-pub(crate) use crate::runtime::textures::{
-    cuMipmappedArrayGetLevel, cuSurfObjectDestroy, cuTexObjectDestroy, cuTexObjectGetResourceViewDesc,
+use crate::common::copies::{copy, copy_async};
+use crate::location::check_device;
+use crate::objects::boxes::Direction;
+use crate::objects::references::{
+    NORMALISED, READ_AS_INTEGER, Reference, SRGB, Settings, channels, format_of, read_mode, with_channels,
 };
+use crate::objects::textures::{Array, ResourceWords, TextureDesc, channels_of};
+use crate::pointer::{In, Out, Text};
 use crate::status::{Outcome, Status};
-use crate::textures::{ResourceWords, TextureDesc};
-use crate::work::{CopyBox, Direction};
 use std::sync::Arc;
+
+pub(crate) use crate::common::textures::*;
 
 /// `CUDA_ARRAY_DESCRIPTOR`: width, height, format and channels.
 type Descriptor = [u64; 3];
@@ -72,8 +73,7 @@ fn driver_resource(words: &ResourceWords) -> Resource {
     let mut resource = [0; 18];
     (resource[0], resource[1]) = (words[0], words[1]);
     if words[0] >= 2 {
-        let channels = [words[2] as i32, (words[2] >> 32) as i32, words[3] as i32, (words[3] >> 32) as i32, words[4] as i32];
-        let (format, count) = format_of(&channels);
+        let (format, count) = format_of(&channels_of(words));
         resource[2] = word(format, count);
         resource[3..6].copy_from_slice(&words[5..8]);
     }
@@ -135,14 +135,6 @@ fn in_array(call: &Call, array: usize, offset: usize, bytes: usize) -> Outcome<u
     let row = array.extent[0] * array.element_bytes();
     let fits = array.extent[1] <= 1 && array.extent[2] <= 1 && offset.checked_add(bytes).is_some_and(|end| end <= row);
     if fits { Ok(array.address + offset as u64) } else { Err(Status::INVALID_VALUE) }
-}
-
-fn copy(call: &Call, to: u64, from: u64, bytes: usize, direction: Direction) -> Outcome {
-    call.runtime.copy(&*call.stream(0)?, CopyBox::linear(to, from, bytes), direction)
-}
-
-fn copy_async(call: &Call, to: u64, from: u64, bytes: usize, direction: Direction, stream: usize) -> Outcome {
-    call.runtime.copy_async(&*call.stream(stream)?, CopyBox::linear(to, from, bytes), direction)
 }
 
 fn set(call: &Call, reference: usize, change: impl FnOnce(&mut Settings) -> Outcome) -> Outcome {

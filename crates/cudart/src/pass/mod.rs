@@ -49,11 +49,6 @@ impl Frame {
     }
 }
 
-/// Waits for pending GPU work at exit and records it.
-pub(crate) fn finish() {
-    timing::finish();
-}
-
 /// Tests if calls go to NVIDIA's libraries.
 fn wanted() -> bool {
     static WANTED: OnceLock<bool> = OnceLock::new();
@@ -78,7 +73,10 @@ extern "C" fn choose(frame: &mut Frame) -> *const () {
             None => OWN[index].0,
             Some(library) => match library.find(index) {
                 None => missing as *const (),
-                Some(_) if crate::tracing::is_wanted() => entry::recorded as *const (),
+                Some(_) if crate::tracing::is_wanted() => {
+                    crate::tracing::set_complete(timing::finish);
+                    entry::recorded as *const ()
+                }
                 Some(address) => address,
             },
         }

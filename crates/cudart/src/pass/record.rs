@@ -184,11 +184,11 @@ fn end(frame: &mut Frame, open: Open) {
     let good = frame.result[0] as u32 == 0;
     // NVIDIA's library may have registered an exit handler during these calls, and ours must run before it.
     if !name.starts_with("__cudaRegister") {
-        AT_FIRST_CALL.call_once(crate::tracing::write_at_exit);
+        AT_FIRST_CALL.call_once(crate::tracing::write_first);
     }
     if let Some(timed) = timed {
         timing::end(timed, good);
-        AT_FIRST_LAUNCH.call_once(crate::tracing::write_at_exit);
+        AT_FIRST_LAUNCH.call_once(crate::tracing::write_first);
     }
     let known = |place: usize| names().get(&place).cloned();
     let given = || Out::<usize>::at(frame.word(0)).get().ok();

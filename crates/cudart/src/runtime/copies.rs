@@ -1,53 +1,17 @@
 //! Copies and fills.
 
 use crate::boundary::{Call, exported};
+use crate::common::copies::{in_array, runtime_box};
+use crate::location::check_device;
+use crate::objects::boxes::{CopyBox, Direction, FillBox, Side};
 use crate::pointer::In;
 use crate::status::{Outcome, Status};
 use crate::types::{Extent, Memcpy3DParms, PitchedPtr};
-use crate::work::{CopyBox, Direction, FillBox, Side};
 
 /// Builds a copy of pitched rows.
 fn rows(to: (u64, usize), from: (u64, usize), width: usize, height: usize) -> CopyBox {
     let side = |(address, pitch): (u64, usize)| Side { address, pitch, rows: height };
     CopyBox { to: side(to), from: side(from), width, height, depth: 1 }
-}
-
-/// Converts a `cudaMemcpy3DParms` to a box and a direction.
-pub(crate) fn box_of(call: &Call, parms: &Memcpy3DParms) -> Outcome<(CopyBox, Direction)> {
-    let array = |handle: usize| if handle == 0 { Ok(None) } else { call.runtime.arrays.get(handle).map(Some) };
-    let (source, target) = (array(parms.src_array)?, array(parms.dst_array)?);
-    // With an array, the extent counts its elements, otherwise bytes.
-    let element = source.as_ref().or(target.as_ref()).map_or(1, |array| array.element_bytes());
-    let width = parms.extent.width.checked_mul(element).ok_or(Status::INVALID_VALUE)?;
-    let side = |array: &Option<std::sync::Arc<crate::memory::Array>>, pointer: &PitchedPtr, pos: &Extent| {
-        let (start, pitch, rows, unit) = match array {
-            Some(array) => (array.address, array.pitch, array.extent[1].max(1), array.element_bytes()),
-            None => (pointer.ptr as u64, pointer.pitch, pointer.ysize.max(parms.extent.height), 1),
-        };
-        if start == 0 {
-            return Err(Status::INVALID_VALUE);
-        }
-        let offset =
-            pos.depth.wrapping_mul(rows).wrapping_add(pos.height).wrapping_mul(pitch).wrapping_add(pos.width.wrapping_mul(unit));
-        Ok(Side { address: start.wrapping_add(offset as u64), pitch, rows })
-    };
-    let copy = CopyBox {
-        to: side(&target, &parms.dst_ptr, &parms.dst_pos)?,
-        from: side(&source, &parms.src_ptr, &parms.src_pos)?,
-        width,
-        height: parms.extent.height,
-        depth: parms.extent.depth,
-    };
-    Ok((copy, Direction::new(parms.kind)?))
-}
-
-/// Returns address and pitch of a position in an array.
-pub(crate) fn in_array(call: &Call, handle: usize, x: usize, y: usize) -> Outcome<(u64, usize)> {
-    let array = call.runtime.arrays.get(handle)?;
-    if x > array.pitch || y > array.extent[1].max(1).saturating_mul(array.extent[2].max(1)) {
-        return Err(Status::INVALID_VALUE);
-    }
-    Ok((array.address + (y * array.pitch + x) as u64, array.pitch))
 }
 
 fn fill_rows(to: PitchedPtr, value: i32, extent: Extent) -> FillBox {
@@ -72,15 +36,15 @@ exported! { runtime
 
     /// Copies bytes between devices, of which there is one.
     fn cudaMemcpyPeer(call, to: u64, to_device: i32, from: u64, from_device: i32, bytes: usize) {
-        crate::device::check_device(to_device)?;
-        crate::device::check_device(from_device)?;
+        check_device(to_device)?;
+        check_device(from_device)?;
         call.runtime.copy(&*call.stream(0)?, CopyBox::linear(to, from, bytes), Direction::DeviceToDevice)
     }
 
     /// Copies bytes between devices in stream order.
     fn cudaMemcpyPeerAsync(call, to: u64, to_device: i32, from: u64, from_device: i32, bytes: usize, stream: usize) {
-        crate::device::check_device(to_device)?;
-        crate::device::check_device(from_device)?;
+        check_device(to_device)?;
+        check_device(from_device)?;
         call.runtime.copy_async(&*call.stream(stream)?, CopyBox::linear(to, from, bytes), Direction::DeviceToDevice)
     }
 
@@ -96,13 +60,13 @@ exported! { runtime
 
     /// Copies a box.
     fn cudaMemcpy3D / cudaMemcpy3D_ptds(call, parms: In<Memcpy3DParms>) {
-        let (copy, direction) = box_of(call, &parms.get()?)?;
+        let (copy, direction) = runtime_box(call, &parms.get()?)?;
         call.runtime.copy(&*call.stream(0)?, copy, direction)
     }
 
     /// Copies a box in stream order.
     fn cudaMemcpy3DAsync / cudaMemcpy3DAsync_ptsz(call, parms: In<Memcpy3DParms>, stream: usize) {
-        let (copy, direction) = box_of(call, &parms.get()?)?;
+        let (copy, direction) = runtime_box(call, &parms.get()?)?;
         call.runtime.copy_async(&*call.stream(stream)?, copy, direction)
     }
 

@@ -1,9 +1,9 @@
 //! Lookup of driver functions by name.
 
 use crate::boundary::exported;
-use crate::driver::entry::look_up;
+use crate::common::entry::look_up;
 use crate::pointer::{Out, Text};
-use crate::runtime::devices::release;
+use crate::version::release;
 
 exported! { runtime
     /// Looks up a driver function for the CUDA release that the program was linked with.

@@ -1,19 +1,9 @@
 //! Errors: the last error, names and texts.
 
 use crate::boundary::{last_error, set_last_error};
+use crate::pointer::kept_text;
 use crate::status::Status;
-use std::collections::HashMap;
-use std::ffi::{CString, c_char};
-use std::sync::{Mutex, PoisonError};
-
-/// Returns a pointer to a zero-terminated copy of a text that stays valid.
-pub(crate) fn kept(text: &'static str) -> *const c_char {
-    static KEPT: Mutex<Option<HashMap<&'static str, CString>>> = Mutex::new(None);
-    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    let texts = kept.get_or_insert_with(HashMap::new);
-    // The texts contain no zero, and the contents of a `CString` do not move with it.
-    texts.entry(text).or_insert_with(|| CString::new(text).unwrap_or_default()).as_ptr()
-}
+use std::ffi::c_char;
 
 const UNKNOWN: &str = "unrecognized error code";
 
@@ -31,10 +21,10 @@ pub(crate) extern "C" fn cudaPeekAtLastError() -> u32 {
 
 /// Returns the name of an error.
 pub(crate) extern "C" fn cudaGetErrorName(status: u32) -> *const c_char {
-    kept(Status(status).name().unwrap_or(UNKNOWN))
+    kept_text(Status(status).name().unwrap_or(UNKNOWN))
 }
 
 /// Returns the text of an error.
 pub(crate) extern "C" fn cudaGetErrorString(status: u32) -> *const c_char {
-    kept(Status(status).text().unwrap_or(UNKNOWN))
+    kept_text(Status(status).text().unwrap_or(UNKNOWN))
 }

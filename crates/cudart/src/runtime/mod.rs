@@ -1,6 +1,6 @@
 //! Functions of `libcudart`, one file per area.
 
-pub(crate) use crate::both::{batches, logs, node_attributes, objects, partitions, pools, sharing};
+pub(crate) use crate::common::{batches, logs, modules, node_attributes, objects, partitions, pools, sharing};
 
 pub(crate) mod arrays;
 pub(crate) mod capture;
@@ -13,7 +13,6 @@ pub(crate) mod functions;
 pub(crate) mod graphs;
 pub(crate) mod launches;
 pub(crate) mod memory;
-pub(crate) mod modules;
 pub(crate) mod nodes;
 pub(crate) mod occupancy;
 pub(crate) mod peers;

@@ -1,12 +1,14 @@
 //! Copies between devices, of which there is one, and attributes of pairs of devices.
 
 use crate::boundary::{Call, exported};
-use crate::device::check_device;
-use crate::pointer::{In, Out};
-use crate::runtime::copies::box_of;
-use crate::status::{Outcome, Status};
+use crate::common::copies::runtime_box;
+use crate::location::check_device;
+use crate::objects::boxes::CopyBox;
+use crate::pointer::In;
+use crate::status::Outcome;
 use crate::types::{Extent, Memcpy3DParms, PitchedPtr};
-use crate::work::CopyBox;
+
+pub(crate) use crate::common::peers::*;
 
 /// `cudaMemcpy3DPeerParms`.
 #[repr(C)]
@@ -38,27 +40,19 @@ fn peer_box(call: &Call, parms: In<PeerParms>) -> Outcome<CopyBox> {
         extent: given.extent,
         kind: WITHIN,
     };
-    box_of(call, &parms).map(|(copy, _)| copy)
+    runtime_box(call, &parms).map(|(copy, _)| copy)
 }
 
 exported! { runtime
     /// Copies a box between devices.
     fn cudaMemcpy3DPeer / cudaMemcpy3DPeer_ptds(call, parms: In<PeerParms>) {
         let copy = peer_box(call, parms)?;
-        call.runtime.copy(&*call.stream(0)?, copy, crate::work::Direction::DeviceToDevice)
+        call.runtime.copy(&*call.stream(0)?, copy, crate::objects::boxes::Direction::DeviceToDevice)
     }
 
     /// Copies a box between devices in stream order.
     fn cudaMemcpy3DPeerAsync / cudaMemcpy3DPeerAsync_ptsz(call, parms: In<PeerParms>, stream: usize) {
         let copy = peer_box(call, parms)?;
-        call.runtime.copy_async(&*call.stream(stream)?, copy, crate::work::Direction::DeviceToDevice)
-    }
-
-    /// Returns an attribute of two different devices.
-    fn cudaDeviceGetP2PAttribute | cuDeviceGetP2PAttribute(_call, value: Out<i32>, attribute: u32, from: i32, to: i32) {
-        value.wanted()?;
-        check_device(from)?;
-        check_device(to)?;
-        if (1..=5).contains(&attribute) { Err(Status::INVALID_DEVICE) } else { Err(Status::INVALID_VALUE) }
+        call.runtime.copy_async(&*call.stream(stream)?, copy, crate::objects::boxes::Direction::DeviceToDevice)
     }
 }

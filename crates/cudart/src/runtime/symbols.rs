@@ -2,9 +2,9 @@
 
 use crate::boundary::{Call, exported};
 use crate::check::because;
+use crate::objects::boxes::{CopyBox, Direction};
 use crate::pointer::Out;
 use crate::status::{Outcome, Status};
-use crate::work::{CopyBox, Direction};
 use broadloom_device::GlobalVariable;
 
 pub(crate) fn variable(call: &Call, symbol: usize) -> Outcome<GlobalVariable> {

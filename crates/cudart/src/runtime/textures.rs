@@ -1,10 +1,13 @@
 //! Texture and surface objects, mipmapped arrays.
 
 use crate::boundary::exported;
+use crate::location::check_device;
+use crate::objects::textures::{ResourceWords, TextureDesc};
 use crate::pointer::{In, Out};
 use crate::status::Status;
-use crate::textures::{ResourceWords, TextureDesc};
 use crate::types::Extent;
+
+pub(crate) use crate::common::textures::*;
 
 exported! { runtime
     /// Creates a texture object.
@@ -15,11 +18,6 @@ exported! { runtime
             return Err(Status::NOT_SUPPORTED);
         }
         object.set(call.runtime.create_texture(resource.get()?, desc.get()?)?)
-    }
-
-    /// Destroys a texture or surface object.
-    fn cudaDestroyTextureObject = cudaDestroySurfaceObject | cuTexObjectDestroy = cuSurfObjectDestroy(call, object: u64) {
-        call.runtime.destroy_object(object)
     }
 
     /// Returns the resource description of an object.
@@ -47,12 +45,6 @@ exported! { runtime
         mipmap.set(call.runtime.create_mipmap(format.get()?, extent, levels, flags)?)
     }
 
-    /// Returns a level of a mipmapped array.
-    fn cudaGetMipmappedArrayLevel | cuMipmappedArrayGetLevel(call, array: Out<usize>, mipmap: usize, level: u32) {
-        let mipmap = call.runtime.mipmaps.get(mipmap)?;
-        array.set(*mipmap.levels.get(level as usize).ok_or(Status::INVALID_VALUE)?)
-    }
-
     /// Destroys a mipmapped array.
     fn cudaFreeMipmappedArray(call, mipmap: usize) {
         if mipmap == 0 {
@@ -64,15 +56,9 @@ exported! { runtime
 
     /// Returns the maximum number of elements of a linear texture.
     fn cudaDeviceGetTexture1DLinearMaxWidth(call, width: Out<usize>, format: In<[i32; 5]>, device: i32) {
-        crate::device::check_device(device)?;
+        check_device(device)?;
         format.get()?;
         call.runtime.device()?;
         width.set(1 << 28)
-    }
-
-    /// Fails: texture objects never have a resource view.
-    fn cudaGetTextureObjectResourceViewDesc | cuTexObjectGetResourceViewDesc(call, _view: Out<u64>, object: u64) {
-        call.runtime.objects.get(object as usize).map_err(|_| Status::INVALID_VALUE)?;
-        Err(Status::INVALID_VALUE)
     }
 }

@@ -2,10 +2,11 @@
 //! descriptor is its shareable handle.
 
 use crate::boundary::{Call, exported};
-use crate::driver::mapping::{Physical, shares_addresses};
-use crate::memory::Kind;
+use crate::objects::memory::Kind;
+use crate::objects::physical::Physical;
+use crate::objects::shared_files::anonymous_file;
 use crate::pointer::{In, Out};
-use crate::sharing::{ShareHandle, nameless};
+use crate::sharing::ShareHandle;
 use crate::status::{Outcome, Status};
 use std::os::fd::IntoRawFd;
 
@@ -55,22 +56,18 @@ exported! { runtime
     /// Returns a descriptor that stands for a pool. Its allocations are exported one by one.
     fn cudaMemPoolExportToShareableHandle | cuMemPoolExportToShareableHandle(call, place: Out<i32>, pool: usize, kind: u32, flags: u32) {
         place.wanted()?;
-        if !call.runtime.device()?.unified {
-            return Err(Status::NOT_SUPPORTED);
-        }
+        call.runtime.shares_addresses()?;
         let pool = call.runtime.pool(pool)?;
         if kind != FILE_DESCRIPTOR || flags != 0 || pool.properties.handles & FILE_DESCRIPTOR == 0 {
             return Err(Status::INVALID_VALUE);
         }
-        place.set(nameless(4096)?.into_raw_fd())
+        place.set(anonymous_file(4096)?.into_raw_fd())
     }
 
     /// Imports a pool of another process.
     fn cudaMemPoolImportFromShareableHandle | cuMemPoolImportFromShareableHandle(call, pool: Out<usize>, descriptor: usize, kind: u32, flags: u32) {
         pool.wanted()?;
-        if !call.runtime.device()?.unified {
-            return Err(Status::NOT_SUPPORTED);
-        }
+        call.runtime.shares_addresses()?;
         // SAFETY: the system refuses a number that is no descriptor.
         let there = i32::try_from(descriptor).is_ok_and(|number| unsafe { libc::fcntl(number, libc::F_GETFD) } >= 0);
         if kind != FILE_DESCRIPTOR || flags != 0 || !there {
@@ -96,7 +93,7 @@ exported! { runtime
 exported! { driver
     /// Returns a file descriptor of memory. The program must close it.
     fn cuMemExportToShareableHandle(call, descriptor: Out<i32>, handle: usize, kind: u32, flags: u64) {
-        shares_addresses(call)?;
+        call.runtime.shares_addresses()?;
         descriptor.wanted()?;
         if kind != FILE_DESCRIPTOR || flags != 0 {
             return Err(Status::INVALID_VALUE);
@@ -107,7 +104,7 @@ exported! { driver
 
     /// Imports memory by its file descriptor, which stays owned by the program.
     fn cuMemImportFromShareableHandle(call, handle: Out<usize>, descriptor: usize, kind: u32) {
-        shares_addresses(call)?;
+        call.runtime.shares_addresses()?;
         handle.wanted()?;
         if kind != FILE_DESCRIPTOR {
             return Err(Status::INVALID_VALUE);

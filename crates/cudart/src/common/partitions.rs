@@ -2,8 +2,8 @@
 //! multiprocessors.
 
 use crate::boundary::{Call, exported};
-use crate::device::{DEVICE, check_device};
-use crate::driver::contexts::{PRIMARY, check, current};
+use crate::contexts::{PRIMARY, check_or_current};
+use crate::location::{DEVICE, check_device};
 use crate::pointer::Out;
 use crate::status::{Outcome, Status};
 use crate::types::DeviceResource;
@@ -94,19 +94,19 @@ exported! { runtime
 exported! { driver
     /// Returns a resource of a context, which has the whole device.
     fn cuCtxGetDevResource(call, context: usize, place: Out<DeviceResource>, kind: u32) {
-        check(if context == 0 { current() } else { context })?;
+        check_or_current(context)?;
         resource(call, place, kind)
     }
 
     /// Records an event after all work of a context.
     fn cuCtxRecordEvent(call, context: usize, event: usize) {
-        check(if context == 0 { current() } else { context })?;
+        check_or_current(context)?;
         call.runtime.record_for_all(event)
     }
 
     /// Makes all later work of a context wait for an event.
     fn cuCtxWaitEvent(call, context: usize, event: usize) {
-        check(if context == 0 { current() } else { context })?;
+        check_or_current(context)?;
         call.runtime.wait_in_all(event)
     }
 

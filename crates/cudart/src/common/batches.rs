@@ -4,15 +4,17 @@
 //! since the order inside a batch is unspecified. Managed memory lies where both host and device reach it, so
 //! prefetches and discards change nothing.
 
-use crate::advice::{Advice, checked};
 use crate::boundary::{Call, exported};
-use crate::memory::Array;
+use crate::location::MemLocation;
+use crate::objects::advice::Advice;
+use crate::objects::boxes::{CopyBox, Direction, Side};
+use crate::objects::streams::Stream;
+use crate::objects::textures::Array;
+use crate::objects::work::Work;
 use crate::pointer::{In, Out};
-use crate::runtime::memory::runtime_version;
 use crate::status::{Outcome, Status};
-use crate::streams::Stream;
-use crate::types::{BoxOperation, CopyAttributes, CopyOperand, Extent, MemLocation};
-use crate::work::{CopyBox, Direction, Side, Work};
+use crate::types::{BoxOperation, CopyAttributes, CopyOperand, Extent};
+use crate::version::runtime_version;
 use std::sync::Arc;
 
 /// Time at which the source may be read.
@@ -162,9 +164,7 @@ fn copy_boxes(call: &Call, count: usize, list: In<BoxOperation>, failed: Out<usi
 /// Checks ranges of managed memory, or of host memory that the device can access.
 fn ranges(call: &Call, addresses: In<u64>, sizes: In<usize>, count: usize, flags: u64) -> Outcome<Vec<(u64, u64)>> {
     // Concurrent access by host and device requires a shared address space.
-    if !call.runtime.device()?.unified {
-        return Err(Status::NOT_SUPPORTED);
-    }
+    call.runtime.shares_addresses()?;
     if count == 0 || flags != 0 {
         return Err(Status::INVALID_VALUE);
     }
@@ -193,7 +193,7 @@ fn prefetch(
     let stream = stream_of_batch(call, stream)?;
     let ranges = ranges(call, addresses, sizes, count, flags)?;
     let locations = applied(wanted.locations, wanted.firsts, wanted.count, count)?;
-    let locations: Vec<MemLocation> = locations.into_iter().map(checked).collect::<Outcome<_>>()?;
+    let locations: Vec<MemLocation> = locations.into_iter().map(MemLocation::checked).collect::<Outcome<_>>()?;
     for ((address, bytes), location) in ranges.into_iter().zip(locations) {
         call.runtime.advise(address, bytes, Advice::Fetched(location))?;
     }

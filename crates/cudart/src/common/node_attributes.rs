@@ -1,11 +1,10 @@
 //! Launch attributes of kernel nodes: cooperative launch and cluster size. Hints are stored and returned.
 
 use crate::boundary::{Call, exported};
-use crate::graphs::NodeRef;
-use crate::kernels::Kernel;
+use crate::objects::kernels::Kernel;
+use crate::objects::work::{NodeRef, Work};
 use crate::pointer::{In, Out};
 use crate::status::{Outcome, Status};
-use crate::work::Work;
 use broadloom_device::Launch;
 use std::sync::Arc;
 

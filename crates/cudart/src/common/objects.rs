@@ -1,9 +1,9 @@
 //! User objects.
 
 use crate::boundary::exported;
+use crate::objects::user_objects::{Retained, UserObject};
 use crate::pointer::Out;
 use crate::status::Status;
-use crate::user_objects::{Retained, UserObject};
 use std::sync::{Arc, PoisonError};
 
 /// Flag: the caller's references are moved to the graph.

@@ -1,12 +1,12 @@
 //! Stream-ordered allocation, and the memory pools behind it.
 
 use crate::boundary::{Call, exported};
-use crate::device::check_device;
+use crate::location::{MemLocation, check_device};
+use crate::objects::pools::{Pool, PoolMemory, PoolValue};
+use crate::objects::work::Work;
 use crate::pointer::{In, Out};
-use crate::pools::{Fact, Place, Pool};
 use crate::status::{Outcome, Status};
-use crate::types::{MemLocation, PoolProperties};
-use crate::work::Work;
+use crate::types::PoolProperties;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -29,7 +29,7 @@ fn is_int(number: u32) -> bool {
 exported! { runtime
     /// Allocates memory in stream order.
     fn cudaMallocAsync / cudaMallocAsync_ptsz | cuMemAllocAsync / cuMemAllocAsync_ptsz(call, address: Out<u64>, bytes: usize, stream: usize) {
-        let pool = call.runtime.pool(call.runtime.pools.current(Place::Device))?;
+        let pool = call.runtime.pool(call.runtime.pools.current(PoolMemory::Device))?;
         allocate(call, address, bytes, &pool, stream)
     }
 
@@ -55,40 +55,40 @@ exported! { runtime
     fn cudaDeviceGetDefaultMemPool | cuDeviceGetDefaultMemPool(call, pool: Out<usize>, device: i32) {
         call.runtime.device()?;
         check_device(device)?;
-        pool.set(call.runtime.pools.default_of(Place::Device))
+        pool.set(call.runtime.pools.default_of(PoolMemory::Device))
     }
 
     /// Returns the current pool of a device.
     fn cudaDeviceGetMemPool | cuDeviceGetMemPool(call, pool: Out<usize>, device: i32) {
         call.runtime.device()?;
         check_device(device)?;
-        pool.set(call.runtime.pools.current(Place::Device))
+        pool.set(call.runtime.pools.current(PoolMemory::Device))
     }
 
     /// Sets the current pool of a device.
     fn cudaDeviceSetMemPool | cuDeviceSetMemPool(call, device: i32, pool: usize) {
         check_device(device)?;
-        call.runtime.choose_pool(Place::Device, pool)
+        call.runtime.choose_pool(PoolMemory::Device, pool)
     }
 
     /// Returns the default pool of a location.
     fn cudaMemGetDefaultMemPool | cuMemGetDefaultMemPool(call, pool: Out<usize>, location: In<MemLocation>, kind: u32) {
         call.runtime.device()?;
-        let place = Place::new(location.get()?, kind)?;
-        pool.set(call.runtime.pools.default_of(place))
+        let memory = PoolMemory::new(location.get()?, kind)?;
+        pool.set(call.runtime.pools.default_of(memory))
     }
 
     /// Returns the current pool of a location.
     fn cudaMemGetMemPool | cuMemGetMemPool(call, pool: Out<usize>, location: In<MemLocation>, kind: u32) {
         call.runtime.device()?;
-        let place = Place::new(location.get()?, kind)?;
-        pool.set(call.runtime.pools.current(place))
+        let memory = PoolMemory::new(location.get()?, kind)?;
+        pool.set(call.runtime.pools.current(memory))
     }
 
     /// Sets the current pool of a location.
     fn cudaMemSetMemPool | cuMemSetMemPool(call, location: In<MemLocation>, kind: u32, pool: usize) {
         call.runtime.device()?;
-        call.runtime.choose_pool(Place::new(location.get()?, kind)?, pool)
+        call.runtime.choose_pool(PoolMemory::new(location.get()?, kind)?, pool)
     }
 
     /// Creates a pool.
@@ -111,16 +111,16 @@ exported! { runtime
 
     /// Returns an attribute of a pool.
     fn cudaMemPoolGetAttribute | cuMemPoolGetAttribute(call, pool: usize, number: u32, value: Out<u64>) {
-        match call.runtime.pool_fact(&*call.runtime.pool(pool)?, number)? {
-            Fact::Int(fact) => Out::at(value.address()).set(fact),
-            Fact::Wide(fact) => value.set(fact),
+        match call.runtime.pool_value(&*call.runtime.pool(pool)?, number)? {
+            PoolValue::Int(fact) => Out::at(value.address()).set(fact),
+            PoolValue::Wide(fact) => value.set(fact),
         }
     }
 
     /// Sets an attribute of a pool.
     fn cudaMemPoolSetAttribute | cuMemPoolSetAttribute(call, pool: usize, number: u32, value: In<u64>) {
-        let fact = if is_int(number) { Fact::Int(In::at(value.address()).get()?) } else { Fact::Wide(value.get()?) };
-        call.runtime.pool(pool)?.set_fact(number, fact)
+        let fact = if is_int(number) { PoolValue::Int(In::at(value.address()).get()?) } else { PoolValue::Wide(value.get()?) };
+        call.runtime.pool(pool)?.set_value(number, fact)
     }
 
     /// Sets the access rights to a pool's memory. A device can always access its own memory.
@@ -130,7 +130,7 @@ exported! { runtime
         let pool = call.runtime.pool(pool)?;
         for [kind, device, access] in list.get_all(count)? {
             check_device(device as i32)?;
-            if kind != 1 || access != READ_AND_WRITE && (access != NOBODY || pool.place() == Place::Device) {
+            if kind != 1 || access != READ_AND_WRITE && (access != NOBODY || pool.memory() == PoolMemory::Device) {
                 return Err(Status::INVALID_VALUE);
             }
             pool.access.store(access, Ordering::Relaxed);
@@ -147,7 +147,7 @@ exported! { runtime
                 check_device(location.id)?;
                 flags.set(pool.access.load(Ordering::Relaxed))
             }
-            2..=4 if pool.place() != Place::Device => flags.set(READ_AND_WRITE),
+            2..=4 if pool.memory() != PoolMemory::Device => flags.set(READ_AND_WRITE),
             2..=4 => flags.set(0),
             _ => Err(Status::INVALID_VALUE),
         }
