@@ -89,6 +89,7 @@ mod options;
 #[doc(hidden)]
 pub mod probe;
 mod registers;
+mod service;
 mod services;
 mod shaped;
 pub mod signals;
@@ -101,11 +102,11 @@ mod variables;
 mod watchdog;
 mod worker;
 
-pub use admit::Foreign;
 pub use background::{Compiling, Notice};
 pub use broadloom_device::CacheFolder;
 pub use device::Cpu;
 pub use execute::Output;
+pub use memory::Foreign;
 pub use module::refused;
 pub use options::{Options, STRICT};
 pub use statistics::KernelStatistics;

@@ -8,11 +8,12 @@
 //! when all work submitted before is done ([`Memory::free`], [`Memory::reap`]). Only work that follows in the
 //! same stream may reuse it earlier ([`Memory::take_over`]).**
 
+use std::fmt;
 use crate::map::{Mapping, Pages, page_bytes};
 use broadloom_device::{Error, MemoryUse, Result};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::{Range, RangeInclusive};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Alignment of every allocation.
 const ALIGN: u64 = 256;
@@ -453,5 +454,27 @@ impl State {
                 self.shrink_pool((limit / 4).min(limit.saturating_sub(self.used)));
             }
         }
+    }
+}
+
+/// Memory beyond the device's own that kernels may access: returns the whole range that contains an address.
+#[derive(Clone)]
+pub struct Foreign(Arc<dyn Fn(u64) -> Option<Range<u64>> + Send + Sync>);
+
+impl Foreign {
+    /// Creates it from a function, which is called while kernels run and must not wait for them.
+    pub fn new(find: impl Fn(u64) -> Option<Range<u64>> + Send + Sync + 'static) -> Foreign {
+        Foreign(Arc::new(find))
+    }
+
+    /// Returns the range that contains an address, if there is one.
+    pub(crate) fn containing(&self, address: u64) -> Option<Range<u64>> {
+        (self.0)(address)
+    }
+}
+
+impl fmt::Debug for Foreign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Foreign")
     }
 }

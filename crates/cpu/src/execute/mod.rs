@@ -14,7 +14,6 @@ mod gather;
 mod windows;
 
 use crate::abi::{Admitted, Bounds, Exchange, Exchanged, Kind, Services, Warp};
-use crate::admit::Foreign;
 use crate::barrier::Barriers;
 use crate::cluster;
 use crate::compile::Checks;
@@ -23,6 +22,7 @@ use crate::faults::{Caught, Gate};
 use crate::fiber::{Context, Stack, switch};
 use crate::grid::{Failure, Grid};
 use crate::map::{Mapping, Pages};
+use crate::memory::Foreign;
 use crate::memory::Memory;
 use std::ffi::c_void;
 use std::io;
