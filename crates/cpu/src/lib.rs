@@ -73,9 +73,11 @@ pub mod faults;
 pub mod fiber;
 #[doc(hidden)]
 pub mod grid;
+mod handle;
 #[doc(hidden)]
 pub mod host;
 mod image;
+mod kernel;
 mod lanes;
 #[doc(hidden)]
 pub mod map;
@@ -91,8 +93,8 @@ pub mod probe;
 mod registers;
 mod service;
 mod services;
-mod shaped;
 pub mod signals;
+mod state;
 mod statistics;
 mod stream;
 pub mod supervise;
