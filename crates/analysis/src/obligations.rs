@@ -52,3 +52,10 @@ impl Obligation {
         bounds.0 - most >= smallest && bounds.1 - least <= largest
     }
 }
+
+impl Ranges<'_> {
+    /// Returns whether the assumptions hold in these launches.
+    pub fn proves(&self, obligations: &[Obligation]) -> bool {
+        obligations.iter().all(|obligation| obligation.holds(self))
+    }
+}

@@ -17,7 +17,6 @@ use crate::facts::{Facts, rounded_alike};
 use crate::inductions::{Finder, Inductions};
 use crate::integer::{Arg, Op, Reader, Step};
 use crate::loops::Loops;
-use crate::obligations::Obligation;
 use crate::range::Range;
 use broadloom_ptx::{Block, BodyForm, Function, Inst, Param, Reg};
 use cranelift_entity::{EntityRef, SecondaryMap};
@@ -257,11 +256,6 @@ impl<'a> Ranges<'a> {
         let step = Reader::new(function).step(inst);
         let args = arguments(&step, |arg, bits| self.read(arg, bits, |reg| self.range_in(reg, block)));
         exact(&step, &args)
-    }
-
-    /// Returns whether the assumptions hold in these launches.
-    pub fn proves(&self, obligations: &[Obligation]) -> bool {
-        obligations.iter().all(|obligation| obligation.holds(self))
     }
 
     fn read(&self, arg: Arg, bits: u32, register: impl FnOnce(Reg) -> Range) -> Range {

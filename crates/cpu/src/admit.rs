@@ -9,28 +9,9 @@ use crate::compile::Checks;
 use crate::execute::{Block, Strand, Surroundings, fail};
 use crate::grid::Failure;
 use crate::memory::Near;
-use crate::services::{enter, leave, of_lane};
+use crate::service::{enter, leave, of_lane};
 use broadloom_device::FaultKind;
-use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
-
-/// Memory beyond the device's own that kernels may access: returns the whole range that contains an address.
-#[derive(Clone)]
-pub struct Foreign(Arc<dyn Fn(u64) -> Option<Range<u64>> + Send + Sync>);
-
-impl Foreign {
-    /// Creates it from a function, which is called while kernels run and must not wait for them.
-    pub fn new(find: impl Fn(u64) -> Option<Range<u64>> + Send + Sync + 'static) -> Foreign {
-        Foreign(Arc::new(find))
-    }
-}
-
-impl fmt::Debug for Foreign {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Foreign")
-    }
-}
 
 /// Error: kind and message.
 type Refusal = (FaultKind, String);
@@ -147,7 +128,7 @@ fn device_memory(surroundings: &Surroundings, address: u64, bytes: u64) -> Resul
     if surroundings.checks == Checks::Confined && surroundings.memory.is_accessible(address, bytes) {
         return Ok(None);
     }
-    let foreign = surroundings.foreign.as_ref().and_then(|foreign| (foreign.0)(address));
+    let foreign = surroundings.foreign.as_ref().and_then(|foreign| foreign.containing(address));
     if let Some(range) = foreign.as_ref().filter(|range| inside(range)) {
         return Ok(Some(range.clone()));
     }

@@ -10,53 +10,49 @@
 //! second launch of a kernel whose first launch went ahead. The number of launches ahead is at most the
 //! number of the device's threads.
 
-use crate::module::{Given, Loaded, refused};
-use crate::shaped::Shaped;
+use crate::kernel::SpecialisedKernel;
+use crate::module::{LaunchRequest, Loaded, refused};
 use crate::stream::{Pending, Work};
 use crate::worker::Shared;
 use broadloom_device::{Error, Result};
 use broadloom_ptx::{Reach, Space};
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-/// Number of launches of a device that are ahead of their code.
-#[derive(Debug, Default)]
-pub(crate) struct Count(AtomicUsize);
+use std::sync::atomic::Ordering;
 
 /// Returns whether a launch may go ahead, and counts it if so.
-pub(crate) fn may_go(module: &Loaded, given: &Given<'_>, shaped: &Shaped) -> bool {
-    let (inner, launch) = (module.inner(), &given.launch);
-    if !inner.options.ahead || launch.time_limit.is_some() || launch.cooperative {
+pub(crate) fn may_go(module: &Loaded, request: &LaunchRequest<'_>, kernel: &SpecialisedKernel) -> bool {
+    let (device, launch) = (module.device(), &request.launch);
+    if !device.options.ahead || launch.time_limit.is_some() || launch.cooperative {
         return false;
     }
     let text = module.module();
-    let shared = text.static_shared_bytes(given.kernel).saturating_add(16).saturating_add(u64::from(launch.shared_bytes));
-    let reach = Reach::of(text, given.kernel);
+    let shared = text.static_shared_bytes(request.kernel).saturating_add(16).saturating_add(u64::from(launch.shared_bytes));
+    let reach = Reach::of(text, request.kernel);
     let variables = reach.functions.iter().flat_map(|func| text.functions[*func].variables.values());
     let local = variables.filter(|variable| variable.space == Space::Local).filter_map(|variable| variable.bytes());
     // Code may need some bytes in addition to the variables.
     let local = local.fold(0, u64::saturating_add).saturating_mul(2);
-    let fits = shared <= u64::from(inner.machine.max_shared_bytes) && local <= inner.options.stack_bytes;
-    let one_more = |count: usize| (count < inner.shared.workers).then_some(count + 1);
-    fits && !refused(text, given.kernel).has_errors()
-        && shaped.goes_ahead()
-        && inner.shared.ahead.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_ok()
+    let fits = shared <= u64::from(device.machine.max_shared_bytes) && local <= device.options.stack_bytes;
+    let one_more = |count: usize| (count < device.shared.workers).then_some(count + 1);
+    fits && !refused(text, request.kernel).has_errors()
+        && kernel.goes_ahead()
+        && device.shared.ahead.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_ok()
 }
 
 /// Submits a launch to its stream and compiles its kernel on another thread.
-pub(crate) fn launch(module: &Arc<Loaded>, shaped: &Arc<Shaped>, given: Given<'_>) -> Result<()> {
-    let stream = given.launch.stream;
+pub(crate) fn launch(module: &Arc<Loaded>, kernel: &Arc<SpecialisedKernel>, request: LaunchRequest<'_>) -> Result<()> {
+    let stream = request.launch.stream;
     let pending = Arc::new(Pending::default());
-    let kernel = module.module().functions[given.kernel].name.clone();
-    let arrival = Arrival { shared: module.inner().shared.clone(), kernel, pending: pending.clone() };
-    module.inner().shared.streams.submit(stream, Work::Pending(pending), None, &|| Ok(()))?;
-    let given = Given { params: Cow::Owned(given.params.into_owned()), ..given };
-    let (module, shaped) = (module.clone(), shaped.clone());
+    let name = module.module().functions[request.kernel].name.clone();
+    let arrival = Arrival { shared: module.device().shared.clone(), kernel: name, pending: pending.clone() };
+    module.device().shared.streams.submit(stream, Work::Pending(pending), None, &|| Ok(()))?;
+    let request = LaunchRequest { params: Cow::Owned(request.params.into_owned()), ..request };
+    let (module, kernel) = (module.clone(), kernel.clone());
     let compile = move || {
-        let (grid, params) = (given.launch.grid, given.params.to_vec());
-        let code = module.compiled(given.kernel, None, move |module| shaped.code_for(module, grid, &params));
-        arrival.pending.set(code.and_then(|(code, _)| module.grid(&given, code)));
+        let (grid, params) = (request.launch.grid, request.params.to_vec());
+        let code = module.compiled(request.kernel, None, move |module| kernel.code_for(module, grid, &params));
+        arrival.pending.set(code.and_then(|(code, _)| module.grid(&request, code)));
         // Must come before the stream continues: a thread that waits for the stream may then hold the last
         // reference to the device and drop it.
         drop(module);
@@ -81,7 +77,7 @@ impl Drop for Arrival {
         let kernel = std::mem::take(&mut self.kernel);
         // Has no effect if a grid or an error is already set.
         self.pending.set(Err(Error::BadLaunch { kernel, reason: "it could not be compiled on a thread of its own".into() }));
-        self.shared.ahead.0.fetch_sub(1, Ordering::Relaxed);
+        self.shared.ahead.fetch_sub(1, Ordering::Relaxed);
         self.shared.streams.arrive();
     }
 }

@@ -1,56 +1,33 @@
 //! The CPU as a device.
 
-use crate::ahead;
 use crate::arena;
 use crate::cache::Cache;
 use crate::cluster::Shape;
 use crate::compile::Checks;
 use crate::execute::{OutputSink, Surroundings};
 use crate::grid::{Grid, Ready};
+use crate::handle::Handle;
 use crate::lanes;
 use crate::memory::{Memory, Owner};
-use crate::module::{Handle, Loaded};
+use crate::module::Loaded;
 use crate::options::{self, Options};
 use crate::services::SERVICES;
-use crate::statistics::{KernelStatistics, Record};
+use crate::state::DeviceState;
+use crate::statistics::KernelStatistics;
 use crate::stream::{Called, Finished, Job, Limit, Streams, Work};
 use crate::watchdog::Watchdog;
 use crate::worker::{Shared, work};
 use broadloom_device::texture::{OpaqueTable, Opaques, Surface, Texture};
 use broadloom_device::{Backend, Error, EventId, HostCall, Launch, LoadedModule, Machine, MemoryUse, Result, Stream, trace};
 use broadloom_ptx::Verified;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Handle of the CPU device; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Cpu {
-    pub(crate) inner: Arc<Inner>,
-}
-
-/// State that the handles of a device share.
-pub(crate) struct Inner {
-    pub(crate) machine: Machine,
-    pub(crate) options: Options,
-    pub(crate) memory: Arc<Memory>,
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) cache: Cache,
-    pub(crate) launches: AtomicU32,
-    /// Number of times the passes ran over a kernel.
-    pub(crate) drafts: AtomicU32,
-    /// Number of proofs that were tried for launches.
-    pub(crate) proofs: AtomicU32,
-    pub(crate) opaques: Opaques,
-    statistics: Mutex<Vec<(KernelStatistics, Arc<Record>)>>,
-    workers: Vec<JoinHandle<()>>,
-}
-
-impl std::fmt::Debug for Inner {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Cpu").field("options", &self.options).finish_non_exhaustive()
-    }
+    pub(crate) inner: Arc<DeviceState>,
 }
 
 /// Counter of finished work, which releases the memory that waited for it.
@@ -91,7 +68,7 @@ impl Cpu {
             watchdog: Watchdog::default(),
             finished: Box::new(Accounts(memory.clone())),
             workers: threads,
-            ahead: ahead::Count::default(),
+            ahead: AtomicUsize::new(0),
         });
         let mut workers = vec![];
         for index in 0..threads {
@@ -105,7 +82,7 @@ impl Cpu {
             }
         }
         Ok(Cpu {
-            inner: Arc::new(Inner {
+            inner: Arc::new(DeviceState {
                 machine: options::machine(&options),
                 cache: Cache::new(&options.cache, options.cache_bytes),
                 options,
@@ -171,70 +148,6 @@ impl Cpu {
     }
 }
 
-impl Drop for Inner {
-    fn drop(&mut self) {
-        // A launch that went ahead has its code, or it would keep this alive.
-        self.shared.streams.arrive();
-        self.shared.streams.close();
-        for worker in self.workers.drain(..) {
-            let _ = worker.join();
-        }
-        self.shared.watchdog.close();
-    }
-}
-
-impl Inner {
-    fn streams(&self) -> &Streams {
-        &self.shared.streams
-    }
-
-    fn statistics(&self) -> MutexGuard<'_, Vec<(KernelStatistics, Arc<Record>)>> {
-        self.statistics.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn note_kernel(&self, facts: KernelStatistics) -> Arc<Record> {
-        let record = Arc::new(Record::default());
-        self.statistics().push((facts, record.clone()));
-        record
-    }
-
-    /// Allocates memory. If there is none, waits for work that holds some.
-    pub(crate) fn allocate(&self, bytes: u64, owner: Owner) -> Result<u64> {
-        match self.memory.allocate(bytes, owner.clone()) {
-            Err(Error::OutOfMemory { .. }) if self.memory.has_dying() => {
-                self.streams().drain();
-                self.reap();
-                self.memory.allocate(bytes, owner)
-            }
-            outcome => outcome,
-        }
-    }
-
-    /// Releases the memory that waited for work that is done by now. Finished work does so too, but it may end while memory is
-    /// being freed, and a wait for an event ends with nothing.
-    fn reap(&self) {
-        if self.memory.has_dying() {
-            self.memory.reap(self.streams().oldest());
-        }
-    }
-
-    /// Checks that a range lies inside one allocation.
-    pub(crate) fn inside(&self, address: u64, bytes: u64) -> Result<()> {
-        self.memory.range("texture", address, bytes).map(drop)
-    }
-
-    /// Runs an action on a range of memory, which stays allocated meanwhile.
-    fn with_range<T>(&self, call: &'static str, address: u64, bytes: u64, act: impl FnOnce(*mut u8) -> Result<T>) -> Result<T> {
-        let number = self.streams().begin();
-        let outcome = self.memory.range(call, address, bytes).and_then(act);
-        let oldest = self.streams().end(number);
-        if self.memory.has_dying() {
-            self.memory.reap(oldest);
-        }
-        outcome
-    }
-}
-
 impl Backend for Cpu {
     fn machine(&self) -> &Machine {
         &self.inner.machine
@@ -253,10 +166,10 @@ impl Backend for Cpu {
     }
 
     fn free(&self, address: u64) -> Result<()> {
-        let corpse = self.inner.memory.free(address)?;
+        let freed = self.inner.memory.free(address)?;
         // Following launches find nothing behind handles to this memory.
-        self.inner.opaques.freed(address, corpse.bytes());
-        self.inner.memory.bury(corpse, self.inner.streams().horizon());
+        self.inner.opaques.freed(address, freed.bytes());
+        self.inner.memory.bury(freed, self.inner.streams().horizon());
         self.inner.reap();
         Ok(())
     }
@@ -305,7 +218,7 @@ impl Backend for Cpu {
     }
 
     fn load(&self, module: &Arc<Verified>) -> Result<Arc<dyn LoadedModule>> {
-        Ok(Arc::new(Handle(Arc::new(Loaded::new(&self.inner, module)?))))
+        Ok(Arc::new(Handle::new(Loaded::new(&self.inner, module)?)))
     }
 
     fn create_texture(&self, texture: &Texture) -> Result<u64> {

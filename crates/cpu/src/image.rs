@@ -7,7 +7,7 @@
 use crate::abi::{ImageKind, Warp};
 use crate::execute::{Strand, fail};
 use crate::grid::{Failure, Grid};
-use crate::services::{enter, image_kind, leave, of_lane};
+use crate::service::{enter, image_kind, leave, of_lane};
 use crate::texels;
 use broadloom_device::FaultKind;
 use broadloom_device::texture::{Level, Sampler, Texture};

@@ -73,9 +73,11 @@ pub mod faults;
 pub mod fiber;
 #[doc(hidden)]
 pub mod grid;
+mod handle;
 #[doc(hidden)]
 pub mod host;
 mod image;
+mod kernel;
 mod lanes;
 #[doc(hidden)]
 pub mod map;
@@ -89,9 +91,10 @@ mod options;
 #[doc(hidden)]
 pub mod probe;
 mod registers;
+mod service;
 mod services;
-mod shaped;
 pub mod signals;
+mod state;
 mod statistics;
 mod stream;
 pub mod supervise;
@@ -101,11 +104,11 @@ mod variables;
 mod watchdog;
 mod worker;
 
-pub use admit::Foreign;
 pub use background::{Compiling, Notice};
 pub use broadloom_device::CacheFolder;
 pub use device::Cpu;
 pub use execute::Output;
+pub use memory::Foreign;
 pub use module::refused;
 pub use options::{Options, STRICT};
 pub use statistics::KernelStatistics;

@@ -7,7 +7,7 @@
 use crate::abi::{Kind, Meeting, Warp};
 use crate::execute::{Block, Strand, Wait, fail, hand_over, pause};
 use crate::grid::Failure;
-use crate::services::{enter, leave, meeting_kind, of_lane};
+use crate::service::{enter, leave, meeting_kind, of_lane};
 use broadloom_device::FaultKind;
 use broadloom_eval::mbarrier::{Mbarrier, Misuse, Step};
 

@@ -11,8 +11,9 @@
 use crate::map::{Mapping, Pages, page_bytes};
 use broadloom_device::{Error, MemoryUse, Result};
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use std::ops::{Range, RangeInclusive};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Alignment of every allocation.
 const ALIGN: u64 = 256;
@@ -167,7 +168,7 @@ impl Memory {
 
     /// Removes an allocation from the registry. Its memory is kept until [`Memory::bury`] says which work
     /// must be done first.
-    pub fn free(&self, address: u64) -> Result<Corpse> {
+    pub fn free(&self, address: u64) -> Result<FreedAllocation> {
         let mut state = self.state();
         match state.live.get(&address) {
             Some(found) if found.owner != Owner::Heap => {}
@@ -176,7 +177,7 @@ impl Memory {
         match state.live.remove(&address) {
             Some(allocation) => {
                 state.remember(address, &allocation);
-                Ok(Corpse { start: address, allocation })
+                Ok(FreedAllocation { start: address, allocation })
             }
             None => Err(Error::BadAddress { call: "free", address, bytes: 0 }),
         }
@@ -184,11 +185,11 @@ impl Memory {
 
     /// Releases the memory of a freed allocation once all work below a number is done; at once if there is
     /// none.
-    pub fn bury(&self, corpse: Corpse, before: Option<u64>) {
+    pub fn bury(&self, freed: FreedAllocation, before: Option<u64>) {
         let mut state = self.state();
         match before {
-            None => state.release(corpse.start, corpse.allocation, self.limit),
-            Some(before) => state.dying.push_back(Dying { before, start: corpse.start, allocation: corpse.allocation }),
+            None => state.release(freed.start, freed.allocation, self.limit),
+            Some(before) => state.dying.push_back(Dying { before, start: freed.start, allocation: freed.allocation }),
         }
     }
 
@@ -340,12 +341,12 @@ impl Memory {
 
 /// Allocation that has left the registry.
 #[derive(Debug)]
-pub struct Corpse {
+pub struct FreedAllocation {
     start: u64,
     allocation: Allocation,
 }
 
-impl Corpse {
+impl FreedAllocation {
     /// Returns its size.
     pub(crate) fn bytes(&self) -> u64 {
         self.allocation.bytes
@@ -453,5 +454,27 @@ impl State {
                 self.shrink_pool((limit / 4).min(limit.saturating_sub(self.used)));
             }
         }
+    }
+}
+
+/// Memory beyond the device's own that kernels may access: returns the whole range that contains an address.
+#[derive(Clone)]
+pub struct Foreign(Arc<dyn Fn(u64) -> Option<Range<u64>> + Send + Sync>);
+
+impl Foreign {
+    /// Creates it from a function, which is called while kernels run and must not wait for them.
+    pub fn new(find: impl Fn(u64) -> Option<Range<u64>> + Send + Sync + 'static) -> Foreign {
+        Foreign(Arc::new(find))
+    }
+
+    /// Returns the range that contains an address, if there is one.
+    pub(crate) fn containing(&self, address: u64) -> Option<Range<u64>> {
+        (self.0)(address)
+    }
+}
+
+impl fmt::Debug for Foreign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Foreign")
     }
 }

@@ -1,9 +1,9 @@
 //! Options of the device, and the description of its machine.
 
-use crate::admit::Foreign;
 use crate::background::Notice;
 use crate::compile;
 use crate::execute::Output;
+use crate::memory::Foreign;
 use broadloom_device::cache::CACHE_BYTES;
 use broadloom_device::{CacheFolder, Machine, MachineKind, memory_limit, settings};
 use broadloom_ptx::IsaVersion;

@@ -1,7 +1,6 @@
 //! Time limits: a thread that sleeps until the next deadline.
 
 use crate::stream::{Job, stop};
-use crate::worker::Shared;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
@@ -28,13 +27,14 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 impl Watchdog {
-    /// Stops a piece of work at a time, unless it is done before.
-    pub(crate) fn watch(&self, shared: &Arc<Shared>, job: &Arc<Job>, until: Instant) {
+    /// Stops a piece of work at a time, unless it is done before. `interrupt` interrupts the workers that do it;
+    /// the first one serves all work.
+    pub(crate) fn watch(&self, job: &Arc<Job>, until: Instant, interrupt: impl Fn(&Arc<Job>) + Send + 'static) {
         let mut state = lock(&self.state.0);
         state.watched.push((until, Arc::downgrade(job)));
         if state.thread.is_none() {
-            let (place, weak) = (self.state.clone(), Arc::downgrade(shared));
-            let thread = std::thread::Builder::new().name("broadloom-time".into()).spawn(move || keep_time(&place, &weak));
+            let place = self.state.clone();
+            let thread = std::thread::Builder::new().name("broadloom-time".into()).spawn(move || keep_time(&place, &interrupt));
             state.thread = thread.ok();
         }
         self.state.1.notify_one();
@@ -56,7 +56,7 @@ impl Watchdog {
     }
 }
 
-fn keep_time(place: &(Mutex<State>, Condvar), shared: &Weak<Shared>) {
+fn keep_time(place: &(Mutex<State>, Condvar), interrupt: &dyn Fn(&Arc<Job>)) {
     let mut state = lock(&place.0);
     while !state.ends {
         let now = Instant::now();
@@ -69,11 +69,9 @@ fn keep_time(place: &(Mutex<State>, Condvar), shared: &Weak<Shared>) {
             let again = late.iter().map(|job| (now + AGAIN, Arc::downgrade(job)));
             state.watched.extend(again);
             drop(state);
-            if let Some(shared) = shared.upgrade() {
-                for job in late {
-                    let _ = job.stop.compare_exchange(0, stop::LATE, Ordering::SeqCst, Ordering::SeqCst);
-                    shared.streams.interrupt(&job);
-                }
+            for job in late {
+                let _ = job.stop.compare_exchange(0, stop::LATE, Ordering::SeqCst, Ordering::SeqCst);
+                interrupt(&job);
             }
             state = lock(&place.0);
             continue;

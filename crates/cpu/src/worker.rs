@@ -4,7 +4,6 @@
 //! overhead is negligible and a long block delays nothing. A block that yields stays resident, and the worker
 //! starts another one when all its resident blocks only yield.
 
-use crate::ahead::Count;
 use crate::execute::{Block, Surroundings, Turn};
 use crate::faults::{Gate, guard};
 use crate::fiber::default_floats;
@@ -17,7 +16,7 @@ use broadloom_device::{Error, FaultKind, trace};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Number of blocks of a launch that a worker has resident as soon as they wait for each other. It exceeds
@@ -44,7 +43,8 @@ pub(crate) struct Shared {
     pub(crate) watchdog: Watchdog,
     pub(crate) finished: Box<dyn Finished>,
     pub(crate) workers: usize,
-    pub(crate) ahead: Count,
+    /// Number of launches that are ahead of their code.
+    pub(crate) ahead: AtomicUsize,
 }
 
 /// Runs a worker: its main function.
@@ -57,7 +57,9 @@ pub(crate) fn work(shared: &Arc<Shared>, index: usize) {
     let mut worker = Worker { shared, index, gate: &gate, spare: vec![] };
     let started = |job: &Arc<Job>, now: Instant| {
         if let Some(limit) = job.limit {
-            shared.watchdog.watch(shared, job, now + limit.left());
+            let workers = Arc::downgrade(shared);
+            let interrupt = move |job: &Arc<Job>| workers.upgrade().into_iter().for_each(|shared| shared.streams.interrupt(job));
+            shared.watchdog.watch(job, now + limit.left(), interrupt);
         }
     };
     while let Some(job) = shared.streams.join(index, &started) {

@@ -1,23 +1,14 @@
 //! Traits that an executor implements.
 
-use crate::host::PageableMemory;
-use crate::sequence::OneByOne;
 use crate::texture::{Surface, Texture};
-use crate::{Error, HostMemory, Launch, Machine, MatrixProduct, Result, Sequence, Step};
+use crate::{Error, EventId, Launch, Machine, MatrixProduct, Result, Stream};
 use broadloom_ptx::{Func, Verified};
 use std::any::Any;
 use std::fmt::Debug;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Stream: a queue of work. Work of one stream runs in order; different streams run concurrently if the
-/// device can.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Stream(pub u32);
-
-/// Number of an event, a point in a stream that others can wait for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct EventId(pub u64);
+use zerocopy::IntoBytes;
 
 /// Host function that is called in stream order.
 pub type HostCall = Box<dyn FnOnce() + Send>;
@@ -224,4 +215,115 @@ pub trait LoadedModule: Any + Debug + Send + Sync {
 
     /// Launches a kernel. `params` is the parameter block, laid out by [`crate::param_layout`].
     fn launch(&self, kernel: Func, launch: &Launch, params: &[u8]) -> Result<()>;
+}
+
+/// Step of a sequence.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// Launch on the stream of the replay.
+    Launch {
+        /// Module of the kernel.
+        module: Arc<dyn LoadedModule>,
+        /// Kernel.
+        kernel: Func,
+        /// Launch configuration.
+        launch: Launch,
+        /// Parameter block.
+        params: Vec<u8>,
+    },
+    /// Copy within the device.
+    Copy {
+        /// Destination address.
+        to: u64,
+        /// Source address.
+        from: u64,
+        /// Number of bytes.
+        bytes: u64,
+    },
+    /// Fill with a byte.
+    Fill {
+        /// Address.
+        address: u64,
+        /// Value of each byte.
+        byte: u8,
+        /// Number of bytes.
+        bytes: u64,
+    },
+    /// Matrix product by the device's library.
+    Product(MatrixProduct),
+}
+
+/// Sequence prepared by an executor.
+pub trait Sequence: Debug + Send + Sync {
+    /// Performs all steps in stream order.
+    fn replay(&self, backend: &dyn Backend, stream: Stream) -> Result<()>;
+}
+
+/// Steps performed with one call each.
+#[derive(Debug)]
+struct OneByOne(Vec<Step>);
+
+impl Sequence for OneByOne {
+    fn replay(&self, backend: &dyn Backend, stream: Stream) -> Result<()> {
+        for step in &self.0 {
+            match step {
+                Step::Launch { module, kernel, launch, params } => {
+                    module.launch(*kernel, &Launch { stream, ..launch.clone() }, params)?;
+                }
+                Step::Copy { to, from, bytes } => backend.copy(stream, *to, *from, *bytes)?,
+                Step::Fill { address, byte, bytes } => backend.fill(stream, *address, *byte, *bytes)?,
+                Step::Product(product) => backend.product(stream, product)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Host memory of an executor. It is aligned to 16 bytes.
+pub trait HostMemory: Debug + Send {
+    /// Returns the bytes after waiting for all copies.
+    fn bytes(&mut self) -> Result<&mut [u8]>;
+
+    /// Copies a range to the device in stream order.
+    fn upload(&mut self, backend: &dyn Backend, stream: Stream, from: Range<usize>, to: u64) -> Result<()>;
+
+    /// Copies from the device to a range in stream order.
+    fn download(&mut self, backend: &dyn Backend, stream: Stream, from: u64, to: Range<usize>) -> Result<()>;
+}
+
+/// Pageable memory, for devices that are the host.
+#[derive(Debug)]
+struct PageableMemory {
+    words: Vec<u128>,
+    bytes: usize,
+}
+
+impl PageableMemory {
+    pub(crate) fn new(bytes: usize) -> Result<PageableMemory> {
+        let mut words = vec![];
+        let refused = |_| Error::OutOfMemory { requested: bytes as u64, available: 0 };
+        words.try_reserve_exact(bytes.div_ceil(16)).map_err(refused)?;
+        words.resize(bytes.div_ceil(16), 0);
+        Ok(PageableMemory { words, bytes })
+    }
+
+    fn range(&mut self, call: &'static str, range: Range<usize>) -> Result<&mut [u8]> {
+        let (address, bytes) = (range.start as u64, range.len() as u64);
+        let all = &mut self.words.as_mut_bytes()[..self.bytes];
+        all.get_mut(range).ok_or(Error::BadAddress { call, address, bytes })
+    }
+}
+
+impl HostMemory for PageableMemory {
+    fn bytes(&mut self) -> Result<&mut [u8]> {
+        Ok(&mut self.words.as_mut_bytes()[..self.bytes])
+    }
+
+    fn upload(&mut self, backend: &dyn Backend, stream: Stream, from: Range<usize>, to: u64) -> Result<()> {
+        backend.write(stream, to, self.range("upload", from)?)
+    }
+
+    fn download(&mut self, backend: &dyn Backend, stream: Stream, from: u64, to: Range<usize>) -> Result<()> {
+        backend.read(stream, from, self.range("download", to)?)
+    }
 }

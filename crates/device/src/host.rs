@@ -3,60 +3,10 @@
 //! A device may copy faster, and asynchronously, from pinned memory. Copies run in stream order. **Access to
 //! the values first waits for the copies**, so the host never reads or changes data of a pending copy.
 
-use crate::{Backend, Buffer, Device, Element, Error, Result, Stream, trace};
+use crate::{Buffer, Device, Element, Error, HostMemory, Result, Stream, trace};
 use std::fmt::Debug;
 use std::marker::PhantomData;
-use std::ops::Range;
-use zerocopy::{FromBytes, IntoBytes};
-
-/// Host memory of an executor. It is aligned to 16 bytes.
-pub trait HostMemory: Debug + Send {
-    /// Returns the bytes after waiting for all copies.
-    fn bytes(&mut self) -> Result<&mut [u8]>;
-
-    /// Copies a range to the device in stream order.
-    fn upload(&mut self, backend: &dyn Backend, stream: Stream, from: Range<usize>, to: u64) -> Result<()>;
-
-    /// Copies from the device to a range in stream order.
-    fn download(&mut self, backend: &dyn Backend, stream: Stream, from: u64, to: Range<usize>) -> Result<()>;
-}
-
-/// Pageable memory, for devices that are the host.
-#[derive(Debug)]
-pub(crate) struct PageableMemory {
-    words: Vec<u128>,
-    bytes: usize,
-}
-
-impl PageableMemory {
-    pub(crate) fn new(bytes: usize) -> Result<PageableMemory> {
-        let mut words = vec![];
-        let refused = |_| Error::OutOfMemory { requested: bytes as u64, available: 0 };
-        words.try_reserve_exact(bytes.div_ceil(16)).map_err(refused)?;
-        words.resize(bytes.div_ceil(16), 0);
-        Ok(PageableMemory { words, bytes })
-    }
-
-    fn range(&mut self, call: &'static str, range: Range<usize>) -> Result<&mut [u8]> {
-        let (address, bytes) = (range.start as u64, range.len() as u64);
-        let all = &mut self.words.as_mut_bytes()[..self.bytes];
-        all.get_mut(range).ok_or(Error::BadAddress { call, address, bytes })
-    }
-}
-
-impl HostMemory for PageableMemory {
-    fn bytes(&mut self) -> Result<&mut [u8]> {
-        Ok(&mut self.words.as_mut_bytes()[..self.bytes])
-    }
-
-    fn upload(&mut self, backend: &dyn Backend, stream: Stream, from: Range<usize>, to: u64) -> Result<()> {
-        backend.write(stream, to, self.range("upload", from)?)
-    }
-
-    fn download(&mut self, backend: &dyn Backend, stream: Stream, from: u64, to: Range<usize>) -> Result<()> {
-        backend.read(stream, from, self.range("download", to)?)
-    }
-}
+use zerocopy::FromBytes;
 
 /// Values in host memory for fast copies.
 #[derive(Debug)]

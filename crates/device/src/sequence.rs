@@ -5,74 +5,10 @@
 //! order.
 
 use crate::{
-    Argument, Backend, Buffer, Device, Element, Error, Kernel, Launch, LoadedModule, MatrixProduct, RawBuffer, Result, Stream,
-    trace,
+    Argument, Buffer, Device, Element, Error, Kernel, Launch, MatrixProduct, RawBuffer, Result, Sequence, Step, Stream, trace,
 };
-use broadloom_ptx::Func;
 use std::fmt::Debug;
 use std::sync::Arc;
-
-/// Step of a sequence.
-#[derive(Clone, Debug)]
-pub enum Step {
-    /// Launch on the stream of the replay.
-    Launch {
-        /// Module of the kernel.
-        module: Arc<dyn LoadedModule>,
-        /// Kernel.
-        kernel: Func,
-        /// Launch configuration.
-        launch: Launch,
-        /// Parameter block.
-        params: Vec<u8>,
-    },
-    /// Copy within the device.
-    Copy {
-        /// Destination address.
-        to: u64,
-        /// Source address.
-        from: u64,
-        /// Number of bytes.
-        bytes: u64,
-    },
-    /// Fill with a byte.
-    Fill {
-        /// Address.
-        address: u64,
-        /// Value of each byte.
-        byte: u8,
-        /// Number of bytes.
-        bytes: u64,
-    },
-    /// Matrix product by the device's library.
-    Product(MatrixProduct),
-}
-
-/// Sequence prepared by an executor.
-pub trait Sequence: Debug + Send + Sync {
-    /// Performs all steps in stream order.
-    fn replay(&self, backend: &dyn Backend, stream: Stream) -> Result<()>;
-}
-
-/// Steps performed with one call each.
-#[derive(Debug)]
-pub(crate) struct OneByOne(pub(crate) Vec<Step>);
-
-impl Sequence for OneByOne {
-    fn replay(&self, backend: &dyn Backend, stream: Stream) -> Result<()> {
-        for step in &self.0 {
-            match step {
-                Step::Launch { module, kernel, launch, params } => {
-                    module.launch(*kernel, &Launch { stream, ..launch.clone() }, params)?;
-                }
-                Step::Copy { to, from, bytes } => backend.copy(stream, *to, *from, *bytes)?,
-                Step::Fill { address, byte, bytes } => backend.fill(stream, *address, *byte, *bytes)?,
-                Step::Product(product) => backend.product(stream, product)?,
-            }
-        }
-        Ok(())
-    }
-}
 
 /// Recorder of a sequence.
 #[derive(Debug)]

@@ -52,6 +52,7 @@ mod operation;
 mod scope;
 #[doc(hidden)]
 pub mod soft;
+mod table;
 pub mod texture;
 mod video;
 mod video_simd;

@@ -10,14 +10,6 @@ use super::soft::{Exact, Format, Number, Rounding, to_integer};
 use crate::{Inputs, Operation};
 use broadloom_ptx::{Modifier, Type};
 
-/// Returns the value of a `ue8m0`: a power of two.
-pub(crate) fn power_of_two(bits: u8) -> Number {
-    match bits {
-        0xff => Number::Nan,
-        exponent => Number::Finite(Exact::new(false, i32::from(exponent) - 127, 1)),
-    }
-}
-
 /// Encoding of one element of a packed type.
 #[derive(Clone, Copy)]
 enum Element {
@@ -42,7 +34,7 @@ impl Element {
     fn number(self, bits: u64) -> Number {
         match self {
             Element::Float(format) => Number::of(format, bits & (format.magnitude_mask() | format.sign_bit())),
-            Element::Power => power_of_two(bits as u8),
+            Element::Power => Number::of_ue8m0(bits as u8),
             Element::Fixed => Number::Finite(Exact::integer(i128::from(bits as i8)).scaled(-6)),
         }
     }

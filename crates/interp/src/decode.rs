@@ -3,7 +3,7 @@
 use crate::handlers::handler;
 use crate::memory::PARAM_BASE;
 use crate::op::{Arg, CallSite, CalleeArg, Handler, Image, ImageSite, Matrix, Op, Passed};
-use crate::program::{Places, function_address};
+use crate::variables::{VariableAddresses, function_address};
 use broadloom_device::param_layout;
 use broadloom_eval::matrix::{Product, Rows, Transfer};
 use broadloom_eval::texture::{Fetch, Query, SurfaceAccess, element_type};
@@ -44,7 +44,7 @@ struct Decoder<'a> {
     module: &'a Verified,
     func: Func,
     function: &'a Function,
-    places: &'a Places,
+    places: &'a VariableAddresses,
     slots: HashMap<Reg, u32>,
     frame: HashMap<Var, u64>,
     block_starts: HashMap<broadloom_ptx::Block, u32>,
@@ -75,7 +75,7 @@ fn mask(ty: Type) -> u64 {
     truncate(u64::MAX, ty.bits())
 }
 
-pub(crate) fn decode(module: &Verified, func: Func, places: &Places) -> Routine {
+pub(crate) fn decode(module: &Verified, func: Func, places: &VariableAddresses) -> Routine {
     let function = &module.functions[func];
     let mut slots = HashMap::new();
     let mut count = 0u32;

@@ -25,6 +25,7 @@ pub mod memory;
 mod names;
 mod op;
 mod program;
+mod variables;
 mod watch;
 
 use broadloom_device::activity::{self, Activity};

@@ -1,61 +1,34 @@
 //! Loaded module: variables placed, functions decoded.
 
 use crate::decode::{self, Routine};
-use crate::memory::{FUNCTION_BASE, Memory, Owner};
+use crate::memory::{Memory, Owner};
 use crate::op::Handler;
+use crate::variables::{SharedVariable, VariableAddresses, function_address};
 use broadloom_device::texture::{Opaques, References};
 use broadloom_device::{Error, GlobalVariable, Result};
 use broadloom_diag::{Code, Diagnostic, Diagnostics};
 use broadloom_eval::immediate;
-use broadloom_ptx::{Func, Init, Linkage, Printer, Space, Symbol, Var, Variable, Verified};
+use broadloom_ptx::{Func, Init, Linkage, Printer, Space, Symbol, Variable, Verified};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 pub(crate) const UNRESOLVED: Code = Code("I0001");
 const REFUSED: Code = Code("I0002");
 
-/// Shared variable; its offset is decided per kernel.
-#[derive(Clone, Debug)]
-pub(crate) struct SharedVariable {
-    pub(crate) name: String,
-    pub(crate) bytes: u64,
-    pub(crate) align: u64,
-    /// True for `.extern`: its size comes from the launch.
-    pub(crate) dynamic: bool,
-}
-
-/// Addresses of the variables of the module.
-#[derive(Debug, Default)]
-pub(crate) struct Places {
-    /// Addresses of global and constant variables of the module.
-    pub(crate) addresses: HashMap<Var, u64>,
-    /// Addresses of variables declared inside functions.
-    pub(crate) local_addresses: HashMap<(Func, Var), u64>,
-    /// Numbers of shared variables.
-    pub(crate) shared: HashMap<Var, u32>,
-    pub(crate) local_shared: HashMap<(Func, Var), u32>,
-    pub(crate) shared_variables: Vec<SharedVariable>,
-}
-
 /// Loaded module.
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) module: Arc<Verified>,
-    pub(crate) places: Places,
+    pub(crate) places: VariableAddresses,
     pub(crate) routines: Vec<Routine>,
     by_name: HashMap<String, GlobalVariable>,
     /// Variables that textures and surfaces are bound to.
     pub(crate) references: References,
 }
 
-/// Returns the address of a function.
-pub(crate) fn function_address(func: Func) -> u64 {
-    FUNCTION_BASE + 16 * u64::from(func.as_u32())
-}
-
 impl Program {
     pub(crate) fn load(module: &Arc<Verified>, memory: &mut Memory, opaques: &Opaques) -> Result<Program> {
-        let mut places = Places::default();
+        let mut places = VariableAddresses::default();
         let mut references = References::default();
         let mut owned = vec![];
         let outcome = place_variables(module, memory, (opaques, &mut references), &mut places, &mut owned)
@@ -153,7 +126,7 @@ fn place_variables(
     module: &Verified,
     memory: &mut Memory,
     (opaques, references): (&Opaques, &mut References),
-    places: &mut Places,
+    places: &mut VariableAddresses,
     owned: &mut Vec<u64>,
 ) -> Result<HashMap<String, GlobalVariable>> {
     let mut by_name = HashMap::new();
@@ -222,7 +195,7 @@ fn place_variables(
     if missing.has_errors() { Err(Error::Unsupported(missing)) } else { Ok(by_name) }
 }
 
-fn fill_variables(module: &Verified, memory: &mut Memory, places: &Places) -> Result<()> {
+fn fill_variables(module: &Verified, memory: &mut Memory, places: &VariableAddresses) -> Result<()> {
     let module_variables = module.variables.iter().filter_map(|(var, variable)| Some((*places.addresses.get(&var)?, variable)));
     let function_variables = module.functions.iter().flat_map(|(func, function)| {
         function.variables.iter().filter_map(move |(var, variable)| Some((*places.local_addresses.get(&(func, var))?, variable)))
@@ -237,7 +210,7 @@ fn fill_variables(module: &Verified, memory: &mut Memory, places: &Places) -> Re
 
 /// Writes an initialiser into the bytes of a variable or of one row of it. Elements without a value stay
 /// zero.
-fn fill(bytes: &mut [u8], variable: &Variable, dims: &[Option<u64>], init: &Init, places: &Places) {
+fn fill(bytes: &mut [u8], variable: &Variable, dims: &[Option<u64>], init: &Init, places: &VariableAddresses) {
     let scalar = variable.ty.bytes() as usize;
     match init {
         Init::List(list) => {

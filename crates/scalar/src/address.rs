@@ -8,8 +8,9 @@
 //! the rest has not wrapped.
 
 use crate::builder::{Builder, Value};
+use crate::id::Id;
 use crate::memory::{Access, Base};
-use crate::op::{BinaryOp, Id, Op};
+use crate::op::{BinaryOp, Op};
 use crate::types::{Element, Literal, Type};
 
 /// Limit that keeps offsets of instructions well within 24 bits.

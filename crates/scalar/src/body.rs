@@ -7,8 +7,9 @@
 //! - equal pure nodes are one node, and but for parameters, loads and the like all nodes have one lane;
 //! - blocks are nested at most [`MAX_NESTING`] deep.
 
+use crate::id::{AccessorId, ArrayId, BlockId, Id, Ids, SharedId, TableId, Var};
 use crate::memory::{Access, Base, Level, Scope};
-use crate::op::{AccessorId, ArrayId, BlockId, Id, Ids, Node, SharedId, TableId, Var};
+use crate::op::Node;
 use crate::types::{Element, Literal, Type};
 use std::sync::Arc;
 

@@ -1,8 +1,9 @@
 //! Functions: code that front ends pass to patterns, to be inlined into kernels.
 
 use crate::body::{Body, Statement};
-use crate::builder::{AccessorDecl, ParameterDecl};
-use crate::op::{Id, Op};
+use crate::declaration::{AccessorDecl, ParameterDecl};
+use crate::id::Id;
+use crate::op::Op;
 use crate::schedule::Schedule;
 use crate::structure::Structure;
 use crate::types::{Literal, Type};

@@ -1,7 +1,7 @@
 //! Kernels: complete programs of a thread, launched over a grid.
 
 use crate::body::Body;
-use crate::builder::ParameterDecl;
+use crate::declaration::ParameterDecl;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;

@@ -50,20 +50,25 @@
 //! ```
 
 mod address;
+mod binding;
 mod body;
 mod builder;
+mod declaration;
 mod error;
 mod eval;
 mod forms;
 mod function;
+mod id;
 mod inline;
 mod kernel;
 mod lower;
 pub mod math;
+mod math_function;
 mod memory;
 mod methods;
 pub mod op;
 mod print;
+mod range;
 mod rewrite;
 mod schedule;
 mod semantics;
@@ -73,19 +78,18 @@ pub mod text;
 pub mod traced;
 mod types;
 
+pub use binding::{Binding, popping, pushing, reading, windowing, writing};
 pub use body::{ArrayDecl, Block, Body, MAX_NESTING, MAX_NODES, SharedDecl, Statement, Table, Unroll};
-pub use builder::{
-    Accessor, AccessorDecl, AccessorKind, Array, Builder, Divisor, FastDivisor, Memory, Operand, ParameterDecl, ParameterKind,
-    Value, Variable,
-};
+pub use builder::{Accessor, Array, Builder, Divisor, FastDivisor, Memory, Operand, Value, Variable};
+pub use declaration::{AccessorDecl, AccessorKind, ParameterDecl, ParameterKind};
 pub use error::{Error, Result};
 pub use eval::{Environment, Lanes};
 pub use forms::LinearForm;
 pub use function::Function;
-pub use inline::{Binding, popping, pushing, reading, windowing, writing};
+pub use id::{AccessorId, ArrayId, BlockId, Id, Ids, SharedId, TableId, Var};
 pub use kernel::{Kernel, LaunchBounds};
 pub use lower::{Lowering, lower, lower_with};
-pub use math::{MathFunction, Precision};
+pub use math_function::{MathFunction, Precision};
 pub use memory::{Access, Base, Cache, Level, Order, Scope};
-pub use op::{AtomicOp, Axis, BinaryOp, CompareOp, Id, Op, Shuffle, Special, TableId, UnaryOp, Vote, WarpReduce};
+pub use op::{AtomicOp, Axis, BinaryOp, CompareOp, Op, Shuffle, Special, UnaryOp, Vote, WarpReduce};
 pub use types::{Element, Literal, Type};

@@ -1,6 +1,6 @@
 //! Places in memory, and the kinds of access to them.
 
-use crate::op::{Id, SharedId};
+use crate::id::{Id, SharedId};
 use crate::types::Element;
 
 /// The start of an access to memory.

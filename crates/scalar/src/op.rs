@@ -22,51 +22,10 @@
 //! Float arithmetic follows IEEE 754: rounding to nearest even, with subnormal numbers. The bits of a NaN
 //! result are not specified.
 
-use crate::math::{MathFunction, Precision};
+use crate::id::{AccessorId, ArrayId, BlockId, Id, Ids, SharedId, TableId, Var};
+use crate::math_function::{MathFunction, Precision};
 use crate::memory::{Access, Base};
 use crate::types::{Literal, Type};
-use smallvec::SmallVec;
-
-/// The number of a node in its body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Id(pub(crate) u32);
-
-impl Id {
-    /// Returns the number as an index.
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-macro_rules! numbered {
-    ($($(#[$doc:meta])* $name:ident,)*) => {
-        $($(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub struct $name(pub(crate) u32);
-
-        impl $name {
-            /// Returns the number as an index.
-            pub const fn index(self) -> usize {
-                self.0 as usize
-            }
-        })*
-    };
-}
-
-numbered! {
-    /// The number of a variable in its body.
-    Var,
-    /// The number of a local array in its body.
-    ArrayId,
-    /// The number of a constant table in its body.
-    TableId,
-    /// The number of an array in shared memory in its body.
-    SharedId,
-    /// The number of an accessor of a function.
-    AccessorId,
-    /// The number of a block of statements in its body.
-    BlockId,
-}
 
 macro_rules! operations {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident $text:literal,)* }) => {
@@ -325,9 +284,6 @@ pub enum AtomicOp {
     /// Replaces the value if it equals the expected one. All types of 16, 32 and 64 bits except floats.
     CompareExchange,
 }
-
-/// A short list of operands.
-pub type Ids = SmallVec<[Id; 4]>;
 
 /// An operation with its operands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -5,11 +5,12 @@
 //! behind it where nothing beside it says it. [`text`](crate::text) reads functions back.
 
 use crate::body::{Body, Statement, Unroll};
-use crate::builder::{AccessorDecl, ParameterDecl, ParameterKind};
+use crate::declaration::{AccessorDecl, ParameterDecl, ParameterKind};
 use crate::function::Function;
+use crate::id::{BlockId, Id};
 use crate::kernel::Kernel;
 use crate::memory::{Access, Base, Cache, Order};
-use crate::op::{BinaryOp, BlockId, Id, Op};
+use crate::op::{BinaryOp, Op};
 use crate::schedule::Schedule;
 use crate::structure::Structure;
 use crate::text::literal_text;
@@ -257,8 +258,8 @@ impl Printer<'_> {
             Op::Convert(x) => format!("{}({})", node.ty, self.text_of(*x, None)),
             Op::Bitcast(x) => format!("bits_as_{}({})", node.ty, self.text_of(*x, None)),
             Op::Math(function, precision, arguments) => match precision {
-                crate::math::Precision::Accurate => format!("{function}({})", self.alike(arguments).join(", ")),
-                crate::math::Precision::Fast => format!("{function}_fast({})", self.alike(arguments).join(", ")),
+                crate::math_function::Precision::Accurate => format!("{function}({})", self.alike(arguments).join(", ")),
+                crate::math_function::Precision::Fast => format!("{function}_fast({})", self.alike(arguments).join(", ")),
             },
             Op::Vector(lanes) => format!("<{}>", self.alike(lanes).join(", ")),
             Op::Lane(vector, lane) => format!("{}.{lane}", self.text(*vector)),

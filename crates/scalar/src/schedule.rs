@@ -12,8 +12,9 @@
 //! ([`Schedule::pressure`]): sums of many loads that overlap are all open at the same time then.
 
 use crate::body::{Body, Statement};
+use crate::id::{BlockId, Id};
 use crate::memory::Cache;
-use crate::op::{BlockId, Id, Op};
+use crate::op::Op;
 use crate::structure::Structure;
 use std::collections::HashMap;
 

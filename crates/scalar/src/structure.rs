@@ -1,7 +1,8 @@
 //! The structure of a body: the nesting of blocks, and the block in which each value is available.
 
 use crate::body::{Body, Statement};
-use crate::op::{BlockId, Id, Op, Var};
+use crate::id::{BlockId, Id, Var};
+use crate::op::Op;
 
 /// The tree of blocks, and the home of each node: the innermost block in which all of its dependencies are
 /// available.
@@ -111,7 +112,7 @@ impl Structure {
 #[derive(Default)]
 pub(crate) struct Assigned {
     pub(crate) vars: Vec<Var>,
-    pub(crate) arrays: Vec<crate::op::ArrayId>,
+    pub(crate) arrays: Vec<crate::id::ArrayId>,
 }
 
 impl Assigned {

@@ -6,7 +6,7 @@
 //! second reads. The warps are therefore synchronised after such a loop. The cost is that of one barrier: the
 //! warps' values are saved across it.
 
-use super::emit::Emitter;
+use super::emitter::Emitter;
 use broadloom_analysis::{Cfg, Dominators, LoopData, Loops};
 use broadloom_ptx::{Block, InstData, Opcode, Operand, Space};
 use broadloom_transform::split_at_barriers::plain_barrier;

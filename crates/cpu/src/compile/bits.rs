@@ -1,8 +1,8 @@
 //! Logic, shifts and bit fields (manual: "Logic and Shift Instructions", "Bit Field Extract", …).
 
-use super::emit::Emitter;
+use super::emitter::Emitter;
+use super::evaluate::Lowered;
 use super::llvm::{IntPred, Val};
-use super::pure::Lowered;
 use broadloom_eval::Operation;
 use broadloom_ptx::{Modifier, Opcode};
 

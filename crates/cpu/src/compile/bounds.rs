@@ -11,14 +11,15 @@
 //! leaves the arena. For the same reason one check serves all accesses of a block that have one base register
 //! and near offsets.
 
-use super::emit::{Emitted, Emitter};
+use super::address::{LaneAccess, Reach};
+use super::emitter::{Emitted, Emitter};
 use super::layout::Place;
 use super::llvm::{IntPred, Val};
-use super::memory::{Parts, Reach};
-use super::{Checks, Service};
+use super::options::Checks;
+use super::runtime::Service;
+use super::state::SharedCheck;
 use crate::abi::{Access, AccessSpace, Admitted, Bounds, offset};
-use broadloom_ptx::{Address, Base, Guard, Inst, InstData, Opcode, Reg, Space};
-use std::collections::HashSet;
+use broadloom_ptx::{Address, Base, Inst, InstData, Opcode, Space};
 use std::mem::offset_of;
 
 /// Distance, as a power of two, within which accesses with one base register share a check.
@@ -26,28 +27,6 @@ const NEAR: u32 = 20;
 /// Distance between the first and the last lane up to which confined code checks the first one alone. It is
 /// less than a guard of the arena.
 const FAR: i64 = 1 << 30;
-
-/// Accesses that share a check: base register, guard, distance, and whether they name `.global` or `.const`.
-type Shared = (Reg, Option<Guard>, i64, bool);
-
-/// Checks that stand in a block.
-#[derive(Default)]
-pub(super) struct Checked {
-    /// Instructions of the block, in order.
-    insts: Vec<Inst>,
-    done: HashSet<Shared>,
-    /// Instruction whose site was recorded last, and the number of the site.
-    site: Option<(Inst, u64)>,
-}
-
-impl Checked {
-    /// Begins a block.
-    pub(super) fn begin(&mut self, insts: &[Inst]) {
-        self.insts.clear();
-        self.insts.extend(insts);
-        self.done.clear();
-    }
-}
 
 /// Addresses of an access.
 struct Addresses {
@@ -144,7 +123,7 @@ impl Emitter<'_> {
         let in_data = is_data(inst);
         let (mut low, mut high) = (address.offset, address.offset + bytes as i64);
         if let Base::Reg(reg) = address.base {
-            let shared: Shared = (reg, inst.guard, address.offset >> NEAR, in_data);
+            let shared: SharedCheck = (reg, inst.guard, address.offset >> NEAR, in_data);
             if !self.checked.done.insert(shared) {
                 return Ok(());
             }
@@ -342,5 +321,5 @@ fn accessed(inst: &InstData) -> Option<u64> {
     let places = [(Opcode::Ld, 0), (Opcode::Ldu, 0), (Opcode::St, 1), (Opcode::Red, 1), (Opcode::Atom, 2)];
     let opcode = inst.opcode()?;
     let (_, place) = places.into_iter().find(|(other, _)| *other == opcode)?;
-    Some(Parts::of(inst, inst.operands.get(place)?).total())
+    Some(LaneAccess::of(inst, inst.operands.get(place)?).total())
 }

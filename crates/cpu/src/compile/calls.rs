@@ -11,7 +11,7 @@
 
 use super::lanes::Shapes;
 use super::layout::{Layout, pointed_params};
-use super::prepare::{Unit, flow, give_back, in_ssa_form, made_from, number, parts_a_barrier, polls};
+use super::unit::{Unit, divergent_barrier, flow, in_ssa_form, made_from, number_spans, polls, restore_spans};
 use broadloom_analysis::calls::components;
 use broadloom_analysis::waiting::{advances_memory, is_strong_read};
 use broadloom_analysis::{Assume, Cfg, Facts as LaunchFacts, Shapes as WarpShapes};
@@ -181,18 +181,18 @@ impl Called {
             Ok((cfg, shapes))
         };
         let (cfg, shapes) = shapes_of(&function)?;
-        let apart = parts_a_barrier(&function, &shapes).or_else(|| self.comes_apart(module, &function, &cfg, &shapes, block));
+        let apart = divergent_barrier(&function, &shapes).or_else(|| self.comes_apart(module, &function, &cfg, &shapes, block));
         if let Some(reason) = apart {
             return Ok(Err(reason));
         }
         let polls = polls(module, &function);
-        let spans = number(&mut function);
+        let spans = number_spans(&mut function);
         if let Err(reason) = linearise::run(module, &mut function, &|block| shapes.is_divergent_branch(block), Blocks::Any) {
             return Ok(Err(reason.to_string()));
         }
         remove_dead::run(module, &mut function);
         let polls = made_from(&function, &polls);
-        give_back(&mut function, &spans);
+        restore_spans(&mut function, &spans);
         if cfg!(debug_assertions) {
             check(linearise::NAME, module, &function).map_err(|broken| broken.to_string())?;
         }

@@ -6,9 +6,9 @@
 //! wrapping around. If both hold, the values are compressed in registers and stored as a row. Otherwise each
 //! value is stored on its own.
 
-use super::emit::{Emitted, Emitter};
+use super::address::LaneAccess;
+use super::emitter::{Emitted, Emitter};
 use super::llvm::{IntPred, Val};
-use super::memory::Parts;
 use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Reg, Space, Type};
 
 /// Maximum number of instructions traced back from an address.
@@ -113,23 +113,30 @@ impl Emitter<'_> {
     }
 
     /// Stores the values of the lanes as a row if their addresses are consecutive.
-    pub(super) fn store_compact(&self, parts: &Parts, ranked: &Ranked, offset: i64, pointers: Val, guard: Val) -> Emitted<()> {
+    pub(super) fn store_compact(
+        &self,
+        access: &LaneAccess,
+        ranked: &Ranked,
+        offset: i64,
+        pointers: Val,
+        guard: Val,
+    ) -> Emitted<()> {
         let ir = self.ir;
         let i64 = ir.int(64);
         let lanes = self.whole_guard(guard, 32);
         let mask = self.as_mask(lanes);
         let behind = ir.sub(ir.zext(ir.intrinsic("llvm.ctpop", &[ir.int(32)], &[mask]), i64), ir.constant(i64, 1));
-        let far = ir.mul(behind, ir.constant(i64, parts.total()));
+        let far = ir.mul(behind, ir.constant(i64, access.total()));
         let fits = ir.icmp(IntPred::LLVMIntEQ, ir.sub(ranked.last, ranked.first), far);
         let same = ir.icmp(IntPred::LLVMIntEQ, mask, ranked.mask);
         let (in_row, apart, after) = (ir.block("row"), ir.block("apart"), ir.block("stored"));
         ir.branch_if(ir.and(ir.and(same, ranked.below), fits), in_row, apart);
         ir.go_on_in(in_row);
         let start = ir.as_pointer(ir.add(ranked.first, ir.constant(i64, offset as u64)));
-        self.store_together(parts, start, lanes)?;
+        self.store_together(access, start, lanes)?;
         ir.branch(after);
         ir.go_on_in(apart);
-        self.scatter(parts, pointers, Some(guard))?;
+        self.scatter(access, pointers, Some(guard))?;
         ir.branch(after);
         ir.go_on_in(after);
         Ok(())
@@ -137,13 +144,13 @@ impl Emitter<'_> {
 
     /// Stores the values of a mask's lanes contiguously. Hosts that can compress words may lack it for
     /// smaller elements, and on some hosts a compressing store to memory is very slow.
-    fn store_together(&self, parts: &Parts, start: Val, lanes: Val) -> Emitted<()> {
+    fn store_together(&self, access: &LaneAccess, start: Val, lanes: Val) -> Emitted<()> {
         let ir = self.ir;
         let (i32, i64) = (ir.int(32), ir.int(64));
-        let all = self.together(&self.stored(parts)?, 32);
-        let mask = self.widened_mask(lanes, parts.elements.len());
+        let all = self.together(&self.stored(access)?, 32);
+        let mask = self.widened_mask(lanes, access.operands.len());
         let element = ir.element(ir.type_of(all));
-        let (word, piece) = if parts.bytes == 8 { (i64, 8) } else { (i32, 16) };
+        let (word, piece) = if access.bytes == 8 { (i64, 8) } else { (i32, 16) };
         let mut place = start;
         for from in (0..ir.lanes(all).unwrap_or(0)).step_by(piece as usize) {
             let picks: Vec<u32> = (from..from + piece).collect();
@@ -155,9 +162,9 @@ impl Emitter<'_> {
             let taken = ir.sub(ir.shl(ir.constant(i32, 1), count), ir.constant(i32, 1));
             let taken = ir.bitcast_whole(ir.trunc(taken, bits), ir.vector(ir.int(1), piece));
             let values = ir.resize(words, element, false);
-            let align = ir.constant(i32, parts.bytes);
+            let align = ir.constant(i32, access.bytes);
             ir.intrinsic("llvm.masked.store", &[ir.type_of(values), ir.pointer()], &[values, place, align, taken]);
-            place = ir.offset(place, ir.mul(ir.zext(count, i64), ir.constant(i64, parts.bytes)));
+            place = ir.offset(place, ir.mul(ir.zext(count, i64), ir.constant(i64, access.bytes)));
         }
         Ok(())
     }

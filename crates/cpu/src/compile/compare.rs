@@ -1,8 +1,8 @@
 //! Comparison and selection (manual: "Comparison and Selection Instructions").
 
-use super::emit::Emitter;
+use super::emitter::Emitter;
+use super::evaluate::Lowered;
 use super::llvm::{IntPred, RealPred, Val};
-use super::pure::Lowered;
 use broadloom_eval::Operation;
 use broadloom_ptx::{Modifier, Type, TypeKind};
 

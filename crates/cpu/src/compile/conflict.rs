@@ -5,9 +5,9 @@
 //! the count of earlier lanes with the same address. Hosts with AVX-512 compute this count for sixteen lanes
 //! at once. The last lane at an address writes the total.
 
-use super::emit::{Emitted, Emitter};
+use super::address::Reach;
+use super::emitter::{Emitted, Emitter};
 use super::llvm::Val;
-use super::memory::Reach;
 use broadloom_ptx::{Address, Base};
 
 /// Number of lanes that are compared with each other at once.

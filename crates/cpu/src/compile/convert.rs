@@ -1,9 +1,9 @@
 //! Conversions (manual: "cvt"). Values outside the range of an integer type are clamped to it.
 
-use super::emit::Emitter;
+use super::emitter::Emitter;
+use super::evaluate::Lowered;
 use super::float::rounds_specially;
 use super::llvm::{RealPred, Val};
-use super::pure::Lowered;
 use broadloom_eval::Operation;
 use broadloom_ptx::{Modifier, Type};
 

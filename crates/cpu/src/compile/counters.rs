@@ -10,9 +10,10 @@
 //! to shared memory. Copies are summed at the start of a piece that has such an access. At the end of a block
 //! its shared memory is discarded, and the copies with it.
 
-use super::emit::{Emitted, Emitter};
+use super::emitter::{Emitted, Emitter};
 use super::layout::{Place, variable};
 use super::llvm::{IntPred, Label, Val};
+use super::state::{CounterTable, Counters};
 use broadloom_ptx::{Address, Base, Block, InstData, Modifier, Opcode, Operand, Reg, Space, Symbol, Type, TypeKind, Variable};
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -25,44 +26,6 @@ const BESIDE: u32 = 8;
 const MOST_BYTES: u64 = 2048;
 /// Maximum bytes of an array whose counter indices fit into eight bits.
 const BYTES_OF_BYTES: u64 = 1024;
-
-/// Array of counters.
-struct Table {
-    symbol: Symbol,
-    /// Offset in shared memory.
-    start: u64,
-    bytes: u64,
-    /// Offset of its copies among all copies.
-    place: u64,
-}
-
-impl Table {
-    /// Returns the distance between two copies in bytes. An unaligned address between two counters stays
-    /// within the copy. Equal counters of two copies have different offsets in a page; otherwise a core would
-    /// take one for the other for a while (false aliasing).
-    fn stride(&self) -> u64 {
-        self.bytes.next_multiple_of(64) + 64
-    }
-}
-
-/// Arrays of counters of a kernel.
-pub(crate) struct Counters {
-    tables: Vec<Table>,
-    /// For each piece, true if it counts.
-    counts: Vec<bool>,
-    /// For each piece, true if it has other accesses to shared memory.
-    looks: Vec<bool>,
-    /// Offset of the copies, after the values that warps keep.
-    place: u64,
-    /// Bytes of all copies.
-    pub(crate) bytes: u64,
-    /// Number of additions before copies are made. One more than that means that copies exist.
-    limit: u64,
-    /// Address of the number of additions.
-    done: Val,
-    /// True if lanes add one by one somewhere.
-    one_by_one: Cell<bool>,
-}
 
 impl Emitter<'_> {
     /// Finds the arrays that the pieces of a kernel count in. `place` is the offset of their copies from the
@@ -77,7 +40,7 @@ impl Emitter<'_> {
             blocks.into_iter().flat_map(|block| &function.blocks[block].insts).map(|inst| &function.insts[*inst])
         };
         let looks: Vec<bool> = pieces.iter().map(|piece| insts(piece).any(|inst| self.may_look(inst))).collect();
-        let mut tables: Vec<Table> = vec![];
+        let mut tables: Vec<CounterTable> = vec![];
         let mut bytes = 0;
         let mut counts = vec![false; pieces.len()];
         for (piece, blocks) in pieces.iter().enumerate().filter(|(piece, _)| !looks[*piece]) {
@@ -92,7 +55,7 @@ impl Emitter<'_> {
                 }
                 counts[piece] = true;
                 if tables.iter().all(|table| table.symbol != symbol) {
-                    let table = Table { symbol, start, bytes: size, place: bytes };
+                    let table = CounterTable { symbol, start, bytes: size, place: bytes };
                     bytes += u64::from(COPIES) * table.stride();
                     tables.push(table);
                 }
@@ -302,7 +265,7 @@ impl Emitter<'_> {
     }
 
     /// Returns a pointer to the copies of an array.
-    fn copies(&self, counters: &Counters, table: &Table) -> Val {
+    fn copies(&self, counters: &Counters, table: &CounterTable) -> Val {
         self.ir.offset_by(self.pointer_field(crate::abi::offset::LOCAL), counters.place + table.place)
     }
 

@@ -6,22 +6,16 @@
 //! at its head, as if there were a barrier without waiting, and all warps of the block do one iteration
 //! before the next.
 
-use super::emit::{Emitted, Emitter};
-use super::memory::{LINE, is_row};
+use super::emitter::{Emitted, Emitter};
+use super::moves::is_computed;
+use super::pattern::{LINE, is_row};
+use super::state::NextAddress;
 use broadloom_analysis::{Cfg, Dominators, Loop, Loops};
-use broadloom_ptx::{Address, Base, Block, Inst, InstData, Opcode, Operand, Reg, Space};
+use broadloom_ptx::{Address, Base, Block, InstData, Opcode, Operand, Reg, Space};
 use broadloom_transform::split_at_barriers::waits;
 use cranelift_entity::SecondaryMap;
 use std::collections::HashSet;
 use std::rc::Rc;
-
-/// Recipe for the address of an access in the next iteration.
-pub(crate) struct Ahead {
-    /// Parameters of the loop's head, and the instructions that compute their next values.
-    params: Vec<(Reg, Inst)>,
-    /// Instructions that compute the address, in order.
-    chain: Vec<Inst>,
-}
 
 /// Row of memory that all lanes of a warp access side by side.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -169,12 +163,12 @@ impl Search<'_> {
 
 impl Search<'_> {
     /// Returns the recipe for an address in the next iteration.
-    fn ahead(&self, reg: Reg) -> Option<Ahead> {
-        let mut ahead = Ahead { params: vec![], chain: vec![] };
+    fn ahead(&self, reg: Reg) -> Option<NextAddress> {
+        let mut ahead = NextAddress { params: vec![], chain: vec![] };
         self.follow(reg, &mut ahead, DEPTH).then_some(ahead)
     }
 
-    fn follow(&self, reg: Reg, ahead: &mut Ahead, depth: u32) -> bool {
+    fn follow(&self, reg: Reg, ahead: &mut NextAddress, depth: u32) -> bool {
         if depth == 0 {
             return false;
         }
@@ -200,7 +194,8 @@ impl Search<'_> {
             }
             Some(inst) => {
                 let data = &self.emitter.function.insts[inst];
-                let sound = data.guard.is_none() && data.effects().is_pure() && self.emitter.is_kept_as_scalar(reg);
+                let sound = data.guard.is_none() && data.effects().is_pure() && is_computed(data);
+                let sound = sound && self.emitter.is_kept_as_scalar(reg);
                 if !sound || !data.reads().iter().all(|read| self.follow(*read, ahead, depth - 1)) {
                     return false;
                 }
@@ -241,14 +236,14 @@ impl Emitter<'_> {
         let mut next = vec![];
         for (param, inst) in &ahead.params {
             let data = &function.insts[*inst];
-            self.instruction(data)?;
+            self.compute(data)?;
             next.push((*param, self.lane0(data.writes()[0])?));
         }
         for (param, value) in next {
             self.values[param] = Some(value);
         }
         for inst in &ahead.chain {
-            self.instruction(&function.insts[*inst])?;
+            self.compute(&function.insts[*inst])?;
         }
         let ir = self.ir;
         let place = ir.as_pointer(ir.add(self.lane0(reg)?, ir.constant(ir.int(64), offset as u64)));

@@ -5,47 +5,17 @@
 //! contracted. Halves are computed in `f32`, or for `fma` in `f64`. These formats are wide enough that double
 //! rounding equals single rounding.
 
-use super::emit::{Emitted, Emitter};
+use super::emitter::{Emitted, Emitter};
+use super::evaluate::Lowered;
 use super::llvm::{IntPred, RealPred, Val};
-use super::pure::Lowered;
 use broadloom_eval::Operation;
 use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Type};
-
-/// Returns whether an instruction may give a NaN of `f32` that is not canonical.
-pub(crate) fn may_be_noisy(inst: &InstData) -> bool {
-    inst.types().next() == Some(Type::F32)
-        && inst.effects().is_pure()
-        && match inst.opcode() {
-            Some(Opcode::Mov | Opcode::Setp | Opcode::Set | Opcode::Copysign | Opcode::Testp) => false,
-            // From `f64` and `bf16`, NaNs keep the part of their payload that fits.
-            Some(Opcode::Cvt) => !matches!(inst.types().nth(1), Some(Type::F64 | Type::Bf16)) && !is_copy(inst),
-            Some(_) => true,
-            None => false,
-        }
-}
-
-/// Returns whether the result of a pure instruction depends on the bits of an operand of `f32` that is NaN.
-pub(crate) fn sees_nan_bits(inst: &InstData) -> bool {
-    match inst.opcode() {
-        Some(Opcode::Copysign) => true,
-        // The result may be a number with the sign of a NaN.
-        Some(Opcode::Min | Opcode::Max) => inst.has(Modifier::Xorsign),
-        // A wider format keeps sign and payload.
-        Some(Opcode::Cvt) => inst.types().next() == Some(Type::F64),
-        Some(_) | None => false,
-    }
-}
 
 /// Returns whether an instruction flushes results that the host may first round up to the smallest normal
 /// number.
 pub(crate) fn may_flush_late(inst: &InstData) -> bool {
     let rounds = matches!(inst.opcode(), Some(Opcode::Mul | Opcode::Fma | Opcode::Mad | Opcode::Div | Opcode::Rcp));
     rounds && Operation::of(inst).is_some_and(|op| op.flushes() && op.ty == Type::F32)
-}
-
-/// Returns whether a conversion has no effect.
-pub(crate) fn is_copy(inst: &InstData) -> bool {
-    inst.opcode() == Some(Opcode::Cvt) && inst.modifiers().all(|modifier| modifier == Modifier::F32)
 }
 
 /// Returns whether an instruction has a rounding mode other than to nearest.

@@ -1,9 +1,9 @@
 //! Textures and surfaces. The runtime evaluates them lane by lane (manual: "Texture Instructions", "Surface
 //! Instructions").
 
-use super::Service;
-use super::emit::{Emitted, Emitter, Untranslated};
+use super::emitter::{Emitted, Emitter, Untranslated};
 use super::llvm::Val;
+use super::runtime::Service;
 use crate::abi::ImageKind;
 use broadloom_eval::texture::{Fetch, Query, Result4, SurfaceAccess, element_type};
 use broadloom_ptx::{Base, InstData, Opcode, Operand, Type};

@@ -9,29 +9,17 @@
 //! Rows have memory for all lanes, so no mask is needed to read or write them. Lanes that do not call keep
 //! their values.
 
-use super::emit::{Emitted, Emitter, Untranslated};
-use super::layout::{LANES, Place, row_bytes, rows};
+use super::emitter::{CallTarget, Emitted, Emitter, Untranslated};
+use super::layout::{LANES, row_bytes, rows};
 use super::llvm::{IntPred, Ty, Val};
 use super::operand::bits_type;
 use crate::abi::{Reason, function_address};
 use broadloom_eval::immediate;
-use broadloom_ptx::{
-    Address, Base, Call, Callee, Func, Function, InstData, Modifier, Operand, Param, Reg, Symbol, Type, Variable,
-};
-
-/// Function that generated code can call.
-#[derive(Clone, Copy)]
-pub(crate) struct Target {
-    pub(crate) function: Val,
-    /// Bytes of its frame in the local memory of a lane.
-    pub(crate) frame_bytes: u64,
-    /// True if its address is taken.
-    pub(crate) is_addressed: bool,
-}
+use broadloom_ptx::{Address, Base, Call, Callee, Func, Function, InstData, Operand, Param, Reg, Symbol, Type, Variable};
 
 /// Arguments of a function called in lockstep, besides its parameters.
 #[derive(Clone, Copy)]
-pub(crate) struct Entered {
+pub(crate) struct EntryArguments {
     /// Mask of the calling lanes.
     pub(crate) lanes: Val,
     /// Offset of its frame.
@@ -41,7 +29,7 @@ pub(crate) struct Entered {
 }
 
 /// Memory for the arguments and results of a call.
-struct Passed {
+struct CallRows {
     args: Val,
     results: Val,
 }
@@ -51,8 +39,8 @@ const MOST_IN_LINE: u64 = 2048;
 
 impl Emitter<'_> {
     /// Returns the arguments of a function called in lockstep.
-    pub(crate) fn entered(ir: &super::llvm::Ir) -> Entered {
-        Entered { lanes: ir.argument(3), frame: ir.argument(4), first: ir.argument(5) }
+    pub(crate) fn entered(ir: &super::llvm::Ir) -> EntryArguments {
+        EntryArguments { lanes: ir.argument(3), frame: ir.argument(4), first: ir.argument(5) }
     }
 
     /// Allocates rows for the arguments and results of the calls of this function.
@@ -67,18 +55,6 @@ impl Emitter<'_> {
 
     fn bytes_of(&self, bytes: u64) -> Ty {
         self.ir.vector(self.ir.int(8), bytes as u32)
-    }
-
-    /// Returns the row of a variable and the bytes of one lane; `None` if the variable lies elsewhere.
-    pub(crate) fn row_of(&self, base: Base) -> Option<(Val, u64)> {
-        let (Base::Symbol(symbol @ Symbol::Local(var)), Some(_)) = (base, self.lanes) else { return None };
-        match self.layout.place(symbol)? {
-            Place::Row(index) => Some((self.rows[index], self.layout.rows[index])),
-            place @ (Place::Argument(_) | Place::Result(_)) => {
-                Some((self.frame_pointer(place)?, row_bytes(&self.function.variables[var])))
-            }
-            Place::Shared(_) | Place::Frame(_) | Place::Dynamic | Place::Param(_) | Place::Table(_) => None,
-        }
     }
 
     /// Stores one element per lane if it fills its row. Returns `false` if it does not.
@@ -187,9 +163,9 @@ impl Emitter<'_> {
     /// Returns the functions that a pointer may lead to, in groups with the same passing of arguments, with
     /// the memory for them.
     #[allow(clippy::type_complexity, reason = "used once, where it is taken apart")]
-    fn fitting(&mut self, call: &Call) -> Emitted<Vec<(Func, Passed, Vec<(Func, Target)>)>> {
-        let callees: Vec<(Func, Target)> = self.callees.iter().map(|(func, target)| (*func, *target)).collect();
-        let mut groups: Vec<(Func, Passed, Vec<(Func, Target)>)> = vec![];
+    fn fitting(&mut self, call: &Call) -> Emitted<Vec<(Func, CallRows, Vec<(Func, CallTarget)>)>> {
+        let callees: Vec<(Func, CallTarget)> = self.callees.iter().map(|(func, target)| (*func, *target)).collect();
+        let mut groups: Vec<(Func, CallRows, Vec<(Func, CallTarget)>)> = vec![];
         for (func, target) in callees.into_iter().filter(|(_, target)| target.is_addressed) {
             let callee = &self.module.functions[func];
             if !self.fits(call, callee) {
@@ -219,7 +195,7 @@ impl Emitter<'_> {
     }
 
     /// Emits a call of a function for a mask of lanes that is not empty.
-    fn enter_function(&mut self, inst: &InstData, target: Target, passed: &Passed, lanes: Val) {
+    fn enter_function(&mut self, inst: &InstData, target: CallTarget, passed: &CallRows, lanes: Val) {
         let ir = self.ir;
         let i64 = ir.int(64);
         let frame = ir.add(self.frame_start, ir.constant(i64, self.layout.frame_bytes));
@@ -233,12 +209,12 @@ impl Emitter<'_> {
     }
 
     /// Stores arguments into rows, and allocates space for results.
-    fn pass_in_rows(&mut self, call: &Call, callee: &Function) -> Emitted<Passed> {
+    fn pass_in_rows(&mut self, call: &Call, callee: &Function) -> Emitted<CallRows> {
         let ir = self.ir;
         let (places, bytes) = rows(callee, &callee.params);
         let (result_places, result_bytes) = rows(callee, &callee.results);
         let room = |bytes: u64| ir.stack(self.bytes_of(bytes.max(1)), 64);
-        let passed = Passed { args: room(bytes), results: room(result_bytes) };
+        let passed = CallRows { args: room(bytes), results: room(result_bytes) };
         for ((operand, param), (place, bytes)) in call.arguments.iter().zip(&callee.params).zip(places) {
             let to = ir.offset_by(passed.args, place);
             match operand {
@@ -298,7 +274,7 @@ impl Emitter<'_> {
     }
 
     /// Copies the results of a function to their destinations, for the calling lanes.
-    fn take_from_rows(&self, callee: &Function, passed: &Passed, places: &[Option<Val>], callers: Val) {
+    fn take_from_rows(&self, callee: &Function, passed: &CallRows, places: &[Option<Val>], callers: Val) {
         let ir = self.ir;
         for (to, (place, bytes)) in places.iter().zip(rows(callee, &callee.results).0) {
             let Some(to) = *to else { continue };
@@ -378,20 +354,15 @@ impl Emitter<'_> {
         ir.go_on_in(after);
     }
 
-    /// Returns the lanes that reach a barrier: those whose guard holds, among all threads of the warp. Lanes
-    /// outside the call have no barrier ahead of them.
-    pub(crate) fn comers(&self, inst: &InstData) -> Emitted<Val> {
-        self.active_among(inst, self.threads)
-    }
-
-    /// Returns the input of a reduction at a barrier. Lanes outside the call contribute the neutral element.
-    pub(crate) fn brought_by_callers(&self, inst: &InstData, brought: Val) -> Val {
-        let ir = self.ir;
-        match self.exists.filter(|_| self.passed.is_some()) {
-            None => brought,
-            Some(callers) if inst.has(Modifier::And) => ir.or(brought, ir.not(callers)),
-            Some(callers) => ir.and(brought, callers),
+    /// Defines the result registers of a call that never happens.
+    pub(crate) fn without_results(&mut self, call: &Call) -> Emitted<()> {
+        for operand in &call.results {
+            if let Operand::Reg(reg) = operand {
+                let zero = self.ir.zero(self.register_type(self.function.regs[*reg].ty));
+                self.define(*reg, zero);
+            }
         }
+        Ok(())
     }
 }
 

@@ -1,10 +1,10 @@
 //! Integer arithmetic (manual: "Integer Arithmetic Instructions").
 
-use super::emit::{Emitted, Emitter};
+use super::emitter::{Emitted, Emitter};
+use super::evaluate::Lowered;
 use super::llvm::{IntPred, Val};
-use super::pure::{Lowered, is_plain};
 use broadloom_eval::Operation;
-use broadloom_ptx::{InstData, Modifier, Opcode, Operand};
+use broadloom_ptx::{InstData, Modifier, Opcode, Operand, TypeKind};
 
 impl Emitter<'_> {
     pub(crate) fn add(&self, op: &Operation, inputs: &[Val]) -> Lowered {
@@ -209,4 +209,9 @@ impl Emitter<'_> {
 
 fn is_plain_but_for_sat(op: &Operation) -> bool {
     !op.has(Modifier::Relu) && op.ty.bits() <= 64 && op.ty.is_integer()
+}
+
+/// Returns whether an instruction has none of the modifiers that change a plain integer operation.
+pub(crate) fn is_plain(op: &Operation) -> bool {
+    !op.has(Modifier::Sat) && !op.has(Modifier::Relu) && op.ty.kind() != TypeKind::Packed
 }

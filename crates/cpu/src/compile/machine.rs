@@ -1,7 +1,6 @@
 //! LLVM side of the compiler: the target machine, the passes, and the resulting object file.
 
 use super::cpus;
-use super::emit::Host;
 use inkwell::OptimizationLevel;
 use inkwell::llvm_sys::support::LLVMParseCommandLineOptions;
 #[cfg(any(debug_assertions, target_arch = "aarch64"))]
@@ -261,4 +260,15 @@ pub(crate) fn emit(module: &Module<'_>, target: &TargetMachine, assembly: bool) 
     let kind = if assembly { FileType::Assembly } else { FileType::Object };
     let buffer = target.write_to_memory_buffer(module, kind).map_err(|error| error.to_string())?;
     Ok(buffer.as_slice().to_vec())
+}
+
+/// Host features that LLVM does not use by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// 512-bit vectors with masks.
+    pub avx512: bool,
+    /// Detection of equal lanes in a vector with one instruction.
+    pub conflicts: bool,
+    /// Atomics of 128 bits.
+    pub wide_atomics: bool,
 }

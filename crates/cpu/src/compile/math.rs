@@ -5,9 +5,9 @@
 //! those of the Cephes library (Moshier), whose error on the reduced range is below one unit in the last
 //! place.
 
-use super::emit::Emitter;
+use super::emitter::Emitter;
+use super::evaluate::Lowered;
 use super::llvm::{IntPred, RealPred, Ty, Val};
-use super::pure::Lowered;
 use broadloom_eval::Operation;
 use broadloom_ptx::{Modifier, Type};
 

@@ -4,10 +4,10 @@
 //! runtime for rare products. Instructions that move matrices are loads and stores for which lanes exchange
 //! addresses. On the slow path, where a warp is one thread, the runtime brings the lanes together.
 
-use super::Service;
-use super::emit::{Emitted, Emitter, Untranslated};
+use super::emitter::{Emitted, Emitter, Untranslated};
 use super::llvm::{IntPred, Ir, Ty, Val};
 use super::product;
+use super::runtime::Service;
 use crate::abi::{Exchange, Exchanged, Reason};
 use crate::code::Rare;
 use broadloom_eval::matrix::{Product, Rows, Transfer};

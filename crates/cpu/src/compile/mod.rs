@@ -6,27 +6,34 @@
 //! failure here is an internal error and is reported as one.
 
 mod abreast;
+mod address;
 mod alike;
 mod atomic;
 mod bits;
+mod blocks;
 mod bounds;
+mod call;
 mod calls;
 mod cluster;
 mod compact;
 mod compare;
 mod conflict;
-mod control;
 mod convert;
 mod counters;
 mod cpus;
-mod emit;
+mod emitter;
 #[doc(hidden)]
 pub mod ending;
+mod evaluate;
 mod far;
 mod float;
+mod function;
+mod groups;
 mod image;
 mod in_step;
+mod instruction;
 mod integer;
+mod lane_loop;
 mod lanes;
 mod layout;
 mod llvm;
@@ -34,88 +41,53 @@ mod machine;
 mod math;
 mod matrix;
 mod memory;
+mod moves;
 mod nans;
 mod operand;
+mod options;
 mod pairs;
+mod pattern;
 mod pieces;
+mod plan;
 mod prepare;
 mod product;
 mod progress;
 mod pure;
 mod quads;
 mod roots;
+mod rows;
+mod runtime;
 mod scattered;
 mod special;
+mod state;
 mod undivided;
+mod unit;
+mod vectors;
 mod warp;
+mod warps;
 mod window;
 
 pub(crate) use ending::Abandoned;
 pub use ending::{before_leaving, is_over, thread_ends};
 pub use machine::Machine;
+pub use options::{Checks, Options};
 pub(crate) use progress::Progress;
 
-use crate::abi::{Kind, Services};
+use crate::abi::Kind;
 use crate::code::{Code, Named};
 use broadloom_analysis::Proof;
 use broadloom_ptx::{Func, Item, Module, Printer, Symbol};
 use broadloom_transform::return_exits::addressed;
 use calls::Frames;
-use emit::{Input, Output};
-use in_step::Target;
+use emitter::CallTarget;
+use function::{Input, Output};
 use inkwell::context::Context;
 use inkwell::module::Module as LlvmModule;
 use layout::Layout;
 use llvm::{Ir, Val};
-use prepare::{Prepared, Unit};
+use prepare::Prepared;
 use std::collections::BTreeMap;
-use std::mem::offset_of;
-
-/// Options of the compilation of a kernel.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Options {
-    /// Target machine.
-    pub machine: Machine,
-    /// True to optimise code.
-    pub optimise: bool,
-    /// True to run kernels as vectors; otherwise they run one thread at a time.
-    pub vectorise: bool,
-    /// True to assume that index arithmetic does not wrap around. The launch must have proved it.
-    pub assume_no_wrap: bool,
-    /// True to assume that pointer parameters of a kernel point to different buffers, if that is useful. The
-    /// launch must have checked it.
-    pub assume_apart: bool,
-    /// Maximum bytes of local memory for the frames of a thread, if functions are recursive.
-    pub stack_bytes: u64,
-    /// Check of addresses before accesses.
-    pub checks: Checks,
-}
-
-/// Check of addresses before accesses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Checks {
-    /// None: the host's memory protection finds what it can. For kernels whose buffers are right.
-    #[default]
-    None,
-    /// Accesses reach the device's memory and what the program shares with it, nothing else of the process.
-    Confined,
-    /// Each access is aligned and inside of one allocation, or of the shared or local memory.
-    Strict,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options {
-            machine: Machine::host().clone(),
-            optimise: true,
-            vectorise: true,
-            assume_no_wrap: false,
-            assume_apart: false,
-            stack_bytes: 1 << 20,
-            checks: Checks::None,
-        }
-    }
-}
+use unit::Unit;
 
 /// Error for a kernel that could not be compiled. It is always an internal error.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -139,40 +111,6 @@ pub enum Stage {
     Optimised,
     /// Assembly code.
     Assembly,
-}
-
-/// Functions of the runtime that generated code calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Service {
-    Barrier,
-    Pause,
-    Fault,
-    Evaluate,
-    Exchange,
-    Builtin,
-    Clock,
-    Exit,
-    Meet,
-    Image,
-    Admit,
-}
-
-impl Service {
-    fn offset(self) -> u64 {
-        (match self {
-            Service::Barrier => offset_of!(Services, barrier),
-            Service::Pause => offset_of!(Services, pause),
-            Service::Fault => offset_of!(Services, fault),
-            Service::Evaluate => offset_of!(Services, evaluate),
-            Service::Exchange => offset_of!(Services, exchange),
-            Service::Builtin => offset_of!(Services, builtin),
-            Service::Clock => offset_of!(Services, clock),
-            Service::Exit => offset_of!(Services, exit),
-            Service::Meet => offset_of!(Services, meet),
-            Service::Image => offset_of!(Services, image),
-            Service::Admit => offset_of!(Services, admit),
-        }) as u64
-    }
 }
 
 /// Kernel for a block shape after Broadloom's own passes, ready for translation.
@@ -329,7 +267,7 @@ fn translate<'c>(
             polls: &unit.polls,
             checks: options.checks,
         };
-        output = emit::emit(input, output).map_err(|error| error.0)?;
+        output = function::emit(input, output).map_err(|error| error.0)?;
     }
     for (product, function) in &output.products {
         begin(*function);
@@ -375,16 +313,16 @@ fn declare(ir: &Ir, units: &[Unit], vector: bool) -> Vec<Val> {
 }
 
 /// Returns the functions that can be called, under all their names.
-fn callees(module: &Module, units: &[Unit], layouts: &[Layout], functions: &[Val]) -> BTreeMap<Func, Target> {
+fn callees(module: &Module, units: &[Unit], layouts: &[Layout], functions: &[Val]) -> BTreeMap<Func, CallTarget> {
     if units.len() < 2 {
         return BTreeMap::new();
     }
     let addressed = addressed(module);
     let target = |((unit, layout), function): ((&Unit, &Layout), &Val)| {
         let is_addressed = addressed.contains(&unit.func);
-        (unit.func, Target { function: *function, frame_bytes: layout.frame_bytes, is_addressed })
+        (unit.func, CallTarget { function: *function, frame_bytes: layout.frame_bytes, is_addressed })
     };
-    let mut callees: BTreeMap<Func, Target> = units.iter().zip(layouts).zip(functions).skip(1).map(target).collect();
+    let mut callees: BTreeMap<Func, CallTarget> = units.iter().zip(layouts).zip(functions).skip(1).map(target).collect();
     for item in &module.items {
         if let Item::Alias(alias) = item
             && let Some(target) = callees.get(&alias.aliasee).copied()

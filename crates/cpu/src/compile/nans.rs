@@ -2,14 +2,14 @@
 //!
 //! The manual's arithmetic gives the canonical NaN; hosts give others. The difference is invisible until the
 //! bits of a NaN are used. A NaN is therefore made canonical whenever an operand is fetched, unless vector
-//! code computes with it and its bits do not matter (`sees_nan_bits` in `float.rs`). A register that may hold
+//! code computes with it and its bits do not matter ([`sees_nan_bits`]). A register that may hold
 //! another NaN until then is called noisy. If a noisy value is merged with a value that was only moved, whose
 //! NaNs keep their bits, it must be made canonical before: after the merge the two cannot be told apart. Such
 //! a merge is a copy, a selection, or a block parameter. Copies of bits, also between lanes, stay noisy if
 //! their bits are never seen.
 
 use broadloom_eval::{immediate, inputs};
-use broadloom_ptx::{Function, InstData, Opcode, Operand, Reg, Type};
+use broadloom_ptx::{Function, InstData, Modifier, Opcode, Operand, Reg, Type};
 use cranelift_entity::SecondaryMap;
 
 /// NaN facts of a function's registers.
@@ -32,7 +32,7 @@ impl Nans {
                     let unseen = carries_bits(inst) && inst.writes().iter().all(|reg| !seen[*reg]);
                     sources(inst).any(|(reg, ty)| (ty == Type::F32 || unseen) && noisy[reg])
                 } else {
-                    super::float::may_be_noisy(inst)
+                    may_be_noisy(inst)
                 }
             },
         );
@@ -47,8 +47,7 @@ impl Nans {
 
 /// Returns whether an instruction returns one of its inputs unchanged.
 pub(crate) fn is_choice(inst: &InstData) -> bool {
-    matches!(inst.opcode(), Some(Opcode::Mov | Opcode::Selp | Opcode::Slct | Opcode::Shfl | Opcode::ShflSync))
-        || super::float::is_copy(inst)
+    matches!(inst.opcode(), Some(Opcode::Mov | Opcode::Selp | Opcode::Slct | Opcode::Shfl | Opcode::ShflSync)) || is_copy(inst)
 }
 
 /// Returns whether an instruction moves 32 bits as a whole.
@@ -114,7 +113,7 @@ fn find_moved(function: &Function) -> SecondaryMap<Reg, bool> {
         |_, _| true,
         |inst, moved| {
             if !is_choice(inst) {
-                return !super::float::may_be_noisy(inst);
+                return !may_be_noisy(inst);
             }
             inputs(inst).any(|(operand, ty)| match operand {
                 Operand::Reg(reg) | Operand::Part { reg, .. } => moved[*reg],
@@ -165,5 +164,35 @@ fn find_seen(function: &Function) -> SecondaryMap<Reg, bool> {
 
 /// Returns whether the effect of an instruction depends on the bits of a NaN operand.
 fn sees(inst: &InstData) -> bool {
-    !inst.effects().is_pure() || super::float::sees_nan_bits(inst)
+    !inst.effects().is_pure() || sees_nan_bits(inst)
+}
+
+/// Returns whether an instruction may give a NaN of `f32` that is not canonical.
+pub(crate) fn may_be_noisy(inst: &InstData) -> bool {
+    inst.types().next() == Some(Type::F32)
+        && inst.effects().is_pure()
+        && match inst.opcode() {
+            Some(Opcode::Mov | Opcode::Setp | Opcode::Set | Opcode::Copysign | Opcode::Testp) => false,
+            // From `f64` and `bf16`, NaNs keep the part of their payload that fits.
+            Some(Opcode::Cvt) => !matches!(inst.types().nth(1), Some(Type::F64 | Type::Bf16)) && !is_copy(inst),
+            Some(_) => true,
+            None => false,
+        }
+}
+
+/// Returns whether the result of a pure instruction depends on the bits of an operand of `f32` that is NaN.
+pub(crate) fn sees_nan_bits(inst: &InstData) -> bool {
+    match inst.opcode() {
+        Some(Opcode::Copysign) => true,
+        // The result may be a number with the sign of a NaN.
+        Some(Opcode::Min | Opcode::Max) => inst.has(Modifier::Xorsign),
+        // A wider format keeps sign and payload.
+        Some(Opcode::Cvt) => inst.types().next() == Some(Type::F64),
+        Some(_) | None => false,
+    }
+}
+
+/// Returns whether a conversion has no effect.
+pub(crate) fn is_copy(inst: &InstData) -> bool {
+    inst.opcode() == Some(Opcode::Cvt) && inst.modifiers().all(|modifier| modifier == Modifier::F32)
 }

@@ -4,13 +4,14 @@
 //! result is converted to the type of its register; a wider register is filled by extension as the
 //! instruction's type says.
 
-use super::emit::{Emitted, Emitter, Untranslated};
-use super::float::sees_nan_bits;
-use super::layout::Place;
+use super::emitter::{Emitted, Emitter, Untranslated};
+use super::layout::{Place, row_bytes};
 use super::llvm::{Ty, Val};
+use super::nans::sees_nan_bits;
 use crate::abi::offset;
+
 use broadloom_eval::immediate;
-use broadloom_ptx::{Address, Base, Guard, InstData, Mnemonic, Operand, Space, Symbol, Type};
+use broadloom_ptx::{Address, Base, Guard, InstData, Mnemonic, Modifier, Operand, Reg, Space, Symbol, Type};
 
 /// Canonical NaN of `f32`.
 const CANONICAL_NAN: u64 = 0x7fff_ffff;
@@ -203,48 +204,6 @@ impl Emitter<'_> {
         })
     }
 
-    /// Converts predicates of all lanes to bits of an integer, lane 0 lowest.
-    pub(crate) fn as_mask(&self, predicate: Val) -> Val {
-        let ir = self.ir;
-        let i32 = ir.int(32);
-        match ir.lanes(predicate) {
-            Some(_) => ir.bitcast_whole(predicate, i32),
-            None => ir.zext(predicate, i32),
-        }
-    }
-
-    /// Converts bits of an integer to predicates of all lanes.
-    pub(crate) fn as_predicates(&self, mask: Val) -> Val {
-        let ir = self.ir;
-        match self.lanes {
-            Some(lanes) => ir.bitcast_whole(mask, ir.vector(ir.int(1), lanes)),
-            None => ir.trunc(mask, ir.int(1)),
-        }
-    }
-
-    /// Returns whether a predicate holds in any lane.
-    pub(crate) fn any(&self, predicate: Val) -> Val {
-        let ir = self.ir;
-        match ir.lanes(predicate) {
-            Some(_) => {
-                let mask = self.as_mask(predicate);
-                ir.icmp(super::llvm::IntPred::LLVMIntNE, mask, ir.constant(ir.int(32), 0))
-            }
-            None => predicate,
-        }
-    }
-
-    /// Loads a field of the warp's state.
-    pub(crate) fn field(&self, ty: Ty, place: u64) -> Val {
-        let align = self.ir.bits(ty).div_ceil(8);
-        self.ir.load_invariant(ty, self.ir.offset_by(self.warp, place), align)
-    }
-
-    /// Loads a pointer of the warp's state.
-    pub(crate) fn pointer_field(&self, place: u64) -> Val {
-        self.ir.load_invariant(self.ir.pointer(), self.ir.offset_by(self.warp, place), 8)
-    }
-
     /// Returns the address of a name, as `mov` gives it: an offset in shared, local and parameter memory, a
     /// pointer elsewhere.
     pub(crate) fn symbol_address(&self, symbol: Symbol, scalar: bool) -> Emitted<Val> {
@@ -289,6 +248,50 @@ impl Emitter<'_> {
         match (inst.space(), address.base) {
             (Space::Generic, Base::Symbol(symbol)) => self.layout.space(self.module, self.function, symbol),
             (space, _) => space,
+        }
+    }
+
+    /// Returns the value of a register as a block parameter keeps it.
+    pub(crate) fn handed_on(&self, arg: Reg, param: Reg) -> Emitted<Val> {
+        let value = if self.is_kept_as_scalar(param) { self.lane0(arg)? } else { self.all_lanes(arg)? };
+        Ok(if self.is_noisy(arg) && !self.is_noisy(param) { self.canonical_bits(value) } else { value })
+    }
+
+    /// Returns a pointer to a variable that is passed to this function or lies in its frame.
+    pub(crate) fn frame_pointer(&self, place: Place) -> Option<Val> {
+        let (args, results) = self.passed?;
+        match place {
+            Place::Argument(offset) => Some(self.ir.offset_by(args, offset)),
+            Place::Result(offset) => Some(self.ir.offset_by(results, offset)),
+            Place::Shared(_) | Place::Frame(_) | Place::Dynamic | Place::Param(_) | Place::Table(_) | Place::Row(_) => None,
+        }
+    }
+
+    /// Returns the row of a variable and the bytes of one lane; `None` if the variable lies elsewhere.
+    pub(crate) fn row_of(&self, base: Base) -> Option<(Val, u64)> {
+        let (Base::Symbol(symbol @ Symbol::Local(var)), Some(_)) = (base, self.lanes) else { return None };
+        match self.layout.place(symbol)? {
+            Place::Row(index) => Some((self.rows[index], self.layout.rows[index])),
+            place @ (Place::Argument(_) | Place::Result(_)) => {
+                Some((self.frame_pointer(place)?, row_bytes(&self.function.variables[var])))
+            }
+            Place::Shared(_) | Place::Frame(_) | Place::Dynamic | Place::Param(_) | Place::Table(_) => None,
+        }
+    }
+
+    /// Returns the lanes that reach a barrier: those whose guard holds, among all threads of the warp. Lanes
+    /// outside the call have no barrier ahead of them.
+    pub(crate) fn arriving_lanes(&self, inst: &InstData) -> Emitted<Val> {
+        self.active_among(inst, self.threads)
+    }
+
+    /// Returns the input of a reduction at a barrier. Lanes outside the call contribute the neutral element.
+    pub(crate) fn brought_by_callers(&self, inst: &InstData, brought: Val) -> Val {
+        let ir = self.ir;
+        match self.exists.filter(|_| self.passed.is_some()) {
+            None => brought,
+            Some(callers) if inst.has(Modifier::And) => ir.or(brought, ir.not(callers)),
+            Some(callers) => ir.and(brought, callers),
         }
     }
 }

@@ -4,20 +4,11 @@
 //! The time of a gather depends on its number of lanes, not on their width. The adjacency of the two loads is
 //! checked at run time, because clamping at edges may break it.
 
-use super::emit::{Emitted, Emitter, Untranslated};
+use super::emitter::{Emitted, Emitter, Untranslated};
 use super::llvm::{IntPred, Val};
-use super::memory::Parts;
 use super::scattered::{HALF, Index, Sum};
-use super::window::Near;
-use broadloom_ptx::{Address, Base, Block, Inst, InstData, Opcode, Operand, Reg, Space};
-
-/// Load of one word per lane that may become part of a larger one.
-pub(super) struct Single {
-    pub(super) address: Address,
-    pub(super) reg: Reg,
-    pub(super) space: Space,
-    pub(super) parts: Parts,
-}
+use super::window::{IndexedWords, WordLoad};
+use broadloom_ptx::{Block, Inst, InstData};
 
 impl Emitter<'_> {
     /// Returns the instructions of a block, reordered so that a load stands next to another load that may be
@@ -50,30 +41,15 @@ impl Emitter<'_> {
         order
     }
 
-    /// Matches a load of one word per lane, at an address that is another in every lane.
-    pub(super) fn word_load(&self, inst: &InstData) -> Option<Single> {
-        if inst.opcode() != Some(Opcode::Ld) || !self.host.avx512 || self.lanes != Some(32) || inst.is_ordered() {
-            return None;
-        }
-        let address = self.address_of(inst).ok()?;
-        let Base::Reg(reg) = address.base else { return None };
-        let space = self.space_of(inst, &address);
-        let parts = Parts::of(inst, inst.operands.first()?);
-        let is_word = parts.bytes == 4 && matches!(parts.elements.as_slice(), [Operand::Reg(_)]);
-        let is_global = matches!(space, Space::Global | Space::Generic);
-        let is_apart = || !self.is_kept_as_scalar(reg) && self.row_of(address.base).is_none();
-        (is_word && is_global && is_apart()).then_some(Single { address, reg, space, parts })
-    }
-
     /// Matches a load of one word per lane, at an address computed from floats.
-    fn single(&self, inst: &InstData) -> Option<Single> {
+    fn single(&self, inst: &InstData) -> Option<WordLoad> {
         self.word_load(inst).filter(|single| self.is_rounded(single.reg) && !self.is_loaded(single.reg))
     }
 
-    fn is_pair(&self, single: &Single, first: &InstData, second: &InstData) -> bool {
+    fn is_pair(&self, single: &WordLoad, first: &InstData, second: &InstData) -> bool {
         let Some(other) = self.single(second) else { return false };
         let roots = self.roots(single.reg);
-        let is_same = other.space == single.space && other.parts.ty == single.parts.ty && second.guard == first.guard;
+        let is_same = other.space == single.space && other.access.ty == single.access.ty && second.guard == first.guard;
         is_same
             && !roots.is_empty()
             && self.roots(other.reg) == roots
@@ -101,8 +77,8 @@ impl Emitter<'_> {
         let (beside, apart, after) = (ir.block("beside"), ir.block("apart"), ir.block("loaded"));
         ir.branch_if(is_beside, beside, apart);
         ir.go_on_in(apart);
-        let alone = |single: &Single, sum: &Sum| {
-            let word = self.load_at_index(&single.parts, sum, single.address.offset, guard)?;
+        let alone = |single: &WordLoad, sum: &Sum| {
+            let word = self.load_at_index(&single.access, sum, single.address.offset, guard)?;
             word.ok_or_else(|| Untranslated("words at indices that are not gathered".into()))
         };
         let (alone_a, alone_b) = (alone(&a, &sum_a)?, alone(&b, &sum_b)?);
@@ -114,19 +90,19 @@ impl Emitter<'_> {
             gathered()?
         } else {
             let indices = vec![self.all_lanes(index.reg)?];
-            let near = Near { base: sum_a.base, signed: index.signed, offset: a.address.offset, indices, words: 2 };
-            self.load_window(&a.parts, &near, None, guard, &gathered)?
+            let near = IndexedWords { base: sum_a.base, signed: index.signed, offset: a.address.offset, indices, words: 2 };
+            self.load_window(&a.access, &near, None, guard, &gathered)?
         };
         let [low, high] = [values[0], values[1]];
         let beside = ir.here();
         ir.branch(after);
         ir.go_on_in(after);
         self.loads.scattered += 2;
-        for (parts, value, alone) in [(a.parts, low, alone_a), (b.parts, high, alone_b)] {
+        for (access, value, alone) in [(a.access, low, alone_a), (b.access, high, alone_b)] {
             let phi = ir.phi(ir.type_of(value));
             ir.incoming(phi, value, beside);
             ir.incoming(phi, alone, apart);
-            self.assign(&parts.elements[0], parts.ty, phi)?;
+            self.assign(&access.operands[0], access.ty, phi)?;
         }
         Ok(true)
     }
@@ -163,19 +139,19 @@ impl Emitter<'_> {
     }
 
     /// Gathers the words at some indices and the words after them, eight lanes at a time.
-    fn gather_twice(&self, single: &Single, (base, index): (Val, Index), guard: Option<Val>) -> Emitted<[Val; 2]> {
-        let (ir, parts) = (self.ir, &single.parts);
+    fn gather_twice(&self, single: &WordLoad, (base, index): (Val, Index), guard: Option<Val>) -> Emitted<[Val; 2]> {
+        let (ir, access) = (self.ir, &single.access);
         let (i32, i64) = (ir.int(32), ir.int(64));
         let all = self.all_lanes(index.reg)?;
         let base = ir.as_pointer(ir.add(base, ir.constant(i64, single.address.offset as u64)));
         let guard = guard.map(|guard| self.whole_guard(guard, 2 * HALF));
         let pairs = ir.vector(i64, EIGHT);
-        let words = ir.vector(self.register_type(parts.ty), 2 * EIGHT);
+        let words = ir.vector(self.register_type(access.ty), 2 * EIGHT);
         let gather = |start: u32| {
             let picks: Vec<u32> = (start..start + EIGHT).collect();
             let places = ir.elements_at(base, i32, ir.resize(ir.pick(all, &picks), i64, index.signed));
             let mask = guard.map_or_else(|| ir.constant(ir.vector(ir.int(1), EIGHT), 1), |guard| ir.pick(guard, &picks));
-            let align = ir.constant(i32, parts.bytes);
+            let align = ir.constant(i32, access.bytes);
             let found = ir.intrinsic("llvm.masked.gather", &[pairs, ir.type_of(places)], &[places, align, mask, ir.zero(pairs)]);
             ir.bitcast_whole(found, words)
         };

@@ -6,26 +6,24 @@
 //! assumptions of the emitter on the linearised kernel must be among the proved ones. Instructions carry a
 //! number through the passes in between, to match them.
 
-use super::Options;
 use super::alike::told_apart;
 use super::calls::Called;
 use super::lanes::Shapes;
-use super::pieces::MOST_PIECES;
+use super::options::Options;
+use super::plan::MOST_PIECES;
 use super::progress;
+use super::unit::{Unit, divergent_barrier, flow, in_ssa_form, made_from, number_spans, origin, polls, restore_spans, waits};
 use crate::abi::Kind;
-use broadloom_analysis::{Assume, Cfg, Dominators, Facts as LaunchFacts, Loops, Proof, RangePlan, Shapes as WarpShapes, Waiting};
-use broadloom_diag::Span;
-use broadloom_ptx::{Block, Callee, Effects, Func, Function, Inst, InstData, Module, Opcode, Reg};
-use broadloom_transform::facts::Facts;
+use broadloom_analysis::{Assume, Cfg, Facts as LaunchFacts, Proof, Shapes as WarpShapes};
+use broadloom_ptx::{Block, Callee, Func, Function, Module, Reg};
 use broadloom_transform::inline_calls::Choice;
 use broadloom_transform::linearise::Blocks;
-use broadloom_transform::pipeline::{self, Verification};
 use broadloom_transform::return_exits::{self, resolve};
 use broadloom_transform::sink_stores::{self, Apart};
 use broadloom_transform::split_at_barriers::{self, plain_barrier};
 use broadloom_transform::{check, linearise, nest_loops, remove_dead, unify_exits};
 use cranelift_entity::SecondaryMap;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 /// Kernel prepared for translation, and the functions that it calls.
 #[derive(Clone, Debug)]
@@ -55,43 +53,6 @@ impl Prepared {
     pub(crate) fn units(self) -> Vec<Unit> {
         std::iter::once(self.kernel).chain(self.others).collect()
     }
-}
-
-/// Function in SSA form with its analyses.
-#[derive(Clone, Debug)]
-pub(crate) struct Unit {
-    pub(crate) func: Func,
-    pub(crate) function: Function,
-    pub(crate) shapes: Shapes,
-    /// Reads at which a loop may wait for another thread.
-    pub(crate) polls: HashSet<Inst>,
-}
-
-pub(crate) fn flow(function: &Function) -> Result<(Cfg, Loops, RangePlan), String> {
-    let cfg = Cfg::new(function).ok_or("a kernel without a body")?;
-    let dominators = Dominators::new(&cfg);
-    let loops = Loops::new(&cfg, &dominators);
-    let plan = RangePlan::new(function, &cfg, &dominators, &loops);
-    Ok((cfg, loops, plan))
-}
-
-/// Converts a function to SSA form, with all passes except those for lockstep code. `called` is set if vector
-/// code calls it.
-pub(crate) fn in_ssa_form(
-    module: &Module,
-    func: Func,
-    block: [u32; 3],
-    choice: &mut Choice,
-    called: bool,
-) -> Result<Function, String> {
-    let facts = Facts { block: Some(block), grid: None };
-    let mut function = module.functions[func].clone();
-    for pass in pipeline::passes(called) {
-        progress::begin(pass.name);
-        pipeline::run_pass_with(pass, module, &mut function, &facts, Verification::InDebug, choice)
-            .map_err(|failure| failure.to_string())?;
-    }
-    Ok(function)
 }
 
 pub(crate) fn prepare(module: &Module, kernel: Func, block: [u32; 3], options: &Options) -> Result<Prepared, String> {
@@ -154,7 +115,7 @@ fn fast(
         Ok(called) => called,
         Err(reason) => return Ok(Err(reason)),
     };
-    let apart = parts_a_barrier(&function, &shapes).or_else(|| called.comes_apart(module, &function, &cfg, &shapes, block));
+    let apart = divergent_barrier(&function, &shapes).or_else(|| called.comes_apart(module, &function, &cfg, &shapes, block));
     if let Some(reason) = apart {
         return Ok(Err(reason));
     }
@@ -164,7 +125,7 @@ fn fast(
     };
     let proof = Proof::new(&plan, shapes.obligations());
     let polls = polls(module, &function);
-    let spans = number(&mut function);
+    let spans = number_spans(&mut function);
     let before = function.clone();
     if let Err(reason) = linearise::run(module, &mut function, &|block| shapes.is_divergent_branch(block), Blocks::Shaped(block))
     {
@@ -186,7 +147,7 @@ fn fast(
         return Ok(Err(format!("a branch of {block} is still divergent")));
     }
     let polls = made_from(&function, &polls);
-    give_back(&mut function, &spans);
+    restore_spans(&mut function, &spans);
     let one_waits = |unit: &Unit| waits(&unit.function, &unit.polls);
     let mut kind = if waits(&function, &polls) || others.iter().any(one_waits) { Kind::Warps } else { Kind::Block };
     let barriers = |unit: &Function| unit.instructions().any(|(_, inst)| plain_barrier(inst).is_some());
@@ -247,42 +208,6 @@ fn homes(function: &Function) -> SecondaryMap<Reg, Option<Block>> {
     homes
 }
 
-/// Offset of the numbers. A number is a span that ends before it starts; spans of texts never do.
-const MARK: u32 = 1;
-
-/// Replaces the span of every instruction by its number. Returns the spans.
-pub(crate) fn number(function: &mut Function) -> HashMap<Inst, Span> {
-    let mut spans = HashMap::new();
-    for (inst, data) in function.insts.iter_mut() {
-        let span = Span { start: inst.as_u32() + MARK, end: 0, ..Span::default() };
-        spans.insert(inst, std::mem::replace(&mut data.span, span));
-    }
-    spans
-}
-
-/// Returns the instruction that an instruction was made from.
-fn origin(data: &InstData) -> Option<Inst> {
-    (data.span.end == 0 && data.span.start >= MARK).then(|| Inst::from_u32(data.span.start - MARK))
-}
-
-pub(crate) fn give_back(function: &mut Function, spans: &HashMap<Inst, Span>) {
-    for data in function.insts.values_mut() {
-        if let Some(origin) = origin(data) {
-            data.span = spans.get(&origin).copied().unwrap_or_default();
-        }
-    }
-}
-
-/// Finds a barrier with a divergent guard. Lanes that the guard excludes have not exited and may reach
-/// another barrier, at which a warp in lockstep cannot wait.
-pub(crate) fn parts_a_barrier(function: &Function, shapes: &WarpShapes) -> Option<String> {
-    function.instructions().find_map(|(_, inst)| {
-        let guard = inst.guard?;
-        let barrier = inst.effects().has(Effects::BARRIER);
-        (barrier && !shapes.is_uniform(guard.reg)).then(|| format!("lanes may come apart to `{}`", inst.mnemonic_text()))
-    })
-}
-
 /// Prepares the kernel to run each thread on its own.
 fn slow(module: &Module, kernel: Func, function: Function, block: [u32; 3], reason: String) -> Result<Prepared, String> {
     let unit = |func: Func, choice: &mut Choice| -> Result<Unit, String> {
@@ -332,31 +257,4 @@ fn callees(module: &Module, function: &Function) -> Vec<Func> {
     }
     found.retain(|func| module.functions[*func].has_body && !module.functions[*func].is_kernel);
     found
-}
-
-/// Returns the reads at which a loop of a function may wait for another thread.
-pub(crate) fn polls(module: &Module, function: &Function) -> HashSet<Inst> {
-    let Some(cfg) = Cfg::new(function) else { return HashSet::new() };
-    let dominators = Dominators::new(&cfg);
-    let loops = Loops::new(&cfg, &dominators);
-    Waiting::new(module, function, &cfg, &dominators, &loops).waits().iter().map(|wait| wait.inst).collect()
-}
-
-/// Returns the reads and calls of a function that were made from `instructions`, which carry numbers.
-pub(crate) fn made_from(function: &Function, instructions: &HashSet<Inst>) -> HashSet<Inst> {
-    let is_one = |data: &InstData| data.effects().may_read() && origin(data).is_some_and(|origin| instructions.contains(&origin));
-    function.instructions().filter(|(_, data)| is_one(data)).map(|(inst, _)| inst).collect()
-}
-
-/// Returns whether warps of a kernel wait for each other other than at a single barrier for all of them.
-pub(crate) fn waits(function: &Function, polls: &HashSet<Inst>) -> bool {
-    let mut barrier = None;
-    let mut waiting = |inst: &InstData| match plain_barrier(inst) {
-        Some(id) => *barrier.get_or_insert(id) != id,
-        None => {
-            let effects = inst.effects();
-            effects.has(Effects::BARRIER) || effects.has(Effects::POLL) || inst.opcode() == Some(Opcode::Nanosleep)
-        }
-    };
-    !polls.is_empty() || function.instructions().any(|(_, inst)| waiting(inst))
 }

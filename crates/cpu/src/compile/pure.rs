@@ -1,15 +1,12 @@
 //! Instructions that are functions of their inputs: vector code for the common ones, and lane-by-lane
 //! evaluation of the others.
 
-use super::Service;
-use super::emit::{Emitted, Emitter};
+use super::emitter::{Emitted, Emitter};
+use super::evaluate::Lowered;
 use super::llvm::Val;
-use crate::code::Rare;
+use super::nans::is_choice;
 use broadloom_eval::Operation;
-use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Type, TypeKind, opcodes};
-
-/// Result of lowering: the value written, or `None` if there is no vector code.
-pub(crate) type Lowered = Option<Val>;
+use broadloom_ptx::{InstData, Opcode, Operand, Type, TypeKind, opcodes};
 
 impl Emitter<'_> {
     /// Returns the results of a pure instruction, in all lanes or in lane 0 like its inputs. Returns `None`
@@ -76,62 +73,33 @@ impl Emitter<'_> {
         }
     }
 
-    /// Emits a rare instruction: the runtime evaluates it lane by lane.
-    pub(crate) fn evaluate(&mut self, inst: &InstData, written: &[(Operand, Type)], scalar: bool) -> Emitted<()> {
-        for ((operand, ty), value) in written.iter().zip(self.evaluated(inst, written, scalar)?) {
-            self.assign(operand, *ty, value)?;
+    /// Emits an instruction that is a function of its inputs.
+    pub(super) fn pure(&mut self, inst: &InstData) -> Emitted<()> {
+        let results = inst.writes();
+        if results.is_empty() {
+            return Ok(());
         }
-        Ok(())
-    }
-
-    /// Returns the results of the runtime for an instruction, one value for each written operand.
-    pub(crate) fn evaluated(&mut self, inst: &InstData, written: &[(Operand, Type)], scalar: bool) -> Emitted<Vec<Val>> {
-        let ir = self.ir;
-        let (i32, i64) = (ir.int(32), ir.int(64));
-        let inputs = self.inputs(inst, scalar)?;
-        let lanes = self.lanes.unwrap_or(1);
-        let number = self.rare.len() as u64;
-        self.rare.push(Rare::of(inst));
-        // The runtime writes both results of an instruction that can have two, even if only one is used.
-        let from = self.room(ir.vector(i64, lanes * (inputs.len() + written.len().max(2)) as u32));
-        let to = ir.offset_by(from, inputs.len() as u64 * 8 * u64::from(lanes));
-        for (index, value) in inputs.iter().enumerate() {
-            let bits = ir.bitcast(*value, ir.int(ir.bits(ir.type_of(*value))));
-            let wide = ir.resize(bits, i64, false);
-            ir.store(wide, ir.offset_by(from, index as u64 * 8 * u64::from(lanes)), 8);
-        }
-        // One lane is enough if all are equal.
-        let mask = ir.constant(i32, if scalar { 1 } else { 0xffff_ffff });
-        self.serve(Service::Evaluate, ir.void(), &[self.warp, ir.constant(i32, number), mask, from, to]);
-        let mut values = vec![];
-        for (index, (operand, ty)) in written.iter().enumerate() {
-            let place = ir.offset_by(to, index as u64 * 8 * u64::from(lanes));
-            let value = if scalar { ir.load(i64, place, 8) } else { ir.load(ir.lanes_of(i64, self.lanes), place, 8) };
-            let bits = if *ty == Type::Pred { 1 } else { self.result_bits(operand, *ty) };
-            let value = ir.resize(value, ir.int(bits), false);
-            values.push(if ir.bits(self.value_type(*ty)) == bits { ir.bitcast(value, self.value_type(*ty)) } else { value });
-        }
-        Ok(values)
-    }
-
-    /// Returns the width of a result of the runtime: that of the type, or of the whole register if a part of
-    /// it is written.
-    fn result_bits(&self, operand: &Operand, ty: Type) -> u32 {
-        match operand {
-            Operand::Part { reg, .. } => self.function.regs[*reg].ty.bits(),
-            _ => ty.bits(),
+        let scalar = results.iter().all(|reg| self.is_kept_as_scalar(*reg));
+        let written: Vec<(Operand, Type)> = self.written(inst);
+        let inputs: Vec<Val> = match (is_choice(inst), results.iter().any(|reg| self.is_noisy(*reg))) {
+            (false, _) => self.vector_inputs(inst, scalar)?,
+            (true, true) => {
+                let each = broadloom_eval::inputs(inst).map(|(operand, ty)| self.fetch_as_is(operand, ty, scalar));
+                each.collect::<Emitted<_>>()?
+            }
+            (true, false) => self.inputs(inst, scalar)?,
+        };
+        match self.lower_pure(inst, &inputs)? {
+            Some(mut values) => {
+                if super::float::may_flush_late(inst) {
+                    values = self.flush_before_rounding(inst, &written, values, scalar)?;
+                }
+                for ((operand, ty), value) in written.iter().zip(values) {
+                    self.assign(operand, *ty, value)?;
+                }
+                Ok(())
+            }
+            None => self.evaluate(inst, &written, scalar),
         }
     }
-
-    /// Calls a function of the runtime.
-    pub(crate) fn serve(&self, service: Service, result: super::llvm::Ty, arguments: &[Val]) -> Val {
-        let place = self.ir.offset_by(self.services, service.offset());
-        let function = self.ir.load_invariant(self.ir.pointer(), place, 8);
-        self.ir.call(function, result, arguments)
-    }
-}
-
-/// Returns whether an instruction has none of the modifiers that change a plain integer operation.
-pub(crate) fn is_plain(op: &Operation) -> bool {
-    !op.has(Modifier::Sat) && !op.has(Modifier::Relu) && op.ty.kind() != TypeKind::Packed
 }

@@ -5,32 +5,32 @@
 //! lanes: the row *q* those of the lanes *q*, *q* + 4, *q* + 8 and *q* + 12. A transposition in every 128 bits of the
 //! rows gives the words of all lanes in order, and the other way round.
 
-use super::emit::{Emitted, Emitter};
+use super::address::LaneAccess;
+use super::emitter::{Emitted, Emitter};
 use super::llvm::{IntPred, Val};
-use super::memory::Parts;
 
 /// Lanes of a row.
 const LANES: u32 = 16;
 
 impl Emitter<'_> {
     /// Returns the lanes, where each accesses four words and rows are registers.
-    fn has_quads(&self, parts: &Parts) -> Option<u32> {
-        let fits = parts.elements.len() == 4 && parts.bytes == 4 && self.host.avx512;
+    fn has_quads(&self, access: &LaneAccess) -> Option<u32> {
+        let fits = access.operands.len() == 4 && access.bytes == 4 && self.host.avx512;
         self.lanes.filter(|lanes| fits && *lanes == 2 * LANES)
     }
 
     /// Loads four words for each lane. Where they are other words, or lanes are masked off, it loads `otherwise`.
     pub(super) fn load_quads(
         &self,
-        parts: &Parts,
+        access: &LaneAccess,
         pointer_of: &dyn Fn(u32) -> Val,
         guard: Option<Val>,
         otherwise: &dyn Fn() -> Vec<Val>,
     ) -> Vec<Val> {
-        let (ir, Some(lanes)) = (self.ir, self.has_quads(parts)) else { return otherwise() };
-        let quad = ir.vector(self.register_type(parts.ty), 4);
+        let (ir, Some(lanes)) = (self.ir, self.has_quads(access)) else { return otherwise() };
+        let quad = ir.vector(self.register_type(access.ty), 4);
         let load_all = || -> Vec<Val> {
-            let load = |lane: u32| ir.load(quad, pointer_of(lane), parts.bytes as u32);
+            let load = |lane: u32| ir.load(quad, pointer_of(lane), access.bytes as u32);
             let mut words: [Vec<Val>; 4] = Default::default();
             for start in (0..lanes).step_by(LANES as usize) {
                 let row = |q: u32| self.joined((0..4).map(|block| load(start + q + 4 * block)).collect());
@@ -61,13 +61,13 @@ impl Emitter<'_> {
     /// Stores four words for each lane. Where they are other words, or lanes are masked off, it stores `otherwise`.
     pub(super) fn store_quads(
         &self,
-        parts: &Parts,
+        access: &LaneAccess,
         pointer_of: &dyn Fn(u32) -> Val,
         guard: Option<Val>,
         otherwise: &dyn Fn() -> Emitted<()>,
     ) -> Emitted<()> {
-        let (ir, Some(lanes)) = (self.ir, self.has_quads(parts)) else { return otherwise() };
-        let values = self.stored(parts)?;
+        let (ir, Some(lanes)) = (self.ir, self.has_quads(access)) else { return otherwise() };
+        let values = self.stored(access)?;
         let after = guard.map(|guard| {
             let (whole, some, after) = (ir.block("whole"), ir.block("some"), ir.block("stored"));
             ir.branch_if(self.are_all(guard, lanes), whole, some);
@@ -84,7 +84,7 @@ impl Emitter<'_> {
             let turned = self.turned([row(0), row(1), row(2), row(3)]);
             for lane in 0..LANES {
                 let (q, block) = (lane % 4, lane / 4);
-                ir.store(self.slice(turned[q as usize], 4 * block, 4), pointer_of(start + lane), parts.bytes as u32);
+                ir.store(self.slice(turned[q as usize], 4 * block, 4), pointer_of(start + lane), access.bytes as u32);
             }
         }
         if let Some((_, _, after)) = after {

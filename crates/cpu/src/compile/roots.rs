@@ -5,25 +5,13 @@
 //! decides it ([`crate::abi::Warp::streams`]). A store of the whole warp with `.cs` is non-temporal in any
 //! launch. Non-temporal stores may become visible late, so kernels whose blocks communicate have none.
 
-use super::emit::Emitter;
-use broadloom_ptx::{Base, Class, Effects, Function, Imm, InstData, Opcode, Operand, Reg, Space, Symbol, Type};
+use super::emitter::Emitter;
+use super::state::{Root, Streams};
+use broadloom_ptx::{Base, Class, Effects, Function, Imm, InstData, Opcode, Operand, Reg, Space, Type};
 use std::collections::{HashMap, HashSet};
 
 /// Most words of an element that lies next to others: a pixel, a record.
 const FEW_COMPONENTS: i64 = 4;
-
-/// Parameter, by name and offset.
-type Root = (Symbol, i64);
-
-/// Write-only arrays that are written in whole rows.
-#[derive(Default)]
-pub(crate) struct Streams {
-    written: HashSet<Root>,
-    /// Bytes of all arrays that a thread touches; 0 if no store is non-temporal.
-    pub(crate) thread_bytes: u64,
-    /// True if no thread of another block reads the stored values before the launch ends.
-    pub(crate) are_free: bool,
-}
 
 impl Emitter<'_> {
     /// Analyses all accesses of the kernel.

@@ -5,24 +5,24 @@
 //! branch: masked-off lanes access a dummy address. LLVM itself would branch around every lane. That makes
 //! dozens of blocks out of one access, slow to compile and to run.
 
-use super::emit::{Emitted, Emitter};
+use super::address::LaneAccess;
+use super::emitter::{Emitted, Emitter};
 use super::llvm::{IntPred, Label, Val};
-use super::memory::Parts;
 use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Reg, Space, Type};
 
 impl Emitter<'_> {
     /// Gathers the values of the lanes, one vector for each part. Lanes whose guard is false get unspecified
     /// values.
-    pub(super) fn gather(&self, parts: &Parts, pointers: Val, guard: Option<Val>) -> Vec<Val> {
+    pub(super) fn gather(&self, access: &LaneAccess, pointers: Val, guard: Option<Val>) -> Vec<Val> {
         let lanes = self.lanes.unwrap_or(1);
         let mask = guard.map(|guard| self.whole_guard(guard, lanes));
-        (0..parts.elements.len() as u64)
+        (0..access.operands.len() as u64)
             .map(|index| {
-                let places = self.behind(pointers, index * parts.bytes);
-                match parts.bytes {
-                    4 | 8 if self.host.avx512 => self.gather_whole(parts, places, mask),
-                    1 | 2 if self.host.avx512 => self.gather_in_words(parts, places, mask),
-                    _ => self.gather_one_by_one(parts, places, mask),
+                let places = self.behind(pointers, index * access.bytes);
+                match access.bytes {
+                    4 | 8 if self.host.avx512 => self.gather_whole(access, places, mask),
+                    1 | 2 if self.host.avx512 => self.gather_in_words(access, places, mask),
+                    _ => self.gather_one_by_one(access, places, mask),
                 }
             })
             .collect()
@@ -35,7 +35,7 @@ impl Emitter<'_> {
     /// border, the inactive lanes are often clamped.
     pub(super) fn load_perhaps_row(
         &self,
-        parts: &Parts,
+        access: &LaneAccess,
         sum: Option<&Sum>,
         offset: i64,
         pointers: Val,
@@ -44,9 +44,9 @@ impl Emitter<'_> {
     ) -> Emitted<Vec<Val>> {
         let ir = self.ir;
         let lanes = self.lanes.unwrap_or(1);
-        let row = match sum.and_then(|sum| sum.row(parts.total())) {
+        let row = match sum.and_then(|sum| sum.row(access.total())) {
             Some((base, index, step)) => Row { base: Some(base), all: self.all_lanes(index.reg)?, step, index: Some(index) },
-            None => Row { base: None, all: ir.ptrtoint(pointers, ir.int(64)), step: parts.total(), index: None },
+            None => Row { base: None, all: ir.ptrtoint(pointers, ir.int(64)), step: access.total(), index: None },
         };
         let mask = guard.map(|guard| self.whole_guard(guard, lanes));
         let start = ir.extract_at(row.all, 0);
@@ -71,15 +71,15 @@ impl Emitter<'_> {
         let start = ir.phi(ir.type_of(start));
         starts.into_iter().for_each(|(from, value)| ir.incoming(start, value, from));
         let first = self.row_start(&row, start, offset);
-        let values = self.load_row(parts, ir.as_pointer(first), lanes, guard, invariant);
+        let values = self.load_row(access, ir.as_pointer(first), lanes, guard, invariant);
         let in_row = ir.here();
         ir.branch(after);
         ir.go_on_in(apart);
-        let near = self.load_near(parts, &row, offset, mask, after);
-        let by_index = sum.map(|sum| self.gather_by_index(parts, sum, offset, guard)).transpose()?.flatten();
+        let near = self.load_near(access, &row, offset, mask, after);
+        let by_index = sum.map(|sum| self.gather_by_index(access, sum, offset, guard)).transpose()?.flatten();
         let others = match by_index {
             Some(value) => vec![value],
-            None => self.gather(parts, pointers, guard),
+            None => self.gather(access, pointers, guard),
         };
         let apart = ir.here();
         ir.branch(after);
@@ -111,10 +111,10 @@ impl Emitter<'_> {
     /// lanes. Returns the value and the block of the load, which branches to `after`; the builder continues
     /// in the case of lanes that are further apart. Elements between two readable elements are readable too:
     /// they are in the same pages.
-    fn load_near(&self, parts: &Parts, row: &Row, offset: i64, guard: Option<Val>, after: Label) -> Option<(Val, Label)> {
+    fn load_near(&self, access: &LaneAccess, row: &Row, offset: i64, guard: Option<Val>, after: Label) -> Option<(Val, Label)> {
         let ir = self.ir;
         let i32 = ir.int(32);
-        let (Some(lanes @ 32), true, 4, [_]) = (self.lanes, self.host.avx512, parts.bytes, parts.elements.as_slice()) else {
+        let (Some(lanes @ 32), true, 4, [_]) = (self.lanes, self.host.avx512, access.bytes, access.operands.as_slice()) else {
             return None;
         };
         let start = ir.extract_at(row.all, 0);
@@ -155,8 +155,8 @@ impl Emitter<'_> {
         let elements = |far: Val| ir.resize(ir.lshr(far, ir.constant(ir.type_of(far), shift)), i32, false);
         let bits = ir.sub(ir.shl(ir.constant(i32, 2), elements(most)), ir.constant(i32, 1));
         let mask = ir.bitcast_whole(bits, ir.vector(ir.int(1), lanes));
-        let ty = ir.vector(self.register_type(parts.ty), lanes);
-        let (align, first) = (ir.constant(i32, parts.bytes), self.row_start(row, start, offset));
+        let ty = ir.vector(self.register_type(access.ty), lanes);
+        let (align, first) = (ir.constant(i32, access.bytes), self.row_start(row, start, offset));
         let all = ir.intrinsic("llvm.masked.load", &[ty, ir.pointer()], &[ir.as_pointer(first), align, mask, ir.zero(ty)]);
         let value = self.permute(all, elements(apart));
         let near = ir.here();
@@ -203,9 +203,15 @@ impl Emitter<'_> {
     /// Gathers words at 32-bit indices, sixteen lanes at a time, which is what hosts gather at once. If the
     /// upper half of a warp may be inactive, as at the end of a list, it is skipped. Returns `None` if the
     /// address has another form.
-    pub(super) fn gather_by_index(&self, parts: &Parts, sum: &Sum, offset: i64, guard: Option<Val>) -> Emitted<Option<Val>> {
+    pub(super) fn gather_by_index(
+        &self,
+        access: &LaneAccess,
+        sum: &Sum,
+        offset: i64,
+        guard: Option<Val>,
+    ) -> Emitted<Option<Val>> {
         let ir = self.ir;
-        let (Some(lanes), true, 4, [_]) = (self.lanes, self.host.avx512, parts.bytes, parts.elements.as_slice()) else {
+        let (Some(lanes), true, 4, [_]) = (self.lanes, self.host.avx512, access.bytes, access.operands.as_slice()) else {
             return Ok(None);
         };
         let Sum { base, index: Some(index) } = *sum else { return Ok(None) };
@@ -213,11 +219,11 @@ impl Emitter<'_> {
         let all = self.all_lanes(index.reg)?;
         let base = ir.as_pointer(ir.add(base, ir.constant(i64, offset as u64)));
         let guard = guard.map(|guard| self.whole_guard(guard, lanes));
-        let part = ir.vector(self.register_type(parts.ty), HALF);
+        let part = ir.vector(self.register_type(access.ty), HALF);
         let gather = |start: u32| {
             let picks: Vec<u32> = (start..start + HALF).collect();
             let wide = ir.resize(ir.pick(all, &picks), i64, index.signed);
-            let places = if index.scale == parts.bytes as i64 {
+            let places = if index.scale == access.bytes as i64 {
                 ir.elements_at(base, ir.int(32), wide)
             } else {
                 ir.offset(base, ir.mul(wide, ir.constant(ir.vector(i64, HALF), index.scale as u64)))
@@ -226,7 +232,7 @@ impl Emitter<'_> {
                 Some(guard) => ir.pick(guard, &picks),
                 None => ir.constant(ir.vector(ir.int(1), HALF), 1),
             };
-            let align = ir.constant(ir.int(32), parts.bytes);
+            let align = ir.constant(ir.int(32), access.bytes);
             ir.intrinsic("llvm.masked.gather", &[part, ir.type_of(places)], &[places, align, mask, ir.zero(part)])
         };
         let low = gather(0);
@@ -250,18 +256,18 @@ impl Emitter<'_> {
         Ok(Some(ir.shuffle(low, high, &(0..lanes).collect::<Vec<u32>>())))
     }
 
-    fn gather_whole(&self, parts: &Parts, places: Val, mask: Option<Val>) -> Val {
+    fn gather_whole(&self, access: &LaneAccess, places: Val, mask: Option<Val>) -> Val {
         let ir = self.ir;
         let lanes = self.lanes.unwrap_or(1);
-        let ty = ir.vector(self.register_type(parts.ty), lanes);
-        let align = ir.constant(ir.int(32), parts.bytes);
+        let ty = ir.vector(self.register_type(access.ty), lanes);
+        let align = ir.constant(ir.int(32), access.bytes);
         let mask = mask.unwrap_or_else(|| ir.constant(ir.vector(ir.int(1), lanes), 1));
         ir.intrinsic("llvm.masked.gather", &[ty, ir.type_of(places)], &[places, align, mask, ir.zero(ty)])
     }
 
     /// Extracts bytes or halves from the aligned words around them. A half has an even address, so it lies in
     /// one word.
-    fn gather_in_words(&self, parts: &Parts, places: Val, mask: Option<Val>) -> Val {
+    fn gather_in_words(&self, access: &LaneAccess, places: Val, mask: Option<Val>) -> Val {
         let ir = self.ir;
         let lanes = self.lanes.unwrap_or(1);
         let (i32, i64) = (ir.int(32), ir.int(64));
@@ -274,31 +280,31 @@ impl Emitter<'_> {
             ir.intrinsic("llvm.masked.gather", &[ty, ir.type_of(words)], &[words, ir.constant(i32, 4), mask, ir.zero(ty)]);
         let byte = ir.and(ir.trunc(addresses, i32), ir.constant(ty, 3));
         let moved = ir.lshr(gathered, ir.shl(byte, ir.constant(ty, 3)));
-        let bits = ir.trunc(moved, ir.int(8 * parts.bytes as u32));
-        ir.bitcast(bits, self.register_type(parts.ty))
+        let bits = ir.trunc(moved, ir.int(8 * access.bytes as u32));
+        ir.bitcast(bits, self.register_type(access.ty))
     }
 
-    fn gather_one_by_one(&self, parts: &Parts, places: Val, mask: Option<Val>) -> Val {
+    fn gather_one_by_one(&self, access: &LaneAccess, places: Val, mask: Option<Val>) -> Val {
         let ir = self.ir;
         let lanes = self.lanes.unwrap_or(1);
-        let element = self.register_type(parts.ty);
+        let element = self.register_type(access.ty);
         // The state of the warp is always readable.
         let places = self.or_elsewhere(places, mask, self.warp);
         (0..lanes).fold(ir.poison(ir.vector(element, lanes)), |all, lane| {
-            let value = ir.load(element, ir.extract_at(places, lane), parts.bytes as u32);
+            let value = ir.load(element, ir.extract_at(places, lane), access.bytes as u32);
             ir.insert(all, value, ir.constant(ir.int(32), u64::from(lane)))
         })
     }
 
     /// Scatters the values of the lanes. Of lanes with one address the last wins.
-    pub(super) fn scatter(&self, parts: &Parts, pointers: Val, guard: Option<Val>) -> Emitted<()> {
+    pub(super) fn scatter(&self, access: &LaneAccess, pointers: Val, guard: Option<Val>) -> Emitted<()> {
         let ir = self.ir;
         let lanes = self.lanes.unwrap_or(1);
         let mask = guard.map(|guard| self.whole_guard(guard, lanes));
-        for (index, value) in self.stored(parts)?.into_iter().enumerate() {
-            let places = self.behind(pointers, index as u64 * parts.bytes);
-            if self.host.avx512 && matches!(parts.bytes, 4 | 8) {
-                let align = ir.constant(ir.int(32), parts.bytes);
+        for (index, value) in self.stored(access)?.into_iter().enumerate() {
+            let places = self.behind(pointers, index as u64 * access.bytes);
+            if self.host.avx512 && matches!(access.bytes, 4 | 8) {
+                let align = ir.constant(ir.int(32), access.bytes);
                 let mask = mask.unwrap_or_else(|| ir.constant(ir.vector(ir.int(1), lanes), 1));
                 ir.intrinsic("llvm.masked.scatter", &[ir.type_of(value), ir.type_of(places)], &[value, places, align, mask]);
                 continue;
@@ -308,7 +314,7 @@ impl Emitter<'_> {
                 None => places,
             };
             for lane in 0..lanes {
-                ir.store(ir.extract_at(value, lane), ir.extract_at(places, lane), parts.bytes as u32);
+                ir.store(ir.extract_at(value, lane), ir.extract_at(places, lane), access.bytes as u32);
             }
         }
         Ok(())

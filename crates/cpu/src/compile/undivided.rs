@@ -6,30 +6,30 @@
 //! element would allow another core to write in between. Hosts do aligned accesses of up to 16 bytes at once,
 //! and these are aligned.
 
-use super::emit::{Emitted, Emitter};
+use super::address::{LaneAccess, Reach};
+use super::emitter::{Emitted, Emitter};
 use super::llvm::Val;
-use super::memory::{Parts, Reach};
 use super::operand::bits_type;
 use broadloom_ptx::{InstData, Space, Type};
 
 impl Emitter<'_> {
     /// Returns whether an access must not be split.
-    pub(super) fn is_undivided(&self, inst: &InstData, space: Space, parts: &Parts) -> bool {
+    pub(super) fn is_undivided(&self, inst: &InstData, space: Space, access: &LaneAccess) -> bool {
         let seen = matches!(space, Space::Global | Space::Generic);
-        seen && parts.elements.len() > 1 && parts.total() <= 16 && inst.is_ordered()
+        seen && access.operands.len() > 1 && access.total() <= 16 && inst.is_ordered()
     }
 
     /// Loads the values of the lanes, one vector for each part, with one access per lane.
-    pub(super) fn load_undivided(&self, inst: &InstData, parts: &Parts, reach: &Reach) -> Emitted<Vec<Val>> {
+    pub(super) fn load_undivided(&self, inst: &InstData, access: &LaneAccess, reach: &Reach) -> Emitted<Vec<Val>> {
         let ir = self.ir;
-        let count = parts.elements.len() as u32;
+        let count = access.operands.len() as u32;
         let lanes = self.lanes.unwrap_or(1);
-        let bits = ir.int(8 * parts.bytes as u32);
-        let all = Type::bits_of(8 * parts.total() as u32).unwrap_or(Type::B128);
+        let bits = ir.int(8 * access.bytes as u32);
+        let all = Type::bits_of(8 * access.total() as u32).unwrap_or(Type::B128);
         let pointers = self.spill(self.addresses(reach));
         let read = self.each_lane(self.active(inst)?, all, true, |emitter, lane| {
             let pointer = ir.as_pointer(emitter.lane_of(pointers, lane));
-            let value = ir.load_as_is(ir.vector(bits, count), pointer, parts.bytes as u32);
+            let value = ir.load_as_is(ir.vector(bits, count), pointer, access.bytes as u32);
             ir.bitcast_whole(value, ir.int(all.bits()))
         });
         let Some(read) = read else { return Ok(vec![]) };
@@ -39,24 +39,24 @@ impl Emitter<'_> {
                 Some(_) => ir.pick(elements, &(0..lanes).map(|lane| lane * count + index).collect::<Vec<u32>>()),
                 None => ir.extract_at(elements, index),
             };
-            ir.bitcast(value, self.register_type(parts.ty))
+            ir.bitcast(value, self.register_type(access.ty))
         };
         Ok((0..count).map(element).collect())
     }
 
     /// Stores the values of the lanes, with one access per lane. Of lanes with one address the last wins.
-    pub(super) fn store_undivided(&self, inst: &InstData, parts: &Parts, reach: &Reach) -> Emitted<()> {
+    pub(super) fn store_undivided(&self, inst: &InstData, access: &LaneAccess, reach: &Reach) -> Emitted<()> {
         let ir = self.ir;
         let pointers = self.spill(self.addresses(reach));
-        let fetched = |element| self.fetch(element, bits_type(parts.ty), self.lanes.is_none());
-        let values = parts.elements.iter().map(|element| Ok(self.spill(fetched(element)?))).collect::<Emitted<Vec<_>>>()?;
-        let vector = ir.vector(ir.int(8 * parts.bytes as u32), values.len() as u32);
-        self.each_lane(self.active(inst)?, parts.ty, false, |emitter, lane| {
+        let fetched = |element| self.fetch(element, bits_type(access.ty), self.lanes.is_none());
+        let values = access.operands.iter().map(|element| Ok(self.spill(fetched(element)?))).collect::<Emitted<Vec<_>>>()?;
+        let vector = ir.vector(ir.int(8 * access.bytes as u32), values.len() as u32);
+        self.each_lane(self.active(inst)?, access.ty, false, |emitter, lane| {
             let pointer = ir.as_pointer(emitter.lane_of(pointers, lane));
             let whole = (0..).zip(&values).fold(ir.poison(vector), |whole, (index, value)| {
                 ir.insert(whole, emitter.lane_of(*value, lane), ir.constant(ir.int(32), index))
             });
-            ir.store_as_is(whole, pointer, parts.bytes as u32);
+            ir.store_as_is(whole, pointer, access.bytes as u32);
             whole
         });
         Ok(())

@@ -4,9 +4,9 @@
 //! On vectors they are permutations and arithmetic on masks. The active lanes are those whose guard holds. On
 //! the slow path, where a warp is one thread, the runtime brings the lanes together.
 
-use super::Service;
-use super::emit::{Emitted, Emitter, Untranslated};
+use super::emitter::{Emitted, Emitter, Untranslated};
 use super::llvm::{IntPred, RealPred, Val};
+use super::runtime::Service;
 use crate::abi::{BarrierKind, Exchange, Exchanged, offset};
 use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Type};
 use std::mem::offset_of;
@@ -96,55 +96,6 @@ impl Emitter<'_> {
             self.assign(operand, *ty, in_range)?;
         }
         Ok(())
-    }
-
-    /// Permutes 32-bit lanes by indices below 32.
-    pub(super) fn permute(&self, value: Val, source: Val) -> Val {
-        let ir = self.ir;
-        let lanes = self.lanes.unwrap_or(1);
-        if let Some(picks) = self.constant_lanes(source, lanes) {
-            return ir.pick(value, &picks);
-        }
-        if self.host.avx512 && lanes == 32 {
-            let halves = |vector: Val| {
-                let half = |start: u32| ir.pick(vector, &(start..start + 16).collect::<Vec<u32>>());
-                (half(0), half(16))
-            };
-            let bits = ir.bitcast(value, ir.int(32));
-            let ((low, high), (first, second)) = (halves(bits), halves(source));
-            let pick = |index: Val| ir.intrinsic("llvm.x86.avx512.vpermi2var.d.512", &[], &[low, index, high]);
-            let joined = ir.shuffle(pick(first), pick(second), &(0..32).collect::<Vec<u32>>());
-            return ir.bitcast(joined, ir.element(ir.type_of(value)));
-        }
-        let ty = ir.type_of(value);
-        let place = ir.stack(ty, 64);
-        ir.store(value, place, 4);
-        let bytes = ir.shl(ir.zext(source, ir.int(64)), ir.constant(ir.vector(ir.int(64), lanes), 2));
-        let pointers = ir.offset(place, bytes);
-        let all = ir.constant(ir.vector(ir.int(1), lanes), 1);
-        let align = ir.constant(ir.int(32), 4);
-        ir.intrinsic("llvm.masked.gather", &[ty, ir.type_of(pointers)], &[pointers, align, all, ir.zero(ty)])
-    }
-
-    /// Permutes predicates by lane.
-    fn permute_mask(&self, mask: Val, source: Val) -> Val {
-        let ir = self.ir;
-        let lanes = self.lanes.unwrap_or(1);
-        if let Some(picks) = self.constant_lanes(source, lanes) {
-            return ir.pick(mask, &picks);
-        }
-        let ty = ir.type_of(source);
-        let bits = ir.splat(self.as_mask(mask), lanes);
-        let bit = ir.and(ir.lshr(bits, source), ir.constant(ty, 1));
-        ir.icmp(IntPred::LLVMIntNE, bit, ir.constant(ty, 0))
-    }
-
-    /// Returns the lanes that a constant vector names.
-    fn constant_lanes(&self, source: Val, lanes: u32) -> Option<Vec<u32>> {
-        if !self.ir.is_constant(source) {
-            return None;
-        }
-        (0..lanes).map(|lane| self.ir.as_constant(self.ir.extract_at(source, lane)).map(|number| number as u32 & 31)).collect()
     }
 
     /// Returns the member mask of an instruction, as a scalar if it is uniform; `None` if there is none.
@@ -348,7 +299,7 @@ impl Emitter<'_> {
             }
         };
         let (id, threads) = (number(0)?, number(1)?);
-        let active = self.comers(inst)?;
+        let active = self.arriving_lanes(inst)?;
         let mask = self.as_mask(active);
         let predicates = match inputs.iter().find(|(_, ty)| *ty == Type::Pred) {
             Some((operand, ty)) => {
@@ -390,22 +341,6 @@ impl Emitter<'_> {
             self.assign(&operand, ty, value)?;
         }
         Ok(())
-    }
-
-    /// Emits an action that runs once if any lane is active.
-    pub(crate) fn if_any(&self, active: Val, result: super::llvm::Ty, act: impl FnOnce(&Self) -> Val) -> Val {
-        let ir = self.ir;
-        let (start, go, after) = (ir.here(), ir.block("some"), ir.block("after"));
-        ir.branch_if(self.any(active), go, after);
-        ir.go_on_in(go);
-        let value = act(self);
-        let end = ir.here();
-        ir.branch(after);
-        ir.go_on_in(after);
-        let phi = ir.phi(result);
-        ir.incoming(phi, ir.zero(result), start);
-        ir.incoming(phi, value, end);
-        phi
     }
 
     /// Emits an instruction of a warp on the slow path.

@@ -10,23 +10,19 @@
 //!
 //! A window is loaded only if it lies in one page: with one of its words all are readable then.
 
-use super::emit::{Emitted, Emitter, Untranslated};
+use super::address::LaneAccess;
+use super::emitter::{Emitted, Emitter};
 use super::llvm::{IntPred, Val};
-use super::memory::Parts;
-use super::pairs::Single;
 use super::scattered::{HALF, Sum};
-use broadloom_ptx::{Inst, InstData, Opcode, Operand, Reg};
-use std::collections::HashSet;
+use broadloom_ptx::{Address, Base, InstData, Opcode, Operand, Reg, Space};
 
 /// Words of a window.
 const WORDS: u32 = 64;
 /// Bytes of the smallest page of a host.
 const PAGE: u64 = 4096;
-/// Loads that share a window, at most.
-const MOST_LOADS: usize = 8;
 
 /// Words of an array: `words` of them from each index of a list on.
-pub(super) struct Near {
+pub(super) struct IndexedWords {
     pub(super) base: Val,
     /// True if indices have a sign.
     pub(super) signed: bool,
@@ -36,137 +32,34 @@ pub(super) struct Near {
     pub(super) words: u32,
 }
 
+/// Load of one word per lane that may become part of a larger one.
+pub(super) struct WordLoad {
+    pub(super) address: Address,
+    pub(super) reg: Reg,
+    pub(super) space: Space,
+    pub(super) access: LaneAccess,
+}
+
 impl Emitter<'_> {
-    /// Matches a load of one word per lane at an index that depends on loaded values.
-    fn at_loaded(&self, inst: &InstData) -> Option<Single> {
-        self.word_load(inst).filter(|single| !self.is_there(inst) && self.is_loaded(single.reg) && !self.has_rows(single.reg))
-    }
-
-    /// Returns whether two loads read one row of an array, under the same guard. Different rows have different windows.
-    fn are_alike(&self, (a, first): (&Single, &InstData), (b, second): (&Single, &InstData)) -> bool {
-        let roots = self.roots(a.reg);
-        let is_same = a.space == b.space && a.parts.ty == b.parts.ty && a.address.offset == b.address.offset;
-        let is_row = || !roots.is_empty() && self.roots(b.reg) == roots && self.bases(a.reg) == self.bases(b.reg);
-        is_same && first.guard == second.guard && is_row()
-    }
-
-    /// Reorders the instructions of a block, so that loads from one array at loaded indices stand next to each other, such as the pixels
-    /// that a resampled one is made of. Instructions that need them follow, all others between them come before. Nothing with an
-    /// effect is passed.
-    pub(super) fn in_groups(&self, insts: &[Inst]) -> Vec<Inst> {
-        let function = self.function;
-        let mut order = insts.to_vec();
-        let mut index = 0;
-        while index < order.len() {
-            let first = &function.insts[order[index]];
-            let Some(single) = self.at_loaded(first) else {
-                index += 1;
-                continue;
-            };
-            let (mut members, mut before, mut behind) = (vec![order[index]], vec![], vec![]);
-            let mut needing: HashSet<Reg> = first.writes().iter().copied().collect();
-            // Instructions behind the last member keep their places.
-            let (mut end, mut kept) = (index + 1, (0, 0));
-            for (place, id) in order.iter().enumerate().skip(index + 1) {
-                let inst = &function.insts[*id];
-                let is_load = inst.opcode() == Some(Opcode::Ld) && !inst.is_ordered();
-                if inst.is_control() || !(inst.effects().is_pure() || is_load) || members.len() == MOST_LOADS {
-                    break;
-                }
-                let needs = inst.reads().iter().any(|read| needing.contains(read));
-                let is_member =
-                    !needs && self.at_loaded(inst).is_some_and(|other| self.are_alike((&single, first), (&other, inst)));
-                if needs || is_member {
-                    needing.extend(inst.writes().iter().copied());
-                }
-                match (is_member, needs) {
-                    (true, _) => {
-                        members.push(*id);
-                        (end, kept) = (place + 1, (before.len(), behind.len()));
-                    }
-                    (false, true) => behind.push(*id),
-                    (false, false) => before.push(*id),
-                }
-            }
-            before.truncate(kept.0);
-            behind.truncate(kept.1);
-            let after = index + before.len() + members.len();
-            order.splice(index..end, before.into_iter().chain(members).chain(behind));
-            index = after;
-        }
-        order
-    }
-
-    /// Emits the loads at the start of a list that read one array at loaded indices. Returns their number; 0 if there are fewer than two.
-    pub(super) fn load_group(&mut self, insts: &[Inst]) -> Emitted<usize> {
-        let function = self.function;
-        let Some(first) = insts.first().map(|id| &function.insts[*id]) else { return Ok(0) };
-        let Some(single) = self.at_loaded(first) else { return Ok(0) };
-        let mut singles = vec![];
-        for inst in insts.iter().take(MOST_LOADS).map(|id| &function.insts[*id]) {
-            let needs = |other: &Single| {
-                other.parts.elements.iter().any(|element| inst.reads().iter().any(|read| *element == Operand::Reg(*read)))
-            };
-            match self.at_loaded(inst) {
-                Some(other) if self.are_alike((&single, first), (&other, inst)) && !singles.iter().any(|(own, _)| needs(own)) => {
-                    let Some(sum) = self.sum_of(other.space, other.reg)? else { break };
-                    singles.push((other, sum));
-                }
-                _ => break,
-            }
-        }
-        let index_of = |sum: &Sum| sum.index.filter(|index| index.scale == 4);
-        let Some(index) = singles.first().and_then(|(_, sum)| index_of(sum)) else { return Ok(0) };
-        let fits = |(_, sum): &(Single, Sum)| index_of(sum).is_some_and(|own| own.signed == index.signed);
-        singles.truncate(singles.iter().take_while(|single| fits(single)).count());
-        if singles.len() < 2 {
-            return Ok(0);
-        }
-        for id in &insts[..singles.len()] {
-            self.check_load(*id)?;
-        }
-        let (ir, guard, offset) = (self.ir, self.guard(first)?, single.address.offset);
-        let mut indices = vec![];
-        for (_, sum) in &singles {
-            indices.push(self.all_lanes(sum.index.map_or(index.reg, |own| own.reg))?);
-        }
-        let base = singles[0].1.base;
-        let same = singles[1..].iter().map(|(_, sum)| ir.icmp(IntPred::LLVMIntEQ, sum.base, base));
-        let same = same.reduce(|all, one| ir.and(all, one));
-        let near = Near { base, signed: index.signed, offset, indices, words: 1 };
-        let gathered = || {
-            let gather = |(own, sum): &(Single, Sum)| {
-                let word = self.gather_by_index(&own.parts, sum, offset, guard)?;
-                word.ok_or_else(|| Untranslated("words at indices that are not gathered".into()))
-            };
-            singles.iter().map(gather).collect()
-        };
-        let values = self.load_window(&single.parts, &near, same, guard, &gathered)?;
-        self.loads.scattered += singles.len() as u32;
-        for ((own, _), value) in singles.iter().zip(values) {
-            self.assign(&own.parts.elements[0], own.parts.ty, value)?;
-        }
-        Ok(singles.len())
-    }
-
     /// Loads words at 32-bit indices, in a window or by a gather. Returns `None` if the address has another form.
-    pub(super) fn load_at_index(&self, parts: &Parts, sum: &Sum, offset: i64, guard: Option<Val>) -> Emitted<Option<Val>> {
-        let is_word = parts.bytes == 4 && parts.elements.len() == 1;
+    pub(super) fn load_at_index(&self, access: &LaneAccess, sum: &Sum, offset: i64, guard: Option<Val>) -> Emitted<Option<Val>> {
+        let is_word = access.bytes == 4 && access.operands.len() == 1;
         let has_windows = is_word && self.lanes == Some(2 * HALF) && self.host.avx512;
         let Some(index) = sum.index.filter(|index| has_windows && index.scale == 4 && !self.has_rows(index.reg)) else {
-            return self.gather_by_index(parts, sum, offset, guard);
+            return self.gather_by_index(access, sum, offset, guard);
         };
-        let near = Near { base: sum.base, signed: index.signed, offset, indices: vec![self.all_lanes(index.reg)?], words: 1 };
-        let gathered = || Ok(self.gather_by_index(parts, sum, offset, guard)?.into_iter().collect());
-        Ok(self.load_window(parts, &near, None, guard, &gathered)?.first().copied())
+        let near =
+            IndexedWords { base: sum.base, signed: index.signed, offset, indices: vec![self.all_lanes(index.reg)?], words: 1 };
+        let gathered = || Ok(self.gather_by_index(access, sum, offset, guard)?.into_iter().collect());
+        Ok(self.load_window(access, &near, None, guard, &gathered)?.first().copied())
     }
 
     /// Loads words of all lanes from one window, or `otherwise` if they lie in none, or a condition does not hold. The first lane of the
     /// first load determines the start of the window. If that does not fit, the lowest lane does.
     pub(super) fn load_window(
         &self,
-        parts: &Parts,
-        near: &Near,
+        access: &LaneAccess,
+        near: &IndexedWords,
         condition: Option<Val>,
         guard: Option<Val>,
         otherwise: &dyn Fn() -> Emitted<Vec<Val>>,
@@ -220,7 +113,7 @@ impl Emitter<'_> {
             let places = ir.sub(*index, ir.splat(start, lanes));
             values.extend((0..near.words).map(|number| {
                 let places = ir.add(places, ir.constant(ty, number.into()));
-                ir.bitcast(self.pick_of_window(rows, places), self.register_type(parts.ty))
+                ir.bitcast(self.pick_of_window(rows, places), self.register_type(access.ty))
             }));
         }
         let in_window = ir.here();
@@ -236,7 +129,7 @@ impl Emitter<'_> {
     }
 
     /// Returns the address of the word at an index.
-    fn window_start(&self, near: &Near, start: Val) -> Val {
+    fn window_start(&self, near: &IndexedWords, start: Val) -> Val {
         let ir = self.ir;
         let i64 = ir.int(64);
         let first = ir.shl(ir.resize(start, i64, near.signed), ir.constant(i64, 2));
@@ -244,7 +137,7 @@ impl Emitter<'_> {
     }
 
     /// Returns whether the words of all lanes of a mask lie in the window from an index on, and it lies in one page.
-    fn fits_window(&self, start: Val, near: &Near, mask: Option<Val>) -> Val {
+    fn fits_window(&self, start: Val, near: &IndexedWords, mask: Option<Val>) -> Val {
         let ir = self.ir;
         let (i32, i64) = (ir.int(32), ir.int(64));
         let fits = near.indices.iter().map(|index| {
@@ -269,5 +162,20 @@ impl Emitter<'_> {
             ir.select(is_upper, of(rows[2], rows[3]), of(rows[0], rows[1]))
         };
         ir.shuffle(half(0), half(HALF), &(0..2 * HALF).collect::<Vec<u32>>())
+    }
+
+    /// Matches a load of one word per lane, at an address that is another in every lane.
+    pub(super) fn word_load(&self, inst: &InstData) -> Option<WordLoad> {
+        if inst.opcode() != Some(Opcode::Ld) || !self.host.avx512 || self.lanes != Some(32) || inst.is_ordered() {
+            return None;
+        }
+        let address = self.address_of(inst).ok()?;
+        let Base::Reg(reg) = address.base else { return None };
+        let space = self.space_of(inst, &address);
+        let access = LaneAccess::of(inst, inst.operands.first()?);
+        let is_word = access.bytes == 4 && matches!(access.operands.as_slice(), [Operand::Reg(_)]);
+        let is_global = matches!(space, Space::Global | Space::Generic);
+        let is_apart = || !self.is_kept_as_scalar(reg) && self.row_of(address.base).is_none();
+        (is_word && is_global && is_apart()).then_some(WordLoad { address, reg, space, access })
     }
 }

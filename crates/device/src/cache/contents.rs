@@ -1,12 +1,11 @@
 //! Listing and clearing of the cache folder.
 
+use super::disk::DEVICES;
 use super::{CacheFolder, Counts, counts, disk};
 use crate::private::{Folder, Refusal, Secret};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-/// Devices with cached code.
-pub(super) const DEVICES: [&str; 2] = ["cpu", "cuda"];
 /// Maximum number of listed refusals.
 const MOST_REFUSED: usize = 20;
 
@@ -93,7 +92,7 @@ impl CacheFolder {
         let folders = visit(&folder, &mut removed, gone)?;
         for DeviceContents { device, .. } in &removed.devices {
             if let Some(folder) = folder.folder(device)? {
-                [disk::EVICTED, disk::COUNTS].into_iter().try_for_each(|note| gone(&folder, note.as_ref()))?;
+                [disk::EVICTED, counts::NAME].into_iter().try_for_each(|note| gone(&folder, note.as_ref()))?;
             }
         }
         // Refused files were removed as well; the contents of refused folders were not.

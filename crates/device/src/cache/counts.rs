@@ -4,7 +4,6 @@
 //! **Counts that cannot be written are lost, and counts that cannot be read are zero.**
 
 use super::Miss;
-use super::disk::COUNTS;
 use crate::private::Folder;
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};
@@ -13,6 +12,8 @@ use std::time::Duration;
 /// Wait time for the lock, and maximum number of waits.
 const WAIT: Duration = Duration::from_millis(1);
 const MOST_WAITS: u32 = 500;
+/// Name of the file.
+pub(super) const NAME: &str = "counts";
 const FOUND: &str = "found";
 /// Maximum size of the file in bytes.
 const MOST_BYTES: u64 = 4096;
@@ -72,13 +73,13 @@ impl Counts {
 
 /// Reads the counts in a folder.
 pub(super) fn read(folder: &Folder) -> Counts {
-    let text = folder.read(COUNTS, MOST_BYTES).ok().flatten();
+    let text = folder.read(NAME, MOST_BYTES).ok().flatten();
     text.and_then(|text| String::from_utf8(text).ok()).map_or_else(Counts::default, |text| Counts::parse(&text))
 }
 
 /// Adds to the counts in a folder.
 pub(super) fn add(folder: &Folder, more: &Counts) {
-    let Ok(mut file) = folder.file_to_change(COUNTS) else { return };
+    let Ok(mut file) = folder.file_to_change(NAME) else { return };
     if !locked(&file) {
         return;
     }

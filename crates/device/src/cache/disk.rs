@@ -7,7 +7,7 @@
 //! Each folder is opened relative to its parent and examined ([`Folder`]). Files that others could have
 //! written are not read.
 
-use super::{Counts, Key, Miss, contents::DEVICES, counts};
+use super::{Counts, Key, Miss, counts};
 use crate::private::{Folder, KnownFolder, Named, Refusal, Secret, UNFINISHED};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
+/// Devices with cached code.
+pub(super) const DEVICES: [&str; 2] = ["cpu", "cuda"];
 /// Version of the format of entries and their names.
 pub(super) const FORMAT: u32 = 4;
 const MAGIC: [u8; 8] = *b"broadlm\0";
@@ -34,9 +36,8 @@ const ABANDONED: Duration = Duration::from_secs(3600);
 const USE_GRAIN: Duration = Duration::from_secs(3600);
 /// File extension of entries.
 pub(super) const ENDING: &str = "kernel";
-/// Notes beside the entries of a device.
+/// Note of evicted entries, beside the entries of a device.
 pub(super) const EVICTED: &str = "evicted";
-pub(super) const COUNTS: &str = "counts";
 /// Maximum bytes of names of evicted files.
 const MOST_EVICTED: usize = 64 << 10;
 /// Maximum size of a note in bytes.

@@ -5,7 +5,7 @@
 //! user or to root. Every folder on the path is therefore examined through the descriptor that the next step
 //! uses.
 
-use super::{Facts, NO_FOLDER, Reason, Refusal, SECRET_BYTES};
+use super::{Facts, NO_FOLDER, Reason, Refusal};
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -173,7 +173,7 @@ impl Folder {
     }
 
     /// Writes a new file; `false` if the name is taken.
-    pub(super) fn write_new(&self, name: &str, contents: &[u8; SECRET_BYTES]) -> io::Result<bool> {
+    pub(super) fn write_new(&self, name: &str, contents: &[u8]) -> io::Result<bool> {
         let aside = self.write_aside(contents, FILE)?;
         let mut moved = rustix::fs::renameat_with(&self.opened, &aside, &self.opened, name, RenameFlags::NOREPLACE);
         if matches!(moved, Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)) {

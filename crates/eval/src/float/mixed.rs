@@ -2,7 +2,6 @@
 //! Floating-Point Instructions"): operands are used exactly, and the result is rounded once.
 
 use super::{Lanes, Mode, lanes};
-use crate::narrow::power_of_two;
 use crate::soft::{Number, Rounding};
 use crate::{Inputs, Operation};
 use broadloom_ptx::Type;
@@ -11,7 +10,7 @@ use broadloom_ptx::Type;
 fn number(mode: Mode, ty: Type, register: u64, lane: u32) -> Number {
     match Lanes::of(ty) {
         Some(lanes) => Number::of(lanes.format, mode.operand(lanes.format, lanes.get(register, lane))),
-        None => power_of_two((register >> (lane * 8)) as u8),
+        None => Number::of_ue8m0((register >> (lane * 8)) as u8),
     }
 }
 

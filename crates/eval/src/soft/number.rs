@@ -42,6 +42,14 @@ impl Number {
         }
     }
 
+    /// Returns the value of a `ue8m0`: a power of two.
+    pub fn of_ue8m0(bits: u8) -> Number {
+        match bits {
+            0xff => Number::Nan,
+            exponent => Number::Finite(Exact::new(false, i32::from(exponent) - 127, 1)),
+        }
+    }
+
     pub fn negated(self) -> Number {
         match self {
             Number::Nan => Number::Nan,

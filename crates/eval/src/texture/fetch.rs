@@ -1,7 +1,5 @@
 //! Texture fetches: `tex`, `tld4`.
 
-use super::sample::Taps;
-use super::{Channel, Filter, Format, Image, Layers, Sampler};
 use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Type};
 
 /// Meaning of coordinates.
@@ -107,7 +105,7 @@ pub struct Fetch {
     /// `tld4`: the component that is gathered.
     pub gather: Option<u8>,
     /// Number of coordinates, of words for the level, and of words for an offset.
-    counts: [u8; 3],
+    pub(super) counts: [u8; 3],
 }
 
 /// Maximum number of words of an instruction: four coordinates, two gradients of four, an offset of three and
@@ -231,99 +229,4 @@ impl FetchInputs<'_> {
     fn words(&self) -> usize {
         self.coordinates.len() + self.level.len() + self.offset.len()
     }
-}
-
-/// Texture to sample.
-#[derive(Clone, Copy, Debug)]
-pub struct Sampled<'s, L> {
-    /// Levels, the largest first.
-    pub levels: &'s [L],
-    /// Relation of its images.
-    pub layers: Layers,
-    /// True if texels out of range read as zeros.
-    pub is_buffer: bool,
-    /// Sampler.
-    pub sampler: &'s Sampler,
-}
-
-/// Texels in memory.
-pub trait Texels<L> {
-    /// Returns the layout of a level's texels.
-    fn image<'l>(&self, level: &'l L) -> &'l Image;
-
-    /// Returns the bits of the texel at a byte offset in a level. The texel is inside the level.
-    fn texel(&mut self, level: &L, offset: u64, bytes: u32) -> u128;
-}
-
-/// Sampled value, as floats or as integers.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Value {
-    Floats([f32; 4]),
-    Words([u32; 4]),
-}
-
-impl Fetch {
-    /// Runs the fetch and returns its result words. `inputs` has [`Fetch::words`] words.
-    pub fn run<L, T: Texels<L>>(&self, sampled: &Sampled<'_, L>, texels: &mut T, inputs: &[u64]) -> [u32; 4] {
-        let word = |index: usize| inputs.get(index).copied().unwrap_or(0) as u32;
-        let [coordinates, level_words, _] = self.counts.map(usize::from);
-        let (first, last) = (usize::from(self.geometry.has_layer()), coordinates + level_words);
-        let layer = if first == 1 { word(0) } else { 0 };
-        let offset = |axis: usize| if axis < usize::from(self.counts[2]) { word(last + axis) as i32 } else { 0 };
-        let offsets = [offset(0), offset(1), offset(2)];
-        let position = [word(first), word(first + 1), word(first + 2)];
-        let is_cube = matches!(self.geometry, Geometry::Cube | Geometry::Cubes);
-        let (position, slice) = match is_cube {
-            false => (position, layer),
-            true => {
-                let (face, s, t) = super::sample::face(position.map(f32::from_bits));
-                ([s.to_bits(), t.to_bits(), 0], layer.saturating_mul(6).saturating_add(face))
-            }
-        };
-        let number = match self.level {
-            LevelBy::Base => None,
-            LevelBy::Number if self.by_index => Some(word(coordinates) as i32 as f32),
-            LevelBy::Number => Some(f32::from_bits(word(coordinates))),
-            LevelBy::Gradient => sampled.levels.first().map(|level| {
-                let image = texels.image(level);
-                let half = level_words / 2;
-                let changes = |from: usize| -> [f32; 3] {
-                    std::array::from_fn(|axis| if axis < half { f32::from_bits(word(coordinates + from + axis)) } else { 0.0 })
-                };
-                super::sample::level_of_gradient(image, sampled.sampler, is_cube, changes(0), changes(half))
-            }),
-        };
-        let at = |texels: &mut T, level: &L| {
-            let taps = Taps::new(self, texels.image(level), sampled.sampler, sampled.is_buffer, position, slice, offsets);
-            match self.gather {
-                Some(component) => taps.gather(texels, level, sampled, usize::from(component)),
-                None => taps.value(texels, level, sampled),
-            }
-        };
-        let value = super::sample::between_levels(sampled, number, |level| at(texels, level));
-        self.pack(value)
-    }
-
-    fn pack(&self, value: Value) -> [u32; 4] {
-        let words = match value {
-            Value::Floats(values) => values.map(f32::to_bits),
-            Value::Words(words) => words,
-        };
-        let half = |word: u32| u32::from(half::f16::from_f32(f32::from_bits(word)).to_bits());
-        match self.result {
-            Result4::Words => words,
-            Result4::Halves => words.map(half),
-            Result4::Pairs => [half(words[0]) | half(words[1]) << 16, half(words[2]) | half(words[3]) << 16, 0, 0],
-        }
-    }
-}
-
-/// Returns whether texels of a format are returned as floats.
-pub(super) fn is_float(format: Format, sampler: &Sampler) -> bool {
-    format.channel == Channel::Float || (sampler.normalised_values && format.bits < 32)
-}
-
-/// Returns whether neighbouring texels are interpolated.
-pub(super) fn is_mixed(format: Format, sampler: &Sampler) -> bool {
-    sampler.filter == Filter::Linear && is_float(format, sampler)
 }

@@ -9,7 +9,8 @@ mod fetch;
 mod sample;
 mod surface;
 
-pub use fetch::{Fetch, FetchInputs, Geometry, LevelBy, MOST_WORDS, Result4, Sampled, Texels};
+pub use fetch::{Fetch, FetchInputs, Geometry, LevelBy, MOST_WORDS, Result4};
+pub use sample::{Sampled, Texels};
 pub use surface::{Beyond, Doing, Query, SurfaceAccess, element_type};
 
 /// Contents of a channel of a texel.

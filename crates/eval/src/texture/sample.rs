@@ -6,8 +6,37 @@
 //! to 1. Weights of several axes are multiplied. Coordinates are computed in `f64`, sums in `f32`, along the
 //! first axis first. A texel whose weight is zero is not read. Cubes are filtered within a face.
 
-use super::fetch::{Fetch, Geometry, Sampled, Texels, Value, is_float, is_mixed};
-use super::{AddressMode, Channel, Filter, Format, Image, Sampler};
+use super::fetch::{Fetch, Geometry, LevelBy, Result4};
+use super::{AddressMode, Channel, Filter, Format, Image, Layers, Sampler};
+
+/// Texture to sample.
+#[derive(Clone, Copy, Debug)]
+pub struct Sampled<'s, L> {
+    /// Levels, the largest first.
+    pub levels: &'s [L],
+    /// Relation of its images.
+    pub layers: Layers,
+    /// True if texels out of range read as zeros.
+    pub is_buffer: bool,
+    /// Sampler.
+    pub sampler: &'s Sampler,
+}
+
+/// Texels in memory.
+pub trait Texels<L> {
+    /// Returns the layout of a level's texels.
+    fn image<'l>(&self, level: &'l L) -> &'l Image;
+
+    /// Returns the bits of the texel at a byte offset in a level. The texel is inside the level.
+    fn texel(&mut self, level: &L, offset: u64, bytes: u32) -> u128;
+}
+
+/// Sampled value, as floats or as integers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Value {
+    Floats([f32; 4]),
+    Words([u32; 4]),
+}
 
 /// Texels along one axis: indices, `None` beyond the border, and the weight of the second.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,7 +47,7 @@ struct Tap {
 
 /// Texels that contribute to a value.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Taps {
+struct Taps {
     axes: [Tap; 3],
     slice: Option<u32>,
     mixes: bool,
@@ -48,7 +77,7 @@ fn weight(fraction: f64) -> f32 {
 }
 
 impl Taps {
-    pub(super) fn new(
+    fn new(
         fetch: &Fetch,
         image: &Image,
         sampler: &Sampler,
@@ -110,7 +139,7 @@ impl Taps {
         if float { Value::Floats(floats(bits, image.format, sampled.sampler)) } else { Value::Words(words(bits, image.format)) }
     }
 
-    pub(super) fn value<L, T: Texels<L>>(&self, texels: &mut T, level: &L, sampled: &Sampled<'_, L>) -> Value {
+    fn value<L, T: Texels<L>>(&self, texels: &mut T, level: &L, sampled: &Sampled<'_, L>) -> Value {
         let [x, y, z] = self.axes;
         if !self.mixes {
             return self.texel(texels, level, sampled, [x.texels[0], y.texels[0], z.texels[0]]);
@@ -132,7 +161,7 @@ impl Taps {
     }
 
     /// Returns one component of the four texels around, counter-clockwise from the lower left.
-    pub(super) fn gather<L, T: Texels<L>>(&self, texels: &mut T, level: &L, sampled: &Sampled<'_, L>, component: usize) -> Value {
+    fn gather<L, T: Texels<L>>(&self, texels: &mut T, level: &L, sampled: &Sampled<'_, L>, component: usize) -> Value {
         let [x, y, z] = self.axes;
         let mut one = |i: usize, j: usize| self.texel(texels, level, sampled, [x.texels[i], y.texels[j], z.texels[0]]);
         let four = [one(0, 1), one(1, 1), one(1, 0), one(0, 0)];
@@ -201,7 +230,7 @@ fn linear(value: f32) -> f32 {
 }
 
 /// Returns the face of a cube that a direction hits, and the position there, from 0 to 1.
-pub(super) fn face([x, y, z]: [f32; 3]) -> (u32, f32, f32) {
+fn face([x, y, z]: [f32; 3]) -> (u32, f32, f32) {
     let (ax, ay, az) = (x.abs(), y.abs(), z.abs());
     let (face, major, s, t) = if ax >= ay && ax >= az {
         if x >= 0.0 { (0, ax, -z, -y) } else { (1, ax, z, -y) }
@@ -216,7 +245,7 @@ pub(super) fn face([x, y, z]: [f32; 3]) -> (u32, f32, f32) {
 }
 
 /// Returns the level at which neighbouring threads are about one texel apart.
-pub(super) fn level_of_gradient(image: &Image, sampler: &Sampler, is_cube: bool, x: [f32; 3], y: [f32; 3]) -> f32 {
+fn level_of_gradient(image: &Image, sampler: &Sampler, is_cube: bool, x: [f32; 3], y: [f32; 3]) -> f32 {
     let counts = match is_cube {
         // A direction component changes by two over the width of a face.
         true => [image.width as f32 / 2.0; 3],
@@ -228,7 +257,7 @@ pub(super) fn level_of_gradient(image: &Image, sampler: &Sampler, is_cube: bool,
 }
 
 /// Returns the value of the requested level, or interpolates between two levels.
-pub(super) fn between_levels<L>(sampled: &Sampled<'_, L>, number: Option<f32>, mut at: impl FnMut(&L) -> Value) -> Value {
+fn between_levels<L>(sampled: &Sampled<'_, L>, number: Option<f32>, mut at: impl FnMut(&L) -> Value) -> Value {
     let Some(first) = sampled.levels.first() else { return Value::Words([0; 4]) };
     let most = sampled.levels.len() - 1;
     let Some(number) = number.filter(|_| most > 0) else { return at(first) };
@@ -247,4 +276,70 @@ pub(super) fn between_levels<L>(sampled: &Sampled<'_, L>, number: Option<f32>, m
         (Value::Floats(a), Value::Floats(b)) => Value::Floats(std::array::from_fn(|i| (1.0 - share) * a[i] + share * b[i])),
         (a, _) => a,
     }
+}
+
+impl Fetch {
+    /// Runs the fetch and returns its result words. `inputs` has [`Fetch::words`] words.
+    pub fn run<L, T: Texels<L>>(&self, sampled: &Sampled<'_, L>, texels: &mut T, inputs: &[u64]) -> [u32; 4] {
+        let word = |index: usize| inputs.get(index).copied().unwrap_or(0) as u32;
+        let [coordinates, level_words, _] = self.counts.map(usize::from);
+        let (first, last) = (usize::from(self.geometry.has_layer()), coordinates + level_words);
+        let layer = if first == 1 { word(0) } else { 0 };
+        let offset = |axis: usize| if axis < usize::from(self.counts[2]) { word(last + axis) as i32 } else { 0 };
+        let offsets = [offset(0), offset(1), offset(2)];
+        let position = [word(first), word(first + 1), word(first + 2)];
+        let is_cube = matches!(self.geometry, Geometry::Cube | Geometry::Cubes);
+        let (position, slice) = match is_cube {
+            false => (position, layer),
+            true => {
+                let (face, s, t) = face(position.map(f32::from_bits));
+                ([s.to_bits(), t.to_bits(), 0], layer.saturating_mul(6).saturating_add(face))
+            }
+        };
+        let number = match self.level {
+            LevelBy::Base => None,
+            LevelBy::Number if self.by_index => Some(word(coordinates) as i32 as f32),
+            LevelBy::Number => Some(f32::from_bits(word(coordinates))),
+            LevelBy::Gradient => sampled.levels.first().map(|level| {
+                let image = texels.image(level);
+                let half = level_words / 2;
+                let changes = |from: usize| -> [f32; 3] {
+                    std::array::from_fn(|axis| if axis < half { f32::from_bits(word(coordinates + from + axis)) } else { 0.0 })
+                };
+                level_of_gradient(image, sampled.sampler, is_cube, changes(0), changes(half))
+            }),
+        };
+        let at = |texels: &mut T, level: &L| {
+            let taps = Taps::new(self, texels.image(level), sampled.sampler, sampled.is_buffer, position, slice, offsets);
+            match self.gather {
+                Some(component) => taps.gather(texels, level, sampled, usize::from(component)),
+                None => taps.value(texels, level, sampled),
+            }
+        };
+        let value = between_levels(sampled, number, |level| at(texels, level));
+        self.pack(value)
+    }
+
+    fn pack(&self, value: Value) -> [u32; 4] {
+        let words = match value {
+            Value::Floats(values) => values.map(f32::to_bits),
+            Value::Words(words) => words,
+        };
+        let half = |word: u32| u32::from(half::f16::from_f32(f32::from_bits(word)).to_bits());
+        match self.result {
+            Result4::Words => words,
+            Result4::Halves => words.map(half),
+            Result4::Pairs => [half(words[0]) | half(words[1]) << 16, half(words[2]) | half(words[3]) << 16, 0, 0],
+        }
+    }
+}
+
+/// Returns whether texels of a format are returned as floats.
+fn is_float(format: Format, sampler: &Sampler) -> bool {
+    format.channel == Channel::Float || (sampler.normalised_values && format.bits < 32)
+}
+
+/// Returns whether neighbouring texels are interpolated.
+fn is_mixed(format: Format, sampler: &Sampler) -> bool {
+    sampler.filter == Filter::Linear && is_float(format, sampler)
 }

@@ -1,7 +1,7 @@
 //! Arithmetic, logic, comparison, selection, conversion.
 
 use super::{Builder, Operand, Value, truth};
-use crate::math::{MathFunction, Precision};
+use crate::math_function::{MathFunction, Precision};
 use crate::op::{BinaryOp, CompareOp, Op, UnaryOp};
 use crate::types::{Element, Literal, Type};
 

@@ -5,8 +5,9 @@
 
 use super::{Builder, Frame, Operand, Value};
 use crate::body::{MAX_NESTING, Statement, Unroll};
-use crate::op::{BlockId, Node, Op};
-use crate::simplify::range;
+use crate::id::BlockId;
+use crate::op::{Node, Op};
+use crate::range;
 use crate::types::{Literal, Type};
 
 impl Builder {

@@ -2,61 +2,14 @@
 
 use super::{Builder, Memory, Operand, Value};
 use crate::body::Statement;
+use crate::declaration::{AccessorDecl, AccessorKind, ParameterDecl, ParameterKind};
 use crate::error::{Error, Result};
 use crate::function::Function;
+use crate::id::AccessorId;
 use crate::kernel::{Kernel, LaunchBounds};
 use crate::memory::Base;
-use crate::op::{AccessorId, Op};
+use crate::op::Op;
 use crate::types::{Element, Type};
-
-/// The kind of a parameter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ParameterKind {
-    /// A value.
-    Value,
-    /// The address of global memory with elements of this type.
-    Pointer(Element),
-}
-
-/// A parameter.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct ParameterDecl {
-    /// Its name.
-    pub name: String,
-    /// Its type. `u64` for a pointer.
-    pub ty: Type,
-    /// Kind of the parameter.
-    pub kind: ParameterKind,
-}
-
-/// The kind of an accessor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AccessorKind {
-    /// Read at a position.
-    Input,
-    /// Read at offsets from the position of the thread.
-    Window,
-    /// Written at a position.
-    Output,
-    /// A queue that is read: `pop` and `peek`.
-    Source,
-    /// A queue that is written: `push`.
-    Sink,
-}
-
-/// An input or output of a function that is not a plain value. A binding gives it code when the function is
-/// inlined.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct AccessorDecl {
-    /// Its name.
-    pub name: String,
-    /// Kind of the accessor.
-    pub kind: AccessorKind,
-    /// Type of its elements.
-    pub ty: Type,
-    /// Number of indices of a position.
-    pub rank: u8,
-}
 
 /// An accessor of the function under construction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -124,7 +77,7 @@ impl Builder {
     }
 
     #[track_caller]
-    fn indices(&self, indices: &[Operand]) -> Option<crate::op::Ids> {
+    fn indices(&self, indices: &[Operand]) -> Option<crate::id::Ids> {
         indices.iter().map(|index| self.resolve_index(*index).map(|value| value.id)).collect()
     }
 

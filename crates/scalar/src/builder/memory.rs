@@ -2,8 +2,9 @@
 
 use super::{Builder, Operand, Value};
 use crate::body::{ArrayDecl, SharedDecl, Statement, Table};
+use crate::id::{ArrayId, Id, SharedId, TableId, Var};
 use crate::memory::{Access, Base, Cache, Level, Order, Scope};
-use crate::op::{ArrayId, AtomicOp, Id, Op, SharedId, TableId, Var};
+use crate::op::{AtomicOp, Op};
 use crate::types::{Element, Literal, Type};
 
 /// A variable that can be set again and again. One of several lanes is as many variables, side by side.

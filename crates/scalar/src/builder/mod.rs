@@ -6,22 +6,27 @@
 mod arith;
 mod control;
 mod divide;
+mod fold;
 mod interface;
 mod memory;
+mod narrow;
 mod operand;
 mod vector;
 mod warp;
 
 pub use divide::{Divisor, FastDivisor};
-pub use interface::{Accessor, AccessorDecl, AccessorKind, ParameterDecl, ParameterKind};
+pub use interface::Accessor;
 pub use memory::{Array, Memory, Variable};
+pub(crate) use narrow::narrow_bounds;
 pub use operand::Operand;
 
 use crate::body::{Block, Body, MAX_NESTING, MAX_NODES, Statement, Unroll};
+use crate::declaration::{AccessorDecl, ParameterDecl};
+use crate::id::{BlockId, Id, Ids};
 use crate::kernel::LaunchBounds;
-use crate::math::Precision;
-use crate::op::{BinaryOp, BlockId, Id, Ids, Node, Op, UnaryOp};
-use crate::simplify::range::{self, Range};
+use crate::math_function::Precision;
+use crate::op::{BinaryOp, Node, Op, UnaryOp};
+use crate::range::{self, Range};
 use crate::types::{Element, Literal, Type};
 use rustc_hash::FxHashMap;
 use std::cell::{Cell, RefCell};
@@ -235,7 +240,7 @@ impl Builder {
         let ty = ty.into();
         let op = self.preferred(op, ty);
         if self.folding
-            && let Some(simpler) = crate::simplify::fold(self, &op, ty)
+            && let Some(simpler) = fold::fold(self, &op, ty)
         {
             return simpler;
         }

@@ -1,7 +1,8 @@
 //! Arithmetic, logic, comparison, selection.
 
 use super::{Emitter, bits_type, compute_type};
-use crate::op::{BinaryOp, CompareOp, Id, UnaryOp};
+use crate::id::Id;
+use crate::op::{BinaryOp, CompareOp, UnaryOp};
 use crate::types::Element;
 use broadloom_ptx::builder::Instructions;
 use broadloom_ptx::{Imm, Modifier, Operand, Reg, Type};

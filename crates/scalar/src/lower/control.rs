@@ -2,7 +2,8 @@
 
 use super::{Emitter, OpenLoop, compute_type, move_type};
 use crate::body::{Statement, Unroll};
-use crate::op::{BlockId, Id, Op, pure_op};
+use crate::id::{BlockId, Id};
+use crate::op::{Op, pure_op};
 use crate::types::{Element, Literal};
 use broadloom_ptx::builder::Instructions;
 use broadloom_ptx::{Modifier, Operand, Type};

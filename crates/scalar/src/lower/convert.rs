@@ -1,7 +1,7 @@
 //! Conversions, with the semantics of Rust's `as`.
 
 use super::{Emitter, bits_type, compute_type};
-use crate::op::Id;
+use crate::id::Id;
 use crate::types::Element;
 use broadloom_ptx::builder::Instructions;
 use broadloom_ptx::{Modifier, Operand, Reg, Type};

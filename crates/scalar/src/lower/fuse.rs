@@ -6,7 +6,8 @@
 //! the first decides this, so uses come before the nodes that they use.
 
 use crate::body::Body;
-use crate::op::{BinaryOp, CompareOp, Id, Op};
+use crate::id::Id;
+use crate::op::{BinaryOp, CompareOp, Op};
 use crate::schedule::Schedule;
 use crate::types::{Element, Literal};
 

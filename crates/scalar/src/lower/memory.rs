@@ -4,8 +4,9 @@
 //! and are taken apart in registers.
 
 use super::{Emitter, Lowered, bits_type, memory_type, register_type};
+use crate::id::{ArrayId, Id, TableId};
 use crate::memory::{Access, Base, Cache, Level, Order, Scope};
-use crate::op::{ArrayId, AtomicOp, Id, Op, TableId};
+use crate::op::{AtomicOp, Op};
 use crate::types::{Element, Literal, Type as ValueType};
 use broadloom_ptx::builder::Instructions;
 use broadloom_ptx::{Address, Modifier, Operand, Reg, Space, Symbol, Type, Variable};

@@ -18,12 +18,13 @@ mod uniform;
 mod warp;
 
 use crate::body::Body;
-use crate::builder::ParameterKind;
+use crate::declaration::ParameterKind;
 use crate::error::{Error, Result};
+use crate::id::Id;
 use crate::kernel::Kernel;
-use crate::op::{Id, Op, Special, placed_op};
+use crate::op::{Op, Special, placed_op};
+use crate::range::Ranges;
 use crate::schedule::Schedule;
-use crate::simplify::range::Ranges;
 use crate::structure::Structure;
 use crate::types::{Element, Literal};
 use broadloom_diag::Diagnostics;

@@ -4,8 +4,9 @@
 //! are stored one by one then, and do not occupy registers until all of them are computed.
 
 use crate::body::{Body, Statement};
+use crate::id::BlockId;
 use crate::memory::{Access, Base};
-use crate::op::{BlockId, Op};
+use crate::op::Op;
 use crate::schedule::is_streamed;
 
 /// The body with stores moved up between such loads; `None` where it has no such load.

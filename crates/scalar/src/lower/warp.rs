@@ -1,7 +1,8 @@
 //! Warp operations.
 
 use super::{Emitter, compute_type};
-use crate::op::{Id, Shuffle, Vote, WarpReduce};
+use crate::id::Id;
+use crate::op::{Shuffle, Vote, WarpReduce};
 use crate::types::Element;
 use broadloom_ptx::builder::Instructions;
 use broadloom_ptx::{Modifier, Operand, Reg, Type};

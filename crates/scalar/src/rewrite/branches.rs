@@ -3,7 +3,8 @@
 use super::{Flow, Known, Rewrite};
 use crate::body::Statement;
 use crate::builder::Value;
-use crate::op::{BinaryOp, BlockId, Id, Op, UnaryOp, Var};
+use crate::id::{BlockId, Id, Var};
+use crate::op::{BinaryOp, Op, UnaryOp};
 
 impl Rewrite<'_, '_> {
     pub(super) fn condition(&mut self, condition: Id, then: BlockId, otherwise: BlockId) -> Flow {

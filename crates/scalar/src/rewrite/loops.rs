@@ -3,8 +3,8 @@
 
 use super::Rewrite;
 use crate::body::{Statement, Unroll};
-use crate::builder::Value;
-use crate::op::{BlockId, Id};
+use crate::builder::{Value, narrow_bounds};
+use crate::id::{BlockId, Id};
 use crate::types::{Element, Literal};
 
 /// Size of nested loops that are unrolled, as a multiple of that of a single loop. Windows of images are such loops: their
@@ -115,7 +115,7 @@ impl Rewrite<'_, '_> {
 
     fn count_plainly(&mut self, counter: Id, [start, end, step]: [Value; 3], body: BlockId, unroll: Unroll) {
         self.forget(&[body]);
-        let narrow = self.options.narrow.then(|| crate::simplify::narrow_bounds(self.builder, start, end, step)).flatten();
+        let narrow = self.options.narrow.then(|| narrow_bounds(self.builder, start, end, step)).flatten();
         let value = match narrow {
             Some([start, end, step]) => {
                 let count = self.builder.begin_for(start, end, step, unroll);

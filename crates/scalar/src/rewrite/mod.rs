@@ -7,11 +7,12 @@
 mod branches;
 mod loops;
 
+use crate::binding::Binding;
 use crate::body::{Body, Statement};
 use crate::builder::{Array, Builder, Value, Variable};
-use crate::inline::Binding;
+use crate::id::{ArrayId, BlockId, Id, SharedId, TableId, Var};
 use crate::memory::{Access, Base, Cache};
-use crate::op::{ArrayId, BinaryOp, BlockId, Id, Op, SharedId, TableId, Var};
+use crate::op::{BinaryOp, Op};
 use crate::schedule::Schedule;
 use crate::structure::{Assigned, Live, Structure};
 use crate::types::{Literal, Type};

@@ -1,7 +1,8 @@
 //! Products that are used by one sum or difference and nothing else.
 
 use crate::body::Body;
-use crate::op::{BinaryOp, Id, Op};
+use crate::id::Id;
+use crate::op::{BinaryOp, Op};
 use crate::schedule::Schedule;
 use crate::structure::Structure;
 

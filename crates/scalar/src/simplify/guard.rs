@@ -6,8 +6,9 @@
 //! floats or from other loads are worth it. A row that is read in order costs less than a branch.
 
 use crate::body::{Block, Body, Statement};
+use crate::id::{BlockId, Id, Var};
 use crate::memory::Cache;
-use crate::op::{BlockId, Id, Op, Var};
+use crate::op::Op;
 use crate::schedule::Schedule;
 use crate::structure::Structure;
 

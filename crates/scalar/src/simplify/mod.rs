@@ -1,7 +1,7 @@
 //! The simplifier.
 //!
-//! Its passes are rewritings ([`rewrite`](crate::rewrite)) into a builder that applies [`fold`] to every node
-//! it makes:
+//! Its passes are rewritings ([`rewrite`](crate::rewrite)) into a builder that folds every node it
+//! makes:
 //!
 //! 1. `unroll`: known values of variables are propagated, loops with few iterations are unrolled, and short
 //!    conditional assignments become selections;
@@ -17,20 +17,16 @@
 //! All except `contract` keep every result bit for bit.
 
 mod contract;
-mod fold;
 mod guard;
-mod narrow;
-pub(crate) mod range;
-
-pub(crate) use fold::fold;
-pub(crate) use narrow::narrow_bounds;
 
 use crate::body::Body;
-use crate::builder::{Builder, ParameterDecl, Value};
+use crate::builder::{Builder, Value};
+use crate::declaration::ParameterDecl;
 use crate::error::Result;
 use crate::function::Function;
+use crate::id::Id;
 use crate::kernel::Kernel;
-use crate::op::{Id, Op};
+use crate::op::Op;
 use crate::rewrite::{Options, Rewrite};
 
 /// Loops are unrolled if the code has at most this size.

@@ -3,9 +3,11 @@
 use super::literal::{literal, typed};
 use super::scan::{Scanner, type_of};
 use super::{BAD_NAME, BAD_VALUE, UNEXPECTED};
-use crate::builder::{Accessor, AccessorDecl, AccessorKind, Array, Builder, Operand, Value, Variable};
-use crate::math::{MathFunction, Precision};
-use crate::op::{BinaryOp, CompareOp, TableId, UnaryOp};
+use crate::builder::{Accessor, Array, Builder, Operand, Value, Variable};
+use crate::declaration::{AccessorDecl, AccessorKind};
+use crate::id::TableId;
+use crate::math_function::{MathFunction, Precision};
+use crate::op::{BinaryOp, CompareOp, UnaryOp};
 use crate::types::{Element, Type};
 use broadloom_diag::{Diagnostic, Span};
 use std::collections::HashMap;

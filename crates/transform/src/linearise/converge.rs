@@ -10,17 +10,18 @@
 //!
 //! A warp operation there is valid in three cases. Its member mask was computed there, by `activemask`,
 //! `vote.ballot` or `match`. Or the thread indices determine which lanes are there, and those are named
-//! ([`super::comers`]). Or lanes that reach a loop together name all lanes in its first iteration, and in
+//! ([`super::arriving_lanes`]). Or lanes that reach a loop together name all lanes in its first iteration, and in
 //! each later one the lanes found in the iteration before ([`Rounds`]).
 
 use super::Reason;
-use super::comers::Comers;
+use super::arriving_lanes::ArrivingLanes;
+use super::definitions::Definitions;
 use super::guard::is_collective;
-use super::spin::asks;
-use broadloom_analysis::{Cfg, Dominators, Loops, PostDominators};
-use broadloom_ptx::{Block, Class, Effects, Function, Inst, InstData, Modifier, Opcode, Operand, Reg};
-use cranelift_entity::SecondaryMap;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use super::polls::asks;
+use super::sides::{Side, apart_from};
+use broadloom_analysis::{Cfg, Dominators, Loops};
+use broadloom_ptx::{Block, Class, Effects, Function, Inst, InstData, Opcode, Operand};
+use std::collections::BTreeMap;
 
 /// Barriers and warp operations that not all required lanes reach together.
 #[derive(Clone, Debug, Default)]
@@ -49,13 +50,13 @@ pub fn barriers_are_convergent(
     let mut reasons = vec![];
     let apart = apart_from(function, cfg, is_divergent, &gathers);
     let definitions = Definitions::new(function, cfg);
-    let comers = definitions.comers(shape);
+    let arriving_lanes = ArrivingLanes::new(&definitions, shape);
     let rounds = Rounds::new(cfg, &definitions);
     for (block, sides) in in_order(cfg, &apart) {
         for inst in &function.blocks[block].insts {
             let data = &function.insts[*inst];
             let is_counted = || rounds.are_counted(block, data, sides);
-            if let Some(text) = objection_at(data, &definitions, comers.as_ref(), sides).filter(|_| !is_counted()) {
+            if let Some(text) = objection_at(data, &definitions, arriving_lanes.as_ref(), sides).filter(|_| !is_counted()) {
                 reasons.push(Reason::new(text, Some(*inst)));
             }
         }
@@ -91,23 +92,30 @@ pub fn comes_apart(
     let returns = |data: &InstData| !function.is_kernel && data.opcode() == Some(Opcode::Ret);
     let apart = apart_from(function, cfg, is_divergent, &|data| gathers(data) || call_meets(data) || returns(data));
     let definitions = Definitions::new(function, cfg);
-    let comers = definitions.comers(shape);
+    let arriving_lanes = ArrivingLanes::new(&definitions, shape);
     let rounds = Rounds::new(cfg, &definitions);
     let insts_of = |(block, sides)| function.blocks[block].insts.iter().map(move |inst: &Inst| (block, *inst, sides));
     let mut insts = in_order(cfg, &apart).flat_map(insts_of);
     insts.find_map(|(block, inst, sides)| {
         let data = &function.insts[inst];
         let call = || call_meets(data).then(|| "lanes may come apart to a call".to_owned());
-        let text = objection_at(data, &definitions, comers.as_ref(), sides).filter(|_| !rounds.are_counted(block, data, sides));
+        let text =
+            objection_at(data, &definitions, arriving_lanes.as_ref(), sides).filter(|_| !rounds.are_counted(block, data, sides));
         text.or_else(call).map(|text| Reason::new(text, Some(inst)))
     })
 }
 
 /// Returns an error text for an instruction that lanes with these branch decisions reach.
-fn objection_at(data: &InstData, definitions: &Definitions<'_>, comers: Option<&Comers<'_>>, sides: &[Side]) -> Option<String> {
+fn objection_at(
+    data: &InstData,
+    definitions: &Definitions<'_>,
+    arriving_lanes: Option<&ArrivingLanes<'_>>,
+    sides: &[Side],
+) -> Option<String> {
     let text = objection(data, definitions)?;
-    let are_named = |comers: &Comers<'_>| data.members().is_some_and(|members| comers.are_named(data, members, sides));
-    (is_collective(data) || !comers.is_some_and(are_named)).then_some(text)
+    let are_named =
+        |arriving_lanes: &ArrivingLanes<'_>| data.members().is_some_and(|members| arriving_lanes.are_named(data, members, sides));
+    (is_collective(data) || !arriving_lanes.is_some_and(are_named)).then_some(text)
 }
 
 /// Loops in which the lanes are computed anew in every iteration:
@@ -154,131 +162,4 @@ fn objection(data: &InstData, definitions: &Definitions<'_>) -> Option<String> {
 /// calls.
 fn gathers(data: &InstData) -> bool {
     is_collective(data) || data.members().is_some() || (data.class() == Some(Class::Warp) && data.effects().has(Effects::WARP))
-}
-
-/// Branch decision of lanes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Side {
-    /// Block that ends in the branch.
-    pub(super) head: Block,
-    /// Index of the edge, if only one leads there.
-    pub(super) edge: Option<usize>,
-}
-
-/// Returns the blocks that lanes may reach apart from others that have a counted instruction ahead, and the
-/// branch decisions that lead there.
-pub(super) fn apart_from(
-    function: &Function,
-    cfg: &Cfg,
-    is_divergent: &dyn Fn(Block) -> bool,
-    counts: &dyn Fn(&InstData) -> bool,
-) -> BTreeMap<Block, Vec<Side>> {
-    let holds = |block: &Block| function.blocks[*block].insts.iter().any(|inst| counts(&function.insts[*inst]));
-    let mut relevant: HashSet<Block> = HashSet::new();
-    let mut work: Vec<Block> = cfg.order().iter().copied().filter(holds).collect();
-    while let Some(block) = work.pop() {
-        if relevant.insert(block) {
-            work.extend(cfg.predecessors(block));
-        }
-    }
-    let mut found: BTreeMap<Block, Vec<Side>> = BTreeMap::new();
-    if !relevant.contains(&cfg.entry()) {
-        return found;
-    }
-    let mut successors: SecondaryMap<Block, Vec<Block>> = SecondaryMap::new();
-    for block in cfg.order().iter().filter(|block| relevant.contains(*block)) {
-        successors[*block] = cfg.successors(*block).iter().copied().filter(|to| relevant.contains(to)).collect();
-    }
-    let graph = Cfg::from_successors(cfg.entry(), successors);
-    let joins = PostDominators::new(&graph);
-    for head in graph.order() {
-        if function.blocks[*head].edges.len() < 2 || !is_divergent(*head) {
-            continue;
-        }
-        let join = joins.immediate(*head);
-        let mut ways: BTreeMap<Block, Option<usize>> = BTreeMap::new();
-        for (edge, to) in function.blocks[*head].edges.iter().enumerate() {
-            let mut seen: HashSet<Block> = HashSet::new();
-            let mut work = vec![to.target];
-            while let Some(block) = work.pop() {
-                if Some(block) != join && relevant.contains(&block) && seen.insert(block) {
-                    ways.entry(block).and_modify(|way| *way = None).or_insert(Some(edge));
-                    work.extend(graph.successors(block));
-                }
-            }
-        }
-        for (block, edge) in ways {
-            found.entry(block).or_default().push(Side { head: *head, edge });
-        }
-    }
-    found
-}
-
-/// Definitions of registers.
-pub(super) struct Definitions<'f> {
-    function: &'f Function,
-    makers: SecondaryMap<Reg, Option<Inst>>,
-    /// Arguments for each block parameter.
-    passed: HashMap<Reg, Vec<Reg>>,
-}
-
-impl<'f> Definitions<'f> {
-    fn new(function: &'f Function, cfg: &Cfg) -> Self {
-        let mut makers = SecondaryMap::new();
-        let mut passed: HashMap<Reg, Vec<Reg>> = HashMap::new();
-        for block in cfg.order() {
-            let data = &function.blocks[*block];
-            for inst in &data.insts {
-                function.insts[*inst].writes().into_iter().for_each(|reg| makers[reg] = Some(*inst));
-            }
-            for edge in &data.edges {
-                for (param, arg) in function.blocks[edge.target].params.iter().zip(&edge.args) {
-                    passed.entry(*param).or_default().push(*arg);
-                }
-            }
-        }
-        Definitions { function, makers, passed }
-    }
-
-    /// Returns the threads of blocks of a known shape. The callers of a function are unknown.
-    fn comers(&self, shape: Option<[u32; 3]>) -> Option<Comers<'_>> {
-        let shape = shape.filter(|_| self.function.is_kernel)?;
-        Some(Comers { function: self.function, definitions: self, shape })
-    }
-
-    /// Returns the instruction that defines a register.
-    pub(super) fn maker(&self, reg: Reg) -> Option<Inst> {
-        self.makers[reg]
-    }
-
-    /// Returns whether a register holds lanes that were found to be there, or a subset of them.
-    fn were_found(&self, reg: Reg) -> bool {
-        self.found(reg, &mut HashSet::new())
-    }
-
-    fn found(&self, reg: Reg, seen: &mut HashSet<Reg>) -> bool {
-        // A loop adds nothing new.
-        if !seen.insert(reg) {
-            return true;
-        }
-        let Some(inst) = self.makers[reg] else {
-            return self.passed.get(&reg).is_some_and(|args| args.iter().all(|arg| self.found(*arg, seen)));
-        };
-        let data = &self.function.insts[inst];
-        let reads = || {
-            data.operands.iter().skip(1).filter_map(|operand| match operand {
-                Operand::Reg(reg) => Some(*reg),
-                _ => None,
-            })
-        };
-        match data.opcode() {
-            Some(Opcode::Activemask | Opcode::MatchAnySync | Opcode::MatchAllSync) => true,
-            Some(Opcode::VoteSync | Opcode::Vote) => data.has(Modifier::Ballot),
-            // A subset of them.
-            Some(Opcode::And) => reads().any(|reg| self.found(reg, seen)),
-            Some(Opcode::Mov | Opcode::Cvt) => reads().next().is_some_and(|reg| self.found(reg, seen)),
-            Some(Opcode::Selp) => reads().take(2).all(|reg| self.found(reg, seen)) && reads().count() > 2,
-            _ => false,
-        }
-    }
 }

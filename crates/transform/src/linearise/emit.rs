@@ -8,7 +8,7 @@
 
 use super::build::{Builder, Variable};
 use super::levels::{Kind, Levels, Node};
-use super::plan::{LevelPlan, Masked, Part, Plan};
+use super::plan::{LevelPlan, Masked, Part, Plan, left};
 use super::steady::Steady;
 use crate::purity::is_speculable;
 use broadloom_analysis::Cfg;
@@ -640,19 +640,6 @@ struct Line {
     join: Option<Node>,
     /// Nodes with an emitted transition.
     reached: BTreeSet<Node>,
-}
-
-/// Returns the outermost divergent loop around `home` that `reader` is outside of.
-pub(super) fn left(levels: &Levels, plans: &[LevelPlan], home: usize, reader: usize) -> Option<usize> {
-    let mut outermost = None;
-    let mut at = Some(home);
-    while let Some(level) = at {
-        if plans[level].divergent && !levels.is_inside(reader, level) {
-            outermost = Some(level);
-        }
-        at = levels.levels[level].parent;
-    }
-    outermost
 }
 
 /// Returns the member mask with all lanes.

@@ -11,7 +11,7 @@
 //! - [`plan`]: which control flow stays and which becomes masks;
 //! - [`steady`]: which conditions are equal even in masked-off lanes;
 //! - [`emit`] and [`guard`]: the code; [`build`]: SSA construction on the way;
-//! - [`converge`], [`comers`] and [`spin`]: code that cannot run this way, because lanes would wait for each
+//! - [`converge`], [`arriving_lanes`] and [`spin`]: code that cannot run this way, because lanes would wait for each
 //!   other.
 //!
 //! Rejected, each with a [`Reason`]:
@@ -26,14 +26,17 @@
 //! Not taken: partial linearisation in one order of all blocks (Moll and Hack). It keeps more uniform
 //! branches between overlapping divergent regions, but needs a mask for each block instead of each region.
 
+mod arriving_lanes;
 mod build;
-mod comers;
 mod converge;
+mod definitions;
 mod emit;
 mod guard;
 mod levels;
 mod places;
 mod plan;
+mod polls;
+mod sides;
 mod spin;
 mod steady;
 mod tidy;

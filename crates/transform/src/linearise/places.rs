@@ -10,7 +10,7 @@
 //! around. A store that is not meant for waiting threads (neither volatile nor atomic), through another
 //! parameter of the kernel, does not count.
 
-use super::spin::waits;
+use super::polls::waits;
 use crate::purity::{is_plain_load, is_plain_store, is_pure};
 use broadloom_analysis::{Cfg, Dominators, Loop, Loops};
 use broadloom_ptx::{Address, Base, Block, Function, Inst, InstData, Modifier, Opcode, Operand, Reg, Space, Special, Type};

@@ -201,3 +201,16 @@ impl Planner<'_> {
         Ok(Part { entry, inner, stop, members })
     }
 }
+
+/// Returns the outermost divergent loop around `home` that `reader` is outside of.
+pub(super) fn left(levels: &Levels, plans: &[LevelPlan], home: usize, reader: usize) -> Option<usize> {
+    let mut outermost = None;
+    let mut at = Some(home);
+    while let Some(level) = at {
+        if plans[level].divergent && !levels.is_inside(reader, level) {
+            outermost = Some(level);
+        }
+        at = levels.levels[level].parent;
+    }
+    outermost
+}

@@ -22,15 +22,16 @@
 //! loop, and a called function may contain one.
 
 use super::Reason;
-use super::converge::apart_from;
 use super::levels::Levels;
 use super::places::Places;
 use super::plan::LevelPlan;
+use super::polls::{asks, waits};
+use super::sides::apart_from;
 use crate::purity::{is_plain_load, is_speculable};
 use broadloom_analysis::waiting::is_zero;
 use broadloom_analysis::{Cfg, Dominators, Loops, Waiting};
 use broadloom_ptx::{
-    Address, Base, Block, Callee, Effects, Func, Function, Inst, InstData, Modifier, Module, Opcode, Operand, Reg, Space,
+    Address, Base, Block, Callee, Func, Function, Inst, InstData, Modifier, Module, Opcode, Operand, Reg, Space,
 };
 use cranelift_entity::SecondaryMap;
 use std::cell::LazyCell;
@@ -97,20 +98,6 @@ pub(super) fn refuse_asking_apart(
             Err(Reason::new(text, Some(*inst)))
         }
         None => Ok(()),
-    }
-}
-
-/// Returns whether an instruction polls a phase of an mbarrier.
-pub(super) fn asks(data: &InstData) -> bool {
-    data.effects().has(Effects::POLL)
-}
-
-/// Returns whether the result of an instruction depends on concurrent actions of other threads.
-pub(super) fn waits(data: &InstData) -> bool {
-    match data.opcode() {
-        Some(Opcode::Ld) => !is_plain_load(data),
-        Some(Opcode::Atom) => true,
-        _ => asks(data),
     }
 }
 

@@ -8,9 +8,8 @@
 //!
 //! The analysis starts from the optimistic assumption, so a loop counter is steady if nothing contradicts it.
 
-use super::emit::left;
 use super::levels::{Kind, Level, Levels, Node};
-use super::plan::{LevelPlan, Masked, Plan};
+use super::plan::{LevelPlan, Masked, Plan, left};
 use crate::purity::{is_plain_load, is_pure};
 use broadloom_analysis::Cfg;
 use broadloom_ptx::{Base, Block, Function, Inst, InstData, Modifier, Operand, Param, Reg, Space, Symbol};

@@ -5,14 +5,14 @@
 //! other last bits. Every rule makes code smaller or brings it nearer to one form (literals to the right, the
 //! node with the smaller number first), so folding terminates.
 
-use super::narrow;
-use crate::builder::{Builder, Value};
-use crate::op::{Axis, BinaryOp, CompareOp, Id, Op, Special, UnaryOp, placed_op};
+use super::{Builder, Value, narrow};
+use crate::id::Id;
+use crate::op::{Axis, BinaryOp, CompareOp, Op, Special, UnaryOp, placed_op};
 use crate::semantics;
 use crate::types::{Element, Literal, Type};
 
 /// Returns a simpler value that is equal to the result of the operation.
-pub(crate) fn fold(b: &Builder, op: &Op, ty: Type) -> Option<Value> {
+pub(super) fn fold(b: &Builder, op: &Op, ty: Type) -> Option<Value> {
     let element = ty.element();
     let literal = |id: Id| b.as_literal(b.wrap(id));
     match op {

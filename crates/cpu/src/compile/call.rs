@@ -1,204 +1,18 @@
-//! Instructions that are more than a function of their inputs: dispatch, traps, fences, calls.
+//! Calls: of functions that the runtime implements, and of functions of the module on the slow path.
+//! [`super::in_step`] has the calls by whole warps.
 
-use super::Service;
-use super::emit::{Emitted, Emitter, Untranslated};
-use super::layout::Place;
+use super::address::Reach;
+use super::emitter::{Emitted, Emitter, Untranslated};
 use super::llvm::{IntPred, Ty, Val};
-use super::memory::Reach;
-use crate::abi::{Builtin, Reason, function_address, offset};
-use crate::code::Site;
-use broadloom_device::place::SourcePlace;
-use broadloom_ptx::{Address, Base, Call, Callee, Func, InstData, Lines, Opcode, Operand, Param, Printer, Symbol, Type, opcodes};
+use super::runtime::Service;
+use crate::abi::{Builtin, Reason, function_address};
+use broadloom_ptx::{Address, Base, Call, Callee, Func, InstData, Operand, Param, Symbol, Type};
 
 /// Bytes of an argument or a result that is copied in words, at most.
 const MOST_IN_WORDS: u64 = 256;
 
 impl Emitter<'_> {
-    /// Emits an instruction that needs memory, other threads or the machine.
-    pub(crate) fn machine(&mut self, opcode: Opcode, inst: &InstData) -> Emitted<()> {
-        match opcode {
-            Opcode::Mov => self.mov(inst),
-            Opcode::Ld | Opcode::Ldu => self.load(inst),
-            Opcode::St => self.store(inst),
-            Opcode::Atom | Opcode::Red => self.atomic(inst),
-            Opcode::Cvta | Opcode::CvtaTo => self.convert_address(inst),
-            Opcode::Isspacep => self.is_space(inst),
-            Opcode::Call => self.call(inst),
-            Opcode::Bar | Opcode::Barrier => self.barrier(inst),
-            Opcode::Shfl | Opcode::ShflSync => self.warp_operation(inst, Self::shuffle),
-            Opcode::Vote | Opcode::VoteSync => self.warp_operation(inst, Self::vote),
-            Opcode::MatchAnySync => self.warp_operation(inst, Self::match_any),
-            Opcode::MatchAllSync => self.warp_operation(inst, Self::match_all),
-            Opcode::ReduxSync => self.warp_operation(inst, Self::redux),
-            Opcode::ElectSync => self.warp_operation(inst, Self::elect),
-            Opcode::Activemask => self.warp_operation(inst, Self::active_mask),
-            Opcode::BarWarpSync => self.warp_operation(inst, Self::warp_barrier),
-            Opcode::Membar | Opcode::Fence => {
-                self.ir.fence();
-                Ok(())
-            }
-            Opcode::MembarProxy | Opcode::FenceProxy => {
-                self.ir.compiler_fence();
-                Ok(())
-            }
-            Opcode::Nanosleep => {
-                self.pause();
-                Ok(())
-            }
-            Opcode::Prefetch => self.prefetch(inst),
-            Opcode::Prefetchu
-            | Opcode::Applypriority
-            | Opcode::Discard
-            | Opcode::Pmevent
-            | Opcode::Setmaxnreg
-            | Opcode::Griddepcontrol
-            | Opcode::Brkpt => Ok(()),
-            Opcode::CreatepolicyRange | Opcode::CreatepolicyFractional | Opcode::CreatepolicyCvt => {
-                for (operand, ty) in self.written(inst) {
-                    let zero = self.constant(0, ty, true);
-                    self.assign(&operand, ty, zero)?;
-                }
-                Ok(())
-            }
-            Opcode::MbarrierInit
-            | Opcode::MbarrierInval
-            | Opcode::MbarrierExpectTx
-            | Opcode::MbarrierCompleteTx
-            | Opcode::MbarrierArrive
-            | Opcode::MbarrierArriveDrop
-            | Opcode::MbarrierTestWait
-            | Opcode::MbarrierTryWait
-            | Opcode::MbarrierCheckLayout => self.mbarrier(opcode, inst),
-            Opcode::BarrierClusterArrive | Opcode::BarrierClusterWait => self.cluster_barrier(opcode, inst),
-            Opcode::Mapa => self.map_address(inst),
-            Opcode::Getctarank => self.rank_of_address(inst),
-            Opcode::StAsync | Opcode::RedAsync => self.access_async(opcode, inst),
-            Opcode::StBulk => self.store_bulk(inst),
-            Opcode::Mma
-            | Opcode::Ldmatrix
-            | Opcode::Stmatrix
-            | Opcode::Movmatrix
-            | Opcode::WmmaLoad
-            | Opcode::WmmaStore
-            | Opcode::WmmaMma => self.matrix(opcode, inst),
-            Opcode::Tex | Opcode::Tld4 | Opcode::Txq | Opcode::Suld | Opcode::Sust | Opcode::Sured | Opcode::Suq => {
-                self.image(opcode, inst)
-            }
-            Opcode::Stacksave | Opcode::Stackrestore => self.stack_top(inst),
-            Opcode::Alloca => self.allocate_on_stack(inst),
-            // A kernel that reaches one of the first is rejected before this point, and copies are lowered.
-            opcodes!(refused)
-            | Opcode::CpAsync
-            | Opcode::CpAsyncCommitGroup
-            | Opcode::CpAsyncWaitGroup
-            | Opcode::CpAsyncWaitAll
-            | Opcode::CpAsyncMbarrierArrive => Err(Untranslated(format!("`{}`", opcode.name()))),
-            // These end a block.
-            Opcode::Bra | Opcode::BrxIdx | Opcode::Ret | Opcode::Exit | Opcode::Trap => {
-                Err(Untranslated(format!("`{}` inside of a block", opcode.name())))
-            }
-            // These are functions of their inputs. A form that `eval` does not have is unknown.
-            opcodes!(function) => Err(Untranslated(format!("`{}`", inst.mnemonic_text()))),
-        }
-    }
-
-    /// Emits a yield to the other strands.
-    pub(crate) fn pause(&self) {
-        self.serve(Service::Pause, self.ir.void(), &[self.warp]);
-    }
-
-    /// Emits a yield on every sixteenth execution.
-    pub(crate) fn pause_sometimes(&self) {
-        const TIMES: u64 = 16;
-        let ir = self.ir;
-        let i32 = ir.int(32);
-        let count = ir.stack_of_zeros(i32, 4);
-        let next = ir.add(ir.load(i32, count, 4), ir.constant(i32, 1));
-        ir.store(next, count, 4);
-        let turn = ir.icmp(IntPred::LLVMIntEQ, ir.and(next, ir.constant(i32, TIMES - 1)), ir.constant(i32, 0));
-        let (pause, on) = (ir.block("pause"), ir.block("on"));
-        ir.branch_if(turn, pause, on);
-        ir.go_on_in(pause);
-        self.pause();
-        ir.branch(on);
-        ir.go_on_in(on);
-    }
-
-    /// Returns a number for an instruction at which lanes of the slow path meet.
-    pub(crate) fn next_site(&mut self) -> u64 {
-        self.exchanges += 1;
-        u64::from(self.exchanges)
-    }
-
-    /// Records an instruction that can fault and returns its number.
-    pub(crate) fn site(&mut self, inst: &InstData) -> u64 {
-        let function = self.function;
-        let instruction = match self.at.filter(|id| std::ptr::eq(&function.insts[*id], inst)) {
-            Some(id) => Printer::new(self.module).instruction(function, id),
-            None => inst.mnemonic_text(),
-        };
-        let module = self.module;
-        let lines = self.lines.get_or_insert_with(|| Lines::of(module));
-        let source = inst.loc.and_then(|loc| SourcePlace::of(lines, function, loc));
-        let span = (!inst.span.is_synthetic()).then_some(inst.span);
-        self.sites.push(Site { instruction, span, source });
-        self.sites.len() as u64 - 1
-    }
-
-    /// Emits a fault if any lane is active.
-    pub(crate) fn fault(&mut self, inst: &InstData, reason: Reason, active: Val, address: Val) {
-        let ir = self.ir;
-        let i32 = ir.int(32);
-        let site = self.site(inst);
-        let (go, after) = (ir.block("fault"), ir.block("on"));
-        ir.branch_if(self.any(active), go, after);
-        ir.go_on_in(go);
-        let arguments = [self.warp, ir.constant(i32, reason as u64), ir.constant(i32, site), self.as_mask(active), address];
-        self.serve(Service::Fault, ir.void(), &arguments);
-        ir.unreachable();
-        ir.go_on_in(after);
-    }
-
-    /// Emits `trap` for the lanes whose guard holds; the others continue.
-    pub(crate) fn trap(&mut self, inst: &InstData) -> Emitted<()> {
-        let active = self.active(inst)?;
-        let nowhere = self.ir.constant(self.ir.int(64), 0);
-        self.fault(inst, Reason::Trap, active, nowhere);
-        Ok(())
-    }
-
-    /// Emits `stacksave` and `stackrestore`. Memory of `alloca` is released when the function ends, so the
-    /// top is only a number.
-    fn stack_top(&mut self, inst: &InstData) -> Emitted<()> {
-        for (operand, ty) in self.written(inst) {
-            let zero = self.constant(0, ty, true);
-            self.assign(&operand, ty, zero)?;
-        }
-        Ok(())
-    }
-
-    /// Emits `alloca`, on the slow path only: an offset in the local window.
-    fn allocate_on_stack(&mut self, inst: &InstData) -> Emitted<()> {
-        let ir = self.ir;
-        if self.lanes.is_some() {
-            return Err(Untranslated("`alloca` in vector code".into()));
-        }
-        let inputs = self.inputs(inst, true)?;
-        let size = inputs.first().copied().ok_or_else(|| Untranslated("an `alloca` without a size".into()))?;
-        let align = inputs.get(1).and_then(|align| ir.as_constant(*align)).unwrap_or(8).clamp(1, 4096);
-        let pointer = ir.stack_bytes(ir.resize(size, ir.int(64), false), align as u32);
-        let start = ir.ptrtoint(self.pointer_field(offset::LOCAL), ir.int(64));
-        let value = ir.sub(ir.ptrtoint(pointer, ir.int(64)), start);
-        for (operand, ty) in self.written(inst) {
-            let value = ir.resize(value, ir.int(ty.bits()), false);
-            self.assign(&operand, ty, value)?;
-        }
-        Ok(())
-    }
-
-    // Calls.
-
-    fn call(&mut self, inst: &InstData) -> Emitted<()> {
+    pub(super) fn call(&mut self, inst: &InstData) -> Emitted<()> {
         let Some(call) = inst.call().cloned() else {
             return Err(Untranslated("a `call` without operands".into()));
         };
@@ -383,17 +197,6 @@ impl Emitter<'_> {
         self.take_results(inst, call, &callee.results, callee, results)
     }
 
-    /// Defines the result registers of a call that never happens.
-    pub(crate) fn without_results(&mut self, call: &Call) -> Emitted<()> {
-        for operand in &call.results {
-            if let Operand::Reg(reg) = operand {
-                let zero = self.ir.zero(self.register_type(self.function.regs[*reg].ty));
-                self.define(*reg, zero);
-            }
-        }
-        Ok(())
-    }
-
     /// Stores the arguments side by side in memory and reserves space for the results.
     fn put_arguments(
         &mut self,
@@ -511,16 +314,6 @@ impl Emitter<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Returns a pointer to a variable that is passed to this function or lies in its frame.
-    pub(crate) fn frame_pointer(&self, place: Place) -> Option<Val> {
-        let (args, results) = self.passed?;
-        match place {
-            Place::Argument(offset) => Some(self.ir.offset_by(args, offset)),
-            Place::Result(offset) => Some(self.ir.offset_by(results, offset)),
-            Place::Shared(_) | Place::Frame(_) | Place::Dynamic | Place::Param(_) | Place::Table(_) | Place::Row(_) => None,
-        }
     }
 }
 

@@ -5,8 +5,9 @@
 //! bounds give further ranges.
 
 use crate::body::{Body, Statement};
+use crate::id::Id;
 use crate::kernel::LaunchBounds;
-use crate::op::{Axis, BinaryOp, Id, Node, Op, Special, UnaryOp};
+use crate::op::{Axis, BinaryOp, Node, Op, Special, UnaryOp};
 use crate::structure::Structure;
 use crate::types::{Element, Literal};
 

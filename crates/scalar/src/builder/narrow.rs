@@ -4,7 +4,7 @@
 //! operation moves inside of the extension. In this way a chain of index arithmetic shrinks from its leaves
 //! on. One extension remains at its end, where an address takes it for free.
 
-use crate::builder::{Builder, Value};
+use super::{Builder, Value};
 use crate::op::{BinaryOp, CompareOp, Op};
 use crate::types::{Element, Literal, Type};
 

@@ -1,4 +1,4 @@
-//! Kernel of a module for one block shape: the source of its code, and the choice of code for a launch.
+//! Kernel of a module, specialised for one block shape: the source of its code, and the choice of code for a launch.
 //!
 //! There are up to two versions. Fast code assumes that index arithmetic does not wrap around; general code
 //! does not. The assumption is proved for each launch. The proof comes from the same passes as the code and
@@ -10,8 +10,8 @@
 use crate::cache::{Cache, Wanted};
 use crate::compile::{self, CompileError, Draft};
 use crate::grid::Ready;
-use crate::module::{Loaded, refused};
-use crate::statistics::{KernelStatistics, Record};
+use crate::module::{LaunchableCode, Loaded, refused};
+use crate::statistics::KernelStatistics;
 use broadloom_analysis::{Facts, KnownParams, Proof, rounded_up};
 use broadloom_device::cache::Miss;
 use broadloom_device::{Error, Result, trace};
@@ -23,14 +23,6 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 const INTERNAL: DiagnosticCode = DiagnosticCode("C0003");
-
-/// Code that a launch can run.
-#[derive(Clone, Debug)]
-pub(crate) struct Compiled {
-    pub(crate) ready: Arc<Ready>,
-    pub(crate) addresses: Arc<[u64]>,
-    pub(crate) record: Arc<Record>,
-}
 
 /// Launch data that decides which code it gets: its grid, and the parameters that the proof depends on.
 type Launched = ([u32; 3], Vec<u64>);
@@ -58,20 +50,20 @@ fn remember(known: &mut HashMap<Launched, bool>, launched: Launched, holds: bool
 
 /// Kernel for one block shape.
 #[derive(Debug)]
-pub(crate) struct Shaped {
+pub(crate) struct SpecialisedKernel {
     kernel: Func,
     block: [u32; 3],
     /// True if pointers may be assumed to point to different buffers.
     apart: bool,
     /// Same kernel without that assumption.
-    other: OnceLock<Box<Shaped>>,
+    other: OnceLock<Box<SpecialisedKernel>>,
     /// Cluster size of the launch, if the kernel has none.
     cluster: Option<[u32; 3]>,
     /// Module in which the kernel has that cluster size.
     own: OnceLock<Module>,
     start: OnceLock<Result<Start>>,
     /// General code and fast code.
-    codes: [OnceLock<Result<Compiled>>; 2],
+    codes: [OnceLock<Result<LaunchableCode>>; 2],
     /// Launches of late, and whether they could run fast code.
     proved: Mutex<Proved>,
     /// True if a launch went ahead of its code.
@@ -91,12 +83,12 @@ struct Start {
     /// Parameters that are assumed to point to different buffers, by offset.
     apart: Vec<(u64, u64)>,
     /// Progress towards the code.
-    made: Mutex<Option<Made>>,
+    made: Mutex<Option<CodeProgress>>,
     took: Duration,
 }
 
 #[derive(Debug)]
-enum Made {
+enum CodeProgress {
     /// Code from the cache, and whether it is the fast one.
     Found(Arc<Ready>, bool),
     /// Fast code that is still to be translated, and the reason of the cache miss.
@@ -104,25 +96,25 @@ enum Made {
 }
 
 /// Proof that code needs, parameters that it assumes to be apart, and the code.
-type Found = (Option<Proof>, Vec<(u64, u64)>, Made);
+type Found = (Option<Proof>, Vec<(u64, u64)>, CodeProgress);
 
 /// Looks up code in the cache: fast code, or general code.
 fn find(module: &Loaded, wanted: &Wanted) -> std::result::Result<Found, Miss> {
     let find = |fast: bool| {
-        let found = module.inner().cache.find(wanted, fast);
-        found.map(|ready| (ready.code.proof.clone(), ready.code.apart.clone(), Made::Found(ready, fast)))
+        let found = module.device().cache.find(wanted, fast);
+        found.map(|ready| (ready.code.proof.clone(), ready.code.apart.clone(), CodeProgress::Found(ready, fast)))
     };
     find(true).or_else(|miss| find(false).map_err(|_| miss))
 }
 
-impl Shaped {
-    pub(crate) fn new(kernel: Func, block: [u32; 3], cluster: Option<[u32; 3]>) -> Shaped {
-        Shaped::taking(kernel, block, cluster, true)
+impl SpecialisedKernel {
+    pub(crate) fn new(kernel: Func, block: [u32; 3], cluster: Option<[u32; 3]>) -> SpecialisedKernel {
+        SpecialisedKernel::taking(kernel, block, cluster, true)
     }
 
-    fn taking(kernel: Func, block: [u32; 3], cluster: Option<[u32; 3]>, apart: bool) -> Shaped {
+    fn taking(kernel: Func, block: [u32; 3], cluster: Option<[u32; 3]>, apart: bool) -> SpecialisedKernel {
         let (own, other, start) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Shaped {
+        SpecialisedKernel {
             kernel,
             block,
             apart,
@@ -153,9 +145,10 @@ impl Shaped {
     }
 
     /// Returns the code for a launch. Concurrent requests for the same code wait.
-    pub(crate) fn code_for(&self, module: &Loaded, grid: [u32; 3], params: &[u8]) -> Result<Compiled> {
+    pub(crate) fn code_for(&self, module: &Loaded, grid: [u32; 3], params: &[u8]) -> Result<LaunchableCode> {
         if !self.are_apart(module, params)? {
-            let other = self.other.get_or_init(|| Box::new(Shaped::taking(self.kernel, self.block, self.cluster, false)));
+            let other =
+                self.other.get_or_init(|| Box::new(SpecialisedKernel::taking(self.kernel, self.block, self.cluster, false)));
             return other.code_for(module, grid, params);
         }
         let fast = self.may_run_fast_code(module, grid, params)?;
@@ -163,11 +156,11 @@ impl Shaped {
     }
 
     /// Returns the code for a launch, if it is compiled or in the cache.
-    pub(crate) fn known_code_for(&self, module: &Loaded, grid: [u32; 3], params: &[u8]) -> Option<Result<Compiled>> {
+    pub(crate) fn known_code_for(&self, module: &Loaded, grid: [u32; 3], params: &[u8]) -> Option<Result<LaunchableCode>> {
         if let Err(error) = self.known_start(module)? {
             return Some(Err(error));
         }
-        let known = |this: &Shaped| -> Result<Option<Result<Compiled>>> {
+        let known = |this: &SpecialisedKernel| -> Result<Option<Result<LaunchableCode>>> {
             if !this.are_apart(module, params)? {
                 return Ok(this.other.get().and_then(|other| other.known_code_for(module, grid, params)));
             }
@@ -177,7 +170,7 @@ impl Shaped {
     }
 
     /// Returns fast or general code, if it is compiled or in the cache.
-    pub(crate) fn known_code(&self, module: &Loaded, fast: bool) -> Option<Result<Compiled>> {
+    pub(crate) fn known_code(&self, module: &Loaded, fast: bool) -> Option<Result<LaunchableCode>> {
         if let Some(code) = self.codes[usize::from(fast)].get() {
             return Some(code.clone());
         }
@@ -186,8 +179,8 @@ impl Shaped {
             Err(error) => return Some(Err(error)),
         };
         let is_found = match &*start.made.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(Made::Found(_, found)) => *found == fast || start.proof.is_none(),
-            Some(Made::Draft(..)) | None => false,
+            Some(CodeProgress::Found(_, found)) => *found == fast || start.proof.is_none(),
+            Some(CodeProgress::Draft(..)) | None => false,
         };
         is_found.then(|| self.code(module, fast))
     }
@@ -208,7 +201,7 @@ impl Shaped {
     }
 
     /// Returns fast or general code.
-    pub(crate) fn code(&self, module: &Loaded, fast: bool) -> Result<Compiled> {
+    pub(crate) fn code(&self, module: &Loaded, fast: bool) -> Result<LaunchableCode> {
         self.codes[usize::from(fast)].get_or_init(|| self.make(module, fast)).clone()
     }
 
@@ -220,7 +213,7 @@ impl Shaped {
             return Ok(true);
         }
         let params = KnownParams::block(params);
-        let buffer = |offset: u64| module.inner().memory.start_of(params.get(offset, 8)?);
+        let buffer = |offset: u64| module.device().memory.start_of(params.get(offset, 8)?);
         Ok(pairs.iter().all(|(a, b)| matches!((buffer(*a), buffer(*b)), (Some(a), Some(b)) if a != b)))
     }
 
@@ -235,7 +228,7 @@ impl Shaped {
         );
         let mut proved = self.proved.lock().unwrap_or_else(PoisonError::into_inner);
         let facts = || {
-            module.inner().proofs.fetch_add(1, Ordering::Relaxed);
+            module.device().proofs.fetch_add(1, Ordering::Relaxed);
             Facts::new(self.block).with_grid(grid).with_params(known.clone())
         };
         let all = match proved.rounded.get(&rounded) {
@@ -273,7 +266,7 @@ impl Shaped {
             Err(miss) => {
                 span.note_with("not in the cache", || miss.to_string());
                 let draft = self.draft(module, true)?;
-                (draft.proof().cloned(), draft.apart(), Made::Draft(Box::new(draft), miss))
+                (draft.proof().cloned(), draft.apart(), CodeProgress::Draft(Box::new(draft), miss))
             }
         };
         let reads = proof.as_ref().map(Proof::params).unwrap_or_default();
@@ -291,12 +284,12 @@ impl Shaped {
     }
 
     fn options(&self, module: &Loaded, fast: bool) -> compile::Options {
-        compile::Options { assume_no_wrap: fast, assume_apart: self.apart, ..module.inner().options.compile.clone() }
+        compile::Options { assume_no_wrap: fast, assume_apart: self.apart, ..module.device().options.compile.clone() }
     }
 
     fn draft(&self, module: &Loaded, fast: bool) -> Result<Draft> {
         let _span = trace::span("passes");
-        module.inner().drafts.fetch_add(1, Ordering::Relaxed);
+        module.device().drafts.fetch_add(1, Ordering::Relaxed);
         Draft::new(self.text(module), self.kernel, self.block, &self.options(module, fast))
             .map_err(|error| self.told(module, &error))
     }
@@ -314,13 +307,13 @@ impl Shaped {
         Error::Unsupported(diagnostics)
     }
 
-    fn make(&self, module: &Loaded, fast: bool) -> Result<Compiled> {
+    fn make(&self, module: &Loaded, fast: bool) -> Result<LaunchableCode> {
         let start = self.start(module)?;
         let started = Instant::now();
         let (ready, miss, before) = self.ready(module, start, fast)?;
-        module.inner().cache.count(miss.map_or(Ok(()), Err));
+        module.device().cache.count(miss.map_or(Ok(()), Err));
         let code = &ready.code;
-        let record = module.inner().note_kernel(KernelStatistics {
+        let record = module.device().note_kernel(KernelStatistics {
             kernel: ready.name.clone(),
             block: self.block,
             kind: code.kind,
@@ -334,18 +327,20 @@ impl Shaped {
             launches: 0,
             run_time: Duration::ZERO,
         });
-        Ok(Compiled { addresses: module.addresses(&ready), ready, record })
+        Ok(LaunchableCode { addresses: module.addresses(&ready), ready, record })
     }
 
     /// Returns the code, the reason of a cache miss, and the time that its start took.
     fn ready(&self, module: &Loaded, start: &Start, fast: bool) -> Result<(Arc<Ready>, Option<Miss>, Duration)> {
-        let (cache, wanted) = (&module.inner().cache, &start.wanted);
+        let (cache, wanted) = (&module.device().cache, &start.wanted);
         let function = &self.text(module).functions[self.kernel];
         let mut before = start.took;
         let (draft, miss) = match start.made.lock().unwrap_or_else(PoisonError::into_inner).take() {
             // Without assumptions, both versions are the same code.
-            Some(Made::Found(ready, found)) if found == fast || start.proof.is_none() => return Ok((ready, None, before)),
-            Some(Made::Draft(draft, miss)) if fast => (*draft, miss),
+            Some(CodeProgress::Found(ready, found)) if found == fast || start.proof.is_none() => {
+                return Ok((ready, None, before));
+            }
+            Some(CodeProgress::Draft(draft, miss)) if fast => (*draft, miss),
             Some(_) | None => {
                 before = Duration::ZERO;
                 match cache.find(wanted, fast) {

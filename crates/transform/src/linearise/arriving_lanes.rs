@@ -5,23 +5,29 @@
 //! that lead to such a block are evaluated for every thread, and so is the mask.
 
 use super::LANES;
-use super::converge::{Definitions, Side};
+use super::definitions::Definitions;
+use super::sides::Side;
 use crate::facts::Facts;
 use crate::fold::Known;
 use broadloom_eval::immediate;
-use broadloom_ptx::{Function, InstData, Opcode, Operand, Reg, Special, Type};
+use broadloom_ptx::{InstData, Opcode, Operand, Reg, Special, Type};
 
 /// Maximum length of the chains of instructions that are followed.
 const DEEPEST: usize = 64;
 
 /// Threads of a block of known shape.
-pub(super) struct Comers<'f> {
-    pub(super) function: &'f Function,
-    pub(super) definitions: &'f Definitions<'f>,
-    pub(super) shape: [u32; 3],
+pub(super) struct ArrivingLanes<'f> {
+    definitions: &'f Definitions<'f>,
+    shape: [u32; 3],
 }
 
-impl Comers<'_> {
+impl<'f> ArrivingLanes<'f> {
+    /// Describes the threads of blocks of a known shape. The callers of a function are unknown.
+    pub(super) fn new(definitions: &'f Definitions<'f>, shape: Option<[u32; 3]>) -> Option<Self> {
+        let shape = shape.filter(|_| definitions.function.is_kernel)?;
+        Some(ArrivingLanes { definitions, shape })
+    }
+
     /// Returns whether the member mask of an instruction contains only lanes that reach it together, in every
     /// warp. `sides` are the earlier branch decisions of the lanes; `members` is the operand with the mask.
     pub(super) fn are_named(&self, data: &InstData, members: usize, sides: &[Side]) -> bool {
@@ -33,7 +39,7 @@ impl Comers<'_> {
         for first in (0..threads).step_by(LANES as usize) {
             let (mut here, mut named) = (0u32, 0u32);
             for thread in first..(first + LANES).min(threads) {
-                let mut values = Values { comers: self, thread, known: Known::default() };
+                let mut values = Values { arriving_lanes: self, thread, known: Known::default() };
                 let mut comes = true;
                 for side in sides {
                     comes &= values.takes(*side)?;
@@ -53,7 +59,7 @@ impl Comers<'_> {
 
 /// Values that one thread computes.
 struct Values<'c, 'f> {
-    comers: &'c Comers<'f>,
+    arriving_lanes: &'c ArrivingLanes<'f>,
     thread: u64,
     known: Known,
 }
@@ -61,7 +67,7 @@ struct Values<'c, 'f> {
 impl Values<'_, '_> {
     /// Returns whether the thread takes a side of a branch.
     fn takes(&mut self, side: Side) -> Option<bool> {
-        let function = self.comers.function;
+        let function = self.arriving_lanes.definitions.function;
         let data = &function.insts[*function.blocks[side.head].insts.last()?];
         let guard = data.guard.filter(|_| data.opcode() == Some(Opcode::Bra))?;
         let is_taken = (self.register(guard.reg, DEEPEST)? != 0) != guard.negated;
@@ -80,8 +86,8 @@ impl Values<'_, '_> {
         if let Some(value) = self.known.get(reg) {
             return Some(value);
         }
-        let function = self.comers.function;
-        let data = &function.insts[self.comers.definitions.maker(reg)?];
+        let function = self.arriving_lanes.definitions.function;
+        let data = &function.insts[self.arriving_lanes.definitions.maker(reg)?];
         if data.guard.is_some() || depth == 0 {
             return None;
         }
@@ -93,7 +99,7 @@ impl Values<'_, '_> {
         for read in data.reads() {
             self.register(read, depth - 1)?;
         }
-        let facts = Facts { block: Some(self.comers.shape), grid: None };
+        let facts = Facts { block: Some(self.arriving_lanes.shape), grid: None };
         for (written, value) in self.known.evaluate(function, &facts, data)? {
             self.known.set(written, value);
         }
@@ -101,7 +107,7 @@ impl Values<'_, '_> {
     }
 
     fn special(&self, special: Special) -> Option<u64> {
-        let [x, y, _] = self.comers.shape.map(u64::from);
+        let [x, y, _] = self.arriving_lanes.shape.map(u64::from);
         let lane = self.thread % LANES;
         match special {
             Special::TidX => Some(self.thread % x),
@@ -111,7 +117,7 @@ impl Values<'_, '_> {
             Special::LanemaskEq => Some(1 << lane),
             Special::LanemaskLt => Some((1 << lane) - 1),
             Special::LanemaskLe => Some((2 << lane) - 1),
-            special => Facts { block: Some(self.comers.shape), grid: None }.special(special),
+            special => Facts { block: Some(self.arriving_lanes.shape), grid: None }.special(special),
         }
     }
 }
