@@ -170,7 +170,7 @@ fn kernel(number: u64) -> Kernel {
 fn difference(kernel: &Kernel, expected: &[u8], found: &[u8]) -> Option<String> {
     let at = (0..expected.len()).find(|at| expected[*at] != found[*at])?;
     let bytes = at / 4 * 4..at / 4 * 4 + 4;
-    Some(format!("{}: {:02x?} instead of {:02x?}", kernel.place(at), &found[bytes.clone()], &expected[bytes]))
+    Some(format!("{}: {:02x?} instead of {:02x?}", kernel.describe_byte(at), &found[bytes.clone()], &expected[bytes]))
 }
 
 #[test]

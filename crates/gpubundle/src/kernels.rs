@@ -48,7 +48,7 @@ impl Three {
             };
             if let Some(at) = (0..expected.len()).find(|at| expected[*at] != found[*at]) {
                 let bytes = at / 4 * 4..(at / 4 * 4 + 4).min(expected.len());
-                let place = kernel.place(at);
+                let place = kernel.describe_byte(at);
                 wrong.push(format!("{name}: {place}: {:02x?} instead of {:02x?}", &found[bytes.clone()], &expected[bytes]));
             }
         }

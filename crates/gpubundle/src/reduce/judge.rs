@@ -167,7 +167,7 @@ pub(crate) fn run(_: &Options) -> Summary {
                         Err(_) => answer("faults"),
                         Ok(outcome) => match (0..expected.len()).find(|at| expected[*at] != outcome.output[*at]) {
                             None => answer("right"),
-                            Some(at) => answer(&format!("differs {}", kernel.place(at))),
+                            Some(at) => answer(&format!("differs {}", kernel.describe_byte(at))),
                         },
                     }
                 }
