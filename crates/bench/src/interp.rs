@@ -7,13 +7,12 @@
 
 use crate::error::Failure;
 use crate::report::{Rate, Row};
+use crate::{group, module};
 use broadloom::device::Device;
 use broadloom::diag::Sources;
 use broadloom::interp::{Interp, Options};
 use broadloom::launch::{LaunchError, LaunchSpec, Prepared, prepare, split_words};
-use broadloom::ptx;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A kernel and its launch.
@@ -82,7 +81,7 @@ pub(crate) fn run(benchmark: &Benchmark, quick: bool) -> Result<Row, Failure> {
     Ok(Row {
         rate: Some(Rate::Instructions { plain: plain.millions_per_second(), watched: watched.millions_per_second() }),
         launches: 1,
-        ..Row::timed("interp", benchmark.name, size, "interp".to_owned(), plain.time)
+        ..Row::timed(group::INTERP, benchmark.name, size, "interp".to_owned(), plain.time)
     })
 }
 
@@ -132,11 +131,8 @@ fn core_time() -> Option<Duration> {
 }
 
 fn ready(benchmark: &Benchmark, interp: &Interp) -> Result<Prepared, Failure> {
+    let module = module::load(&Device::new(interp.clone()), benchmark.name, benchmark.text)?;
     let mut sources = Sources::new();
-    let id = sources.add(benchmark.name, benchmark.text);
-    let module = ptx::parse(&sources, id).and_then(ptx::verify);
-    let module = module.map_err(|wrong| Failure::Module(sources.render_all(&wrong)))?;
-    let module = Device::new(interp.clone()).load(&Arc::new(module))?;
     let words = split_words(benchmark.launch).unwrap_or_default();
     let spec = LaunchSpec::parse(&mut sources, &words).map_err(|wrong| Failure::Module(sources.render_all(&wrong)))?;
     prepare(&module, &spec, Path::new("")).map_err(|error| match error {

@@ -1,5 +1,6 @@
 //! Results: rows as text, and JSON.
 
+use crate::group;
 use crate::limits::Limits;
 use broadloom::device::Machine;
 use serde_json::{Map, Value, json};
@@ -252,7 +253,7 @@ pub struct Report {
 impl Report {
     /// Returns the geometric mean of the ratios against peers, and the row with the worst ratio.
     pub fn against_peers(&self) -> Option<(f64, &Row)> {
-        let contests = || self.rows.iter().filter(|row| row.group != crate::segments::GROUP);
+        let contests = || self.rows.iter().filter(|row| row.group != group::SEGMENTS);
         let rated = || contests().filter_map(|row| Some((row.peer_ratio()?, row)));
         let logarithms: Vec<f64> = rated().map(|(ratio, _)| ratio.ln()).collect();
         let worst = rated().max_by(|a, b| a.0.total_cmp(&b.0))?.1;

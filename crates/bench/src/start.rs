@@ -6,6 +6,7 @@
 //! The median counts.
 
 use crate::error::Failure;
+use crate::group;
 use crate::measure::median;
 use crate::report::Row;
 use broadloom::device::private::Temporary;
@@ -13,7 +14,6 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-pub(crate) const GROUP: &str = "start";
 pub(crate) const NAME: &str = "first_result";
 
 const KERNEL: &str = include_str!("../../../examples/saxpy.ptx");
@@ -38,7 +38,7 @@ pub(crate) fn run(command: &Path, device: &str, quick: bool) -> Result<Vec<Row>,
     }
     let row = |name: &str, times: Vec<Duration>| {
         let time = median(times).unwrap_or_default();
-        Row { launches: 1, ..Row::timed(GROUP, name, format!("{runs} processes"), device.to_owned(), time) }
+        Row { launches: 1, ..Row::timed(group::START, name, format!("{runs} processes"), device.to_owned(), time) }
     };
     Ok(vec![row("empty_cache", cold), row("from_the_cache", warm)])
 }
