@@ -39,7 +39,7 @@ pub(crate) fn scaling(command: &Path, rows: &[Row], quick: bool) -> Result<Vec<F
         rows.iter().filter(|row| row.group == group::KERNELS && COMPUTING.contains(&row.name.as_str())).collect();
     let names: Vec<String> = rows.iter().map(|row| format!("{}/{}", row.group, row.name)).collect();
     let (Some(first), false) = (rows.first(), names.is_empty()) else { return Ok(vec![]) };
-    let single = child(command, &names, &first.device, quick, ("BROADLOOM_THREADS", "1".as_ref()))?;
+    let single = child(command, &names, &first.device, quick, "BROADLOOM_THREADS", "1".as_ref())?;
     let figure = |row: &&Row| {
         let alone = single.iter().find(|(name, _, _)| *name == row.name)?.2;
         let value = alone / row.ms;
@@ -58,7 +58,7 @@ const CACHED_RUNS: usize = 3;
 pub(crate) fn compile_apart(command: &Path, device: &str) -> Result<Vec<Row>, Failure> {
     let folder = Temporary::new("broadloom-bench").map_err(|refusal| Failure::Outside(refusal.to_string()))?;
     let names = [format!("{}/{}", group::COMPILE, compile::NAME)];
-    let measure = || child(command, &names, device, false, ("BROADLOOM_CACHE", folder.path()));
+    let measure = || child(command, &names, device, false, "BROADLOOM_CACHE", folder.path());
     let cold = measure()?;
     let mut warm = measure()?;
     for _ in 1..CACHED_RUNS {
@@ -83,7 +83,8 @@ fn child(
     names: &[String],
     device: &str,
     quick: bool,
-    (variable, value): (&str, &Path),
+    variable: &str,
+    value: &Path,
 ) -> Result<Vec<(String, String, f64)>, Failure> {
     let mut call = Command::new(command);
     call.arg("bench").args(names).args(["--device", device, "--no-peers", "--in-process", "--json", "-"]);
