@@ -17,6 +17,7 @@ mod effect;
 mod exec;
 mod explain;
 mod failure;
+mod findings;
 mod graph;
 mod input;
 mod kernel;

@@ -26,10 +26,10 @@ const LAST_ACTIONS: Duration = Duration::from_secs(2);
 const SHOWN: usize = 6;
 
 /// Action before the process ends.
-type Action = Box<dyn FnOnce(&mut Terminal, StopReason) + Send>;
+type LastAction = Box<dyn FnOnce(&mut Terminal, StopReason) + Send>;
 
 /// Actions for the end of the process, if it does not end by itself.
-static ACTIONS: Mutex<Vec<Action>> = Mutex::new(vec![]);
+static ACTIONS: Mutex<Vec<LastAction>> = Mutex::new(vec![]);
 
 /// Adds an action for the end of the process, if the command does not end by itself.
 pub fn before_end(action: impl FnOnce(&mut Terminal, StopReason) + Send + 'static) {

@@ -3,7 +3,7 @@
 //!
 //! **A variable that the user has set is not changed.**
 
-use crate::ptxas;
+use crate::options::ASSEMBLER;
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use std::process::Command;
 
 /// Sets the paths of the driver and the assembler for Python libraries.
 pub fn tell(command: &mut Command, folder: &Path) {
-    let assembler = folder.join(ptxas::NAME).into_os_string();
+    let assembler = folder.join(ASSEMBLER).into_os_string();
     let known: [(&str, OsString); 3] = [
         // Triton: its assemblers for GPUs before and since Hopper, and the driver that its launchers are
         // linked with.

@@ -24,8 +24,8 @@ use std::path::{Path, PathBuf};
 /// Maximum size in bytes of a shim.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// Contents of a folder.
-pub struct Wanted<'a> {
+/// Folder of shims, by its contents.
+pub struct ShimFolder<'a> {
     /// Purpose of the folder. The folder beside an installed library is named `broadloom-` followed by this.
     pub kind: &'a str,
     /// Shims, each with its symbol version.
@@ -38,7 +38,7 @@ pub struct Wanted<'a> {
     pub programs: &'a [(&'a str, PathBuf)],
 }
 
-impl Wanted<'_> {
+impl ShimFolder<'_> {
     fn files(&self) -> impl Iterator<Item = (&str, Vec<u8>)> {
         let shim = |name, version| Shim { name, version, replacement: self.library };
         self.names.iter().map(move |(name, version)| (*name, shim(*name, *version).bytes()))
@@ -193,7 +193,7 @@ mod tests {
     fn made(within: &Path) -> Result<PathBuf, Refusal> {
         let programs = [("program", PathBuf::from("/bin/command"))];
         let library = Path::new("/lib/stand-in.so");
-        let wanted = Wanted { kind: "cuda", names: &NAMES, library, link: "stand-in.so", programs: &programs };
+        let wanted = ShimFolder { kind: "cuda", names: &NAMES, library, link: "stand-in.so", programs: &programs };
         wanted.made(within, "folder")
     }
 

@@ -20,7 +20,7 @@ mod recorded;
 pub use checked::check;
 
 use crate::failure::{Exit, Failure, codes};
-use crate::options::Exec;
+use crate::options::{ASSEMBLER, Exec};
 use crate::terminal::Terminal;
 use crate::watch;
 use broadloom::cpu::STRICT;
@@ -86,7 +86,7 @@ pub fn run(options: &Exec, terminal: &mut Terminal) -> Result<Exit, Failure> {
         return recorded::run(command, options, terminal);
     }
     if let Some(path) = &options.trace {
-        command.env("BROADLOOM_TRACE", recorded::place(path)?);
+        command.env("BROADLOOM_TRACE", recorded::writable_path(path)?);
     }
     restore_file_size(&mut command);
     if let Some(limit) = options.time_limit {
@@ -256,13 +256,13 @@ fn library() -> Result<PathBuf, Failure> {
 /// Returns programs with NVIDIA's names beside the libraries, with their link targets.
 fn programs() -> Result<[(&'static str, PathBuf); 1], Failure> {
     let command = std::env::current_exe().map_err(|error| failed(format!("the place of this command is not known: {error}")))?;
-    Ok([(crate::ptxas::NAME, command)])
+    Ok([(ASSEMBLER, command)])
 }
 
 /// Prepares a folder with some of NVIDIA's names.
 fn prepare(kind: &str, names: &[(&str, Option<&str>)]) -> Result<PathBuf, Failure> {
     let (library, programs) = (library()?, programs()?);
-    let (found, refused) = folder::Wanted { kind, names, library: &library, link: LIBRARY, programs: &programs }.prepare();
+    let (found, refused) = folder::ShimFolder { kind, names, library: &library, link: LIBRARY, programs: &programs }.prepare();
     let Some(found) = found else {
         let places: Vec<String> = refused.iter().map(|refusal| format!("{refusal}")).collect();
         return Err(failed(format!("there is no folder for the stand-in: {}", places.join("; "))));
@@ -277,7 +277,7 @@ fn prepare(kind: &str, names: &[(&str, Option<&str>)]) -> Result<PathBuf, Failur
 /// Returns why the folder beside compiled code is not used. Nothing is created.
 pub fn refusal() -> Option<Refusal> {
     let (library, programs) = (library().ok()?, programs().ok()?);
-    folder::Wanted { kind: "cuda", names: &NAMES, library: &library, link: LIBRARY, programs: &programs }.refusal()
+    folder::ShimFolder { kind: "cuda", names: &NAMES, library: &library, link: LIBRARY, programs: &programs }.refusal()
 }
 
 #[cfg(test)]
