@@ -4,7 +4,7 @@
 use crate::error::Failure;
 use crate::job::{Job, Scale};
 use crate::measure::{self, Effort};
-use crate::report::Straight;
+use crate::report::StraightTimes;
 use broadloom::device::Device;
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub(crate) trait Subject: Sync {
     fn prepare(&self, setup: &Setup, tiny: usize, size: usize) -> Result<PreparedJob, Failure>;
 
     /// Measures the straight translation of a stream program.
-    fn straight(&self, _setup: &Setup, _size: usize) -> Result<Option<Straight>, Failure> {
+    fn straight(&self, _setup: &Setup, _size: usize) -> Result<Option<StraightTimes>, Failure> {
         Ok(None)
     }
 }

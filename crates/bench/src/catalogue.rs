@@ -22,7 +22,7 @@ pub(crate) enum Entry {
     /// Segmented operations compared with unsegmented ones.
     Segments,
     /// The speed of the interpreter.
-    Interp(&'static interp::Benchmark),
+    Interp(&'static interp::InterpBenchmark),
 }
 
 impl Entry {

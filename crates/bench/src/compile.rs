@@ -18,7 +18,7 @@ pub(crate) const NAME: &str = "corpus";
 const FOLDER: &str = "corpus/ptx";
 
 /// A kernel and its compile time.
-struct Compiled {
+struct CompiledKernel {
     name: String,
     time: Duration,
 }
@@ -67,7 +67,7 @@ fn modules(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 }
 
 /// Compiles the kernels of a file.
-fn compile(device: &Device, path: &Path) -> Result<Vec<Compiled>, Failure> {
+fn compile(device: &Device, path: &Path) -> Result<Vec<CompiledKernel>, Failure> {
     let text = std::fs::read_to_string(path).map_err(|error| Failure::Outside(format!("{}: {error}", path.display())))?;
     let module = module::parse(&path.display().to_string(), &text)?;
     let kernels: Vec<(String, Launch)> =
@@ -79,7 +79,7 @@ fn compile(device: &Device, path: &Path) -> Result<Vec<Compiled>, Failure> {
     for (name, launch) in kernels {
         let start = Instant::now();
         loaded.kernel(&name)?.prepare(&launch)?;
-        compiled.push(Compiled { name, time: start.elapsed() + share });
+        compiled.push(CompiledKernel { name, time: start.elapsed() + share });
     }
     Ok(compiled)
 }

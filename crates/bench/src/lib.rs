@@ -50,7 +50,7 @@ mod streams;
 pub use catalogue::groups;
 pub use error::{Error, Failure};
 pub use limits::Limits;
-pub use report::{Figure, Rate, Report, Row, Straight};
+pub use report::{Figure, Rate, Report, Row, StraightTimes};
 
 use benchmark::{Benchmark, PreparedJob, Setup};
 use broadloom::device::MachineKind;
@@ -121,7 +121,7 @@ pub fn run(options: &Options, tell: &mut dyn FnMut(Event<'_>)) -> Result<Report,
     let scale = Scale { quick, gpu: machine_kind == MachineKind::Cuda, cache_bytes: cache_bytes() };
     let setup = Setup { device, scale, prefetch: options.prefetch };
     let mut run = Run { options, setup, compiler: None, python: None, report, tell };
-    run.all(&selection);
+    run.run_all(&selection);
     Ok(run.report)
 }
 
@@ -141,7 +141,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn all(&mut self, selection: &Selection) {
+    fn run_all(&mut self, selection: &Selection) {
         if selection.entries.iter().any(|entry| matches!(entry, Entry::Contest(_))) {
             self.find_peers_and_limits();
         }
@@ -169,7 +169,7 @@ impl Run<'_> {
                     rows.iter().for_each(|row| (self.tell)(Event::Row(row)));
                     self.report.rows.extend(rows);
                 }
-                Err(failure) => self.failed(entry.name(), &failure),
+                Err(failure) => self.report_failure(entry.name(), &failure),
             }
         }
         if selection.with_figures {
@@ -177,7 +177,7 @@ impl Run<'_> {
         }
     }
 
-    fn failed(&mut self, name: &str, failure: &Failure) {
+    fn report_failure(&mut self, name: &str, failure: &Failure) {
         let reason = failure.to_string();
         (self.tell)(Event::Failed(name, reason.clone()));
         self.report.failures.push((name.to_owned(), reason));
@@ -226,7 +226,7 @@ impl Run<'_> {
         let in_cpp = self.compiler.as_ref().map(|compiler| compiler.start(benchmark.name, benchmark.peer, size));
         let by_libraries: Vec<_> = match &self.compiler {
             Some(compiler) if benchmark.group == group::STREAMS => {
-                let others = streams::LIBRARIES.iter().filter(|other| other.benchmark == benchmark.name);
+                let others = streams::LIBRARY_PEERS.iter().filter(|other| other.benchmark == benchmark.name);
                 others
                     .map(|other| (other.name.to_owned(), compiler.start_with(other.file, other.peer, other.flags, size)))
                     .collect()
@@ -246,7 +246,7 @@ impl Run<'_> {
                 Err(error) => self.report_missing_peer(benchmark, &name, &error),
             }
         }
-        let row = self.measured(benchmark, (benchmark.shown)(size), peers, &prepared.job)?;
+        let row = self.measure_against_peers(benchmark, (benchmark.shown)(size), peers, &prepared.job)?;
         let PreparedJob { job, launches, waits, compile_ms, predicted_ms, straight_ms } = prepared;
         // The memory of the job is free before the straight translation is made.
         drop(job);
@@ -260,12 +260,18 @@ impl Run<'_> {
     }
 
     /// Runs a job and its peers by turns and compares their results.
-    fn measured(&mut self, benchmark: &Benchmark, size: String, peers: Vec<(String, Peer)>, job: &Job) -> Result<Row, Failure> {
+    fn measure_against_peers(
+        &mut self,
+        benchmark: &Benchmark,
+        size: String,
+        peers: Vec<(String, Peer)>,
+        job: &Job,
+    ) -> Result<Row, Failure> {
         let (names, mut peers): (Vec<String>, Vec<Peer>) = peers.into_iter().unzip();
         let times = measure::by_turns(&self.setup.device, job, &mut peers, self.setup.effort())?;
         let verdict = job.judge(times.repetitions)?;
         if let Some(folder) = &self.options.trace
-            && let Err(error) = measure::traced(&self.setup.device, job, &folder.join(format!("{}.json", benchmark.name)))?
+            && let Err(error) = measure::write_trace(&self.setup.device, job, &folder.join(format!("{}.json", benchmark.name)))?
         {
             (self.tell)(Event::Remark(format!("{}: no trace: {error}", benchmark.name)));
         }
@@ -315,12 +321,12 @@ impl Run<'_> {
         let mut found = vec![];
         match figures::empty_launch(&self.setup.device) {
             Ok(figure) => found.push(figure),
-            Err(failure) => self.failed("empty_launch", &failure),
+            Err(failure) => self.report_failure("empty_launch", &failure),
         }
         if let (Some(command), MachineKind::Cpu) = (&self.options.command, self.report.machine.kind) {
             match figures::scaling(command, &self.report.rows, self.setup.scale.quick) {
                 Ok(figures) => found.extend(figures),
-                Err(failure) => self.failed("scaling", &failure),
+                Err(failure) => self.report_failure("scaling", &failure),
             }
         }
         found.iter().for_each(|figure| (self.tell)(Event::Figure(figure)));

@@ -164,7 +164,7 @@ pub(crate) fn device_time(device: &Device, job: &Job) -> Result<Option<Duration>
 }
 
 /// Writes a trace of a few repetitions. Their times do not count, because tracing slows the device down.
-pub(crate) fn traced(device: &Device, job: &Job, path: &Path) -> Result<io::Result<()>, Failure> {
+pub(crate) fn write_trace(device: &Device, job: &Job, path: &Path) -> Result<io::Result<()>, Failure> {
     let Some(trace) = Trace::start() else { return Ok(Err(io::Error::other("another trace is being taken"))) };
     burst(device, job, TRACED)?;
     let file = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::File::create(path));

@@ -18,7 +18,7 @@ const FILES: [(&str, &str); 10] = files!["peer.py" "by_awkward.py" "whole_arrays
 
 /// A library of the interpreter.
 #[derive(Debug)]
-pub(crate) struct Library {
+pub(crate) struct PythonLibrary {
     pub(crate) name: String,
     pub(crate) version: String,
     /// The benchmarks that it supports.
@@ -30,7 +30,7 @@ pub(crate) struct Library {
 pub(crate) struct Python {
     interpreter: PathBuf,
     program: PathBuf,
-    pub(crate) libraries: Vec<Library>,
+    pub(crate) libraries: Vec<PythonLibrary>,
 }
 
 impl Python {
@@ -53,7 +53,7 @@ impl Python {
         }
         let library = |line: &str| {
             let mut words = line.split(' ').map(str::to_owned);
-            Some(Library { name: words.next()?, version: words.next()?, benchmarks: words.collect() })
+            Some(PythonLibrary { name: words.next()?, version: words.next()?, benchmarks: words.collect() })
         };
         let libraries = String::from_utf8_lossy(&output.stdout).lines().filter_map(library).collect();
         Ok(Python { interpreter: interpreter.to_owned(), program, libraries })
@@ -62,7 +62,7 @@ impl Python {
     /// Starts the peers of a benchmark. Returns each with its library's name.
     pub(crate) fn start(&self, benchmark: &str, size: usize) -> Vec<(String, Result<Peer, PeerError>)> {
         let able = self.libraries.iter().filter(|library| library.benchmarks.iter().any(|name| name == benchmark));
-        let start = |library: &Library| {
+        let start = |library: &PythonLibrary| {
             let mut command = Command::new(&self.interpreter);
             command.arg(&self.program).args([&library.name, benchmark]).arg(size.to_string());
             (library.name.clone(), Peer::start(command))

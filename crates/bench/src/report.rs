@@ -62,12 +62,12 @@ pub struct Row {
     /// Other libraries, and milliseconds of a repetition with each.
     pub others: Vec<(String, f64)>,
     /// The straight translation of a stream program.
-    pub straight: Option<Straight>,
+    pub straight: Option<StraightTimes>,
 }
 
 /// Times of the straight translation of a stream program: one kernel for each filter.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Straight {
+pub struct StraightTimes {
     /// Milliseconds of a repetition.
     pub ms: f64,
     /// Milliseconds that a GPU works for a repetition.
@@ -147,7 +147,7 @@ impl Row {
             format!("  (straight: {ms:.1} ms, {:.2} ×{bytes}{fastest})", ms / self.ms.max(1e-9))
         });
         let straight = match (self.straight, self.straight_ratio()) {
-            (Some(Straight { ms, launches, .. }), Some(ratio)) => {
+            (Some(StraightTimes { ms, launches, .. }), Some(ratio)) => {
                 format!("  (straight: {ms:.3} ms, {launches} kernels, {ratio:.2}×)")
             }
             _ => plain,

@@ -33,8 +33,8 @@ pub(crate) fn run(command: &Path, device: &str, quick: bool) -> Result<Vec<Row>,
     let (mut cold, mut warm) = (vec![], vec![]);
     for _ in 0..runs {
         let _ = std::fs::remove_dir_all(&cache);
-        cold.push(once(command, device, &file, &cache)?);
-        warm.push(once(command, device, &file, &cache)?);
+        cold.push(time_process(command, device, &file, &cache)?);
+        warm.push(time_process(command, device, &file, &cache)?);
     }
     let row = |name: &str, times: Vec<Duration>| {
         let time = median(times).unwrap_or_default();
@@ -43,7 +43,7 @@ pub(crate) fn run(command: &Path, device: &str, quick: bool) -> Result<Vec<Row>,
     Ok(vec![row("empty_cache", cold), row("from_the_cache", warm)])
 }
 
-fn once(command: &Path, device: &str, file: &Path, cache: &Path) -> Result<Duration, Failure> {
+fn time_process(command: &Path, device: &str, file: &Path, cache: &Path) -> Result<Duration, Failure> {
     let mut call = Command::new(command);
     call.arg("run").arg(file).args(ARGUMENTS).args(["--device", device]).env("BROADLOOM_CACHE", cache).stdin(Stdio::null());
     let start = Instant::now();

@@ -42,7 +42,7 @@ pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let (context, graph) = read(file, &open(launch.device.as_deref(), false, terminal)?.device())?;
     let results = graph.results().map_err(failed)?;
     match options.stats {
-        true => tell(&context, &results.nodes(), terminal)?,
+        true => write_statistics(&context, &results.nodes(), terminal)?,
         false => context.evaluate(&results.nodes()).map_err(failed)?,
     }
     write_results(&results, terminal)?;
@@ -69,7 +69,7 @@ pub fn check(options: &Check, interp: &Interp, terminal: &mut Terminal) -> Resul
 }
 
 /// Computes nodes and prints the time of each kernel with the estimate on standard error.
-fn tell(context: &Context, nodes: &[Node], terminal: &mut Terminal) -> Result<(), Failure> {
+fn write_statistics(context: &Context, nodes: &[Node], terminal: &mut Terminal) -> Result<(), Failure> {
     let (plan, times) = context.measure(nodes).map_err(failed)?;
     let machine = context.device().measured_machine();
     let text = plan.text_with(|kernel| {

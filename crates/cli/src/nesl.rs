@@ -56,7 +56,7 @@ pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let settings = Settings { options: options_of_run, ..Settings::default() };
     let (exit, _, statistics) = answer(file_of(&options.launch), settings, Some(target), terminal)?;
     if options.stats {
-        tell(&statistics, terminal);
+        write_statistics(&statistics, terminal);
     }
     Ok(exit)
 }
@@ -66,7 +66,7 @@ fn file_of(launch: &LaunchOptions) -> &Path {
 }
 
 /// Prints the statistics of the device.
-fn tell(statistics: &Statistics, terminal: &mut Terminal) {
+fn write_statistics(statistics: &Statistics, terminal: &mut Terminal) {
     let Some(device) = &statistics.device else {
         return terminal.remark("no device was needed: all vectors were small");
     };
@@ -150,7 +150,7 @@ pub fn run_vcode(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure
     let (exit, statistics) =
         run_vcode_program(input, program, widths(options.int.as_deref(), options.float.as_deref()), target, terminal)?;
     if options.stats {
-        tell(&statistics, terminal);
+        write_statistics(&statistics, terminal);
     }
     Ok(exit)
 }
@@ -202,7 +202,7 @@ fn answer(
         }
         write_output(&output, terminal);
     })?;
-    equal.tell(terminal);
+    equal.write_counts(terminal);
     Ok((exit, reached, statistics))
 }
 
@@ -224,7 +224,7 @@ impl EqualErrors {
     }
 
     /// Writes how many errors were not written.
-    fn tell(&self, terminal: &mut Terminal) {
+    fn write_counts(&self, terminal: &mut Terminal) {
         for (message, count) in self.0.iter().filter(|(_, count)| *count > Diagnostics::SAME) {
             terminal.remark(&format!("{message}: and {} more like this", count - Diagnostics::SAME));
         }

@@ -718,7 +718,7 @@ pub fn called_as(words: impl Iterator<Item = OsString>) -> impl Iterator<Item = 
 
 /// Returns the words of the call. Splits `--arg BUFFER =FILE` into two arguments: `=FILE` belongs to the
 /// buffer before it.
-pub fn joined(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+pub fn split_output_arguments(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut joined: Vec<OsString> = vec![];
     let mut ours = true;
     for word in words {

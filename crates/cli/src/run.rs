@@ -57,7 +57,7 @@ fn run_kernel(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let device = options.launch.device.as_deref();
     let launched = launch("run", &options.launch, |terminal| open(device, options.stats, terminal), terminal)?;
     if options.stats {
-        statistics::tell(&launched, terminal);
+        statistics::write(&launched, terminal);
     }
     let outputs = launched.outcome.map_err(|error| failure(error, launched.sources))?;
     deliver(&outputs, terminal)?;

@@ -10,7 +10,7 @@ use broadloom::device::cache::Miss;
 use std::time::Duration;
 
 /// Prints the executor's statistics on standard error.
-pub fn tell(launched: &CompletedLaunch, terminal: &mut Terminal) {
+pub fn write(launched: &CompletedLaunch, terminal: &mut Terminal) {
     match &launched.executor {
         Executor::Cpu(cpu) => cpu.statistics().iter().for_each(|kernel| of_cpu(launched, kernel, terminal)),
         Executor::Cuda(cuda) => cuda.statistics().iter().for_each(|kernel| of_cuda(launched, kernel, terminal)),

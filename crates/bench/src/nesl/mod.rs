@@ -81,7 +81,7 @@ impl CompiledFunction {
         let _ = self.clock.send(());
         let results = self.program.call(arguments);
         let _ = self.clock.send(());
-        let results = self.in_time(results)?;
+        let results = self.name_time_limit(results)?;
         evaluate(&results)?;
         Ok(results)
     }
@@ -92,7 +92,7 @@ impl CompiledFunction {
         let _ = self.clock.send(());
         let pending = self.program.submit(arguments);
         let _ = self.clock.send(());
-        let pending = self.in_time(pending)?;
+        let pending = self.name_time_limit(pending)?;
         evaluate(pending.results().unwrap_or_default())?;
         Ok(pending)
     }
@@ -103,7 +103,7 @@ impl CompiledFunction {
     }
 
     /// Names the time limit in the error of a stopped call.
-    fn in_time<T>(&self, result: Result<T, broadloom::nesl::program::Failure>) -> Result<T, Failure> {
+    fn name_time_limit<T>(&self, result: Result<T, broadloom::nesl::program::Failure>) -> Result<T, Failure> {
         result.map_err(|failure| {
             let late = self.stop.is_requested();
             Failure::Outside(if late { format!("stopped at the time limit of {LIMIT:?}") } else { failure.0 })
@@ -125,7 +125,7 @@ impl CompiledFunction {
 fn evaluate(results: &[Column]) -> Result<(), Failure> {
     let nodes: Vec<Node> = results.iter().filter_map(node_of).cloned().collect();
     match nodes.first() {
-        Some(first) => first.context().evaluate(&nodes).map_err(outside),
+        Some(first) => first.context().evaluate(&nodes).map_err(outside_failure),
         None => Ok(()),
     }
 }
@@ -137,7 +137,7 @@ fn node_of(column: &Column) -> Option<&Node> {
     }
 }
 
-fn outside(error: impl std::fmt::Display) -> Failure {
+fn outside_failure(error: impl std::fmt::Display) -> Failure {
     Failure::Outside(error.to_string())
 }
 
@@ -153,7 +153,7 @@ fn numbers(column: &Column) -> Result<Vec<f64>, Failure> {
         Column::Floats(values) => Ok(values.clone()),
         Column::Bools(values) => Ok(values.iter().map(|&value| f64::from(u8::from(value))).collect()),
         Column::Device(node) => {
-            let array = node.read().map_err(outside)?;
+            let array = node.read().map_err(outside_failure)?;
             Ok(array
                 .lanes
                 .iter()

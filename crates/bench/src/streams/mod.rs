@@ -15,7 +15,7 @@ use crate::error::Failure;
 use crate::group;
 use crate::job::{Job, Scale, Verdict, Work};
 use crate::measure::by_turns;
-use crate::report::Straight;
+use crate::report::StraightTimes;
 use broadloom::device::Device;
 use broadloom::stream::Program;
 use broadloom::stream::compiled::{Compiled, Options, Precision, Resident};
@@ -94,11 +94,11 @@ impl Subject for StreamProgram {
         Ok(PreparedJob::new(job, launches, compile + overhead))
     }
 
-    fn straight(&self, setup: &Setup, size: usize) -> Result<Option<Straight>, Failure> {
+    fn straight(&self, setup: &Setup, size: usize) -> Result<Option<StraightTimes>, Failure> {
         let CompiledTask { job, launches, .. } = (self.0)(size).compile(&setup.device, true, None)?;
         let times = by_turns(&setup.device, &job, &mut [], setup.effort())?;
         job.judge(times.repetitions)?;
-        Ok(Some(Straight { ms: times.ours.as_secs_f64() * 1e3, device_ms: setup.device_ms(&job)?, launches }))
+        Ok(Some(StraightTimes { ms: times.ours.as_secs_f64() * 1e3, device_ms: setup.device_ms(&job)?, launches }))
     }
 }
 
@@ -133,7 +133,7 @@ macro_rules! benchmark {
 }
 
 /// A peer that uses an optional library.
-pub(crate) struct Library {
+pub(crate) struct LibraryPeer {
     /// The benchmark.
     pub(crate) benchmark: &'static str,
     /// The display name.
@@ -157,36 +157,36 @@ const GNU_RADIO: &[&str] = &[
 ];
 
 /// Peers by libraries. Libraries that are not installed are left out.
-pub(crate) const LIBRARIES: &[Library] = &[
-    Library {
+pub(crate) const LIBRARY_PEERS: &[LibraryPeer] = &[
+    LibraryPeer {
         benchmark: "fir",
         name: "liquid-dsp",
         file: "fir_liquid",
         peer: concat!(include_str!("../../peers/low_pass.h"), include_str!("../../peers/fir_liquid.cpp")),
         flags: &["-lliquid"],
     },
-    Library {
+    LibraryPeer {
         benchmark: "fir",
         name: "VOLK",
         file: "fir_volk",
         peer: concat!(include_str!("../../peers/low_pass.h"), include_str!("../../peers/fir_volk.cpp")),
         flags: &["-lvolk"],
     },
-    Library {
+    LibraryPeer {
         benchmark: "long_fir",
         name: "liquid-dsp",
         file: "long_fir_liquid",
         peer: concat!(include_str!("../../peers/low_pass.h"), include_str!("../../peers/long_fir_liquid.cpp")),
         flags: &["-lliquid"],
     },
-    Library {
+    LibraryPeer {
         benchmark: "fm_radio",
         name: "GNU Radio",
         file: "fm_radio_gnuradio",
         peer: concat!(include_str!("../../peers/low_pass.h"), include_str!("../../peers/fm_radio_gnuradio.cpp")),
         flags: GNU_RADIO,
     },
-    Library {
+    LibraryPeer {
         benchmark: "filter_bank",
         name: "GNU Radio",
         file: "filter_bank_gnuradio",
