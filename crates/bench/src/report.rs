@@ -25,13 +25,13 @@ pub enum Rate {
 /// The measurements of one benchmark.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// The group.
+    /// Name of its group.
     pub group: &'static str,
-    /// The benchmark.
+    /// Name of the benchmark.
     pub name: String,
     /// The size, as text.
     pub size: String,
-    /// The device.
+    /// ID of the device.
     pub device: String,
     /// Milliseconds of a repetition.
     pub ms: f64,
@@ -238,7 +238,7 @@ pub struct Figure {
 /// The results of a run.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// The device.
+    /// Description of the measured device.
     pub machine: Machine,
     /// The measured limits of the host.
     pub limits: Limits,

@@ -17,7 +17,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(120);
 /// A device under test.
 #[derive(Clone, Debug)]
 pub struct DeviceUnderTest {
-    /// The device.
+    /// Device that runs the kernels.
     pub device: Device,
     /// Output of its kernels that was not read yet.
     pub printed: Arc<Mutex<String>>,

@@ -36,7 +36,7 @@ pub struct Case {
     pub line: usize,
     /// Commands, including those of the whole file.
     pub settings: Settings,
-    /// The text.
+    /// Text that the commands read, with its replacements.
     pub text: String,
     /// Expected output, by the name of the command: lines without the comment marks, each ending in a
     /// newline.

@@ -134,7 +134,7 @@ macro_rules! benchmark {
 
 /// A peer that uses an optional library.
 pub(crate) struct LibraryPeer {
-    /// The benchmark.
+    /// Name of the benchmark.
     pub(crate) benchmark: &'static str,
     /// The display name.
     pub(crate) name: &'static str,
