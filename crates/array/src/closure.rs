@@ -53,7 +53,7 @@ pub(crate) fn combine<T: Element>(
     Ok(Combine::by(builder.finish_function(&[result])?, &identity.lanes())?)
 }
 
-fn called<U: Element>(builder: &Builder, result: Value, inputs: &[&Node]) -> Result<Array<U>> {
+fn call_traced<U: Element>(builder: &Builder, result: Value, inputs: &[&Node]) -> Result<Array<U>> {
     call(&builder.finish_function(&[result])?, inputs)
 }
 
@@ -97,7 +97,7 @@ impl<T: Element> Array<T> {
         let builder = Builder::function("map");
         let x = builder.parameter("x", T::TYPE);
         let result = closure(Traced::new(&builder, x)).value;
-        called(&builder, result, &[self.node()])
+        call_traced(&builder, result, &[self.node()])
     }
 
     /// Applies a closure to the elements of two arrays.
@@ -109,7 +109,7 @@ impl<T: Element> Array<T> {
         let builder = Builder::function("zip");
         let (x, y) = (builder.parameter("x", T::TYPE), builder.parameter("y", U::TYPE));
         let result = closure(Traced::new(&builder, x), Traced::new(&builder, y)).value;
-        called(&builder, result, &[self.node(), other.node()])
+        call_traced(&builder, result, &[self.node(), other.node()])
     }
 
     /// Applies a closure to the elements of three arrays.
@@ -122,7 +122,7 @@ impl<T: Element> Array<T> {
         let builder = Builder::function("zip");
         let (x, y, z) = (builder.parameter("x", T::TYPE), builder.parameter("y", U::TYPE), builder.parameter("z", V::TYPE));
         let result = closure(Traced::new(&builder, x), Traced::new(&builder, y), Traced::new(&builder, z)).value;
-        called(&builder, result, &[self.node(), second.node(), third.node()])
+        call_traced(&builder, result, &[self.node(), second.node(), third.node()])
     }
 
     /// Applies a closure to the neighbourhood of every element.

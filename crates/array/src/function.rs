@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 const MOST: usize = 16;
 
 /// Closure called with nodes.
-type Trace<R> = dyn Fn(&[Node]) -> Result<R> + Send + Sync;
+type NodeClosure<R> = dyn Fn(&[Node]) -> Result<R> + Send + Sync;
 
 /// Array function that is traced once for arguments of the same ranks.
 ///
@@ -63,7 +63,7 @@ type Trace<R> = dyn Fn(&[Node]) -> Result<R> + Send + Sync;
 /// ```
 pub struct Function<P, R> {
     context: Context,
-    trace: Box<Trace<R>>,
+    trace: Box<NodeClosure<R>>,
     /// Traces, most recently used last.
     known: Mutex<Vec<Arc<Template>>>,
     parameters: PhantomData<fn(P) -> R>,
@@ -71,7 +71,7 @@ pub struct Function<P, R> {
 
 impl<P, R: Results> Function<P, R> {
     /// Creates a function on the device of a context. Nothing is traced before the first call.
-    pub fn new<F: Body<P, Results = R>>(context: &Context, body: F) -> Function<P, R> {
+    pub fn new<F: FunctionBody<P, Results = R>>(context: &Context, body: F) -> Function<P, R> {
         let trace = Box::new(move |inputs: &[Node]| body.trace(inputs));
         Function { context: context.clone(), trace, known: Mutex::default(), parameters: PhantomData }
     }
@@ -114,7 +114,7 @@ impl<P, R> fmt::Debug for Function<P, R> {
 }
 
 /// Body of a [`Function`]: closures and functions of up to eight references to arrays.
-pub trait Body<P>: Send + Sync + 'static {
+pub trait FunctionBody<P>: Send + Sync + 'static {
     /// Results of the body.
     type Results: Results;
     /// Calls the body.
@@ -122,21 +122,21 @@ pub trait Body<P>: Send + Sync + 'static {
 }
 
 /// Return type of a [`Function`]'s closure: [`Results`], or a `Result` of them.
-pub trait Outcome {
+pub trait ClosureResult {
     /// Results of a call.
     type Results: Results;
     /// Converts to a `Result`.
     fn results(self) -> Result<Self::Results>;
 }
 
-impl<R: Results> Outcome for R {
+impl<R: Results> ClosureResult for R {
     type Results = R;
     fn results(self) -> Result<R> {
         Ok(self)
     }
 }
 
-impl<R: Results> Outcome for Result<R> {
+impl<R: Results> ClosureResult for Result<R> {
     type Results = R;
     fn results(self) -> Result<R> {
         self
@@ -261,10 +261,10 @@ tuples! {
 
 macro_rules! bodies {
     ($($($T:ident $x:ident),*;)*) => {
-        $(impl<F, O, $($T),*> Body<($($T,)*)> for F
+        $(impl<F, O, $($T),*> FunctionBody<($($T,)*)> for F
         where
             F: Fn($(&Array<$T>),*) -> O + Send + Sync + 'static,
-            O: Outcome,
+            O: ClosureResult,
             $($T: Element,)*
         {
             type Results = O::Results;

@@ -57,7 +57,7 @@ pub use broadloom_graph::{
 pub use broadloom_scalar::Precision;
 pub use closure::{Term, Traced, Window};
 pub use element::{Arithmetic, Bits, Element, F32x4, Float, Floating, Integer, Number};
-pub use function::{Argument, Arguments, Body, Function, Outcome, Results};
+pub use function::{Argument, Arguments, ClosureResult, Function, FunctionBody, Results};
 pub use npy::FileError;
 pub use segments::Segments;
 pub use span::Span;

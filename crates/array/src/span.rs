@@ -100,7 +100,7 @@ macro_rules! spans {
 }
 
 /// Returns the exclusive end for an inclusive index; `None` after the last element.
-const fn behind(index: isize) -> Option<isize> {
+const fn end_after(index: isize) -> Option<isize> {
     if index == -1 { None } else { Some(index.saturating_add(1)) }
 }
 
@@ -108,8 +108,8 @@ spans! {
     Range<isize>, range => Some(range.start), Some(range.end);
     RangeFrom<isize>, range => Some(range.start), None;
     RangeTo<isize>, range => None, Some(range.end);
-    RangeInclusive<isize>, range => Some(*range.start()), behind(*range.end());
-    RangeToInclusive<isize>, range => None, behind(range.end);
+    RangeInclusive<isize>, range => Some(*range.start()), end_after(*range.end());
+    RangeToInclusive<isize>, range => None, end_after(range.end);
     RangeFull, _range => None, None;
 }
 

@@ -44,7 +44,7 @@ impl<T: Element> Array<T> {
     }
 
     /// Shifts each axis by its own offset, keeping the shape.
-    fn moved(&self, operation: &str, by: &[i64], outside: Boundary<T>) -> Result<Array<T>> {
+    fn shift_each_axis(&self, operation: &str, by: &[i64], outside: Boundary<T>) -> Result<Array<T>> {
         self.per_axis(operation, by.len())?;
         self.node().moved(operation, by, &outside.map(T::lanes)).map(Array::from_node_unchecked)
     }
@@ -222,7 +222,7 @@ impl<T: Element> Array<T> {
 
     /// Shifts along each axis: `R[i] = A[i - by]`.
     pub fn shift(&self, by: &[i64], outside: Boundary<T>) -> Result<Array<T>> {
-        self.moved("shift", by, outside)
+        self.shift_each_axis("shift", by, outside)
     }
 
     /// Rotates along each axis.
@@ -243,7 +243,7 @@ impl<T: Element> Array<T> {
             if by > extent / 2 { by - extent } else { by }
         };
         let by: Vec<i64> = by.iter().enumerate().map(short).collect();
-        self.moved("rotate", &by, Boundary::Wrap)
+        self.shift_each_axis("rotate", &by, Boundary::Wrap)
     }
 
     /// Reverses some axes.

@@ -2,7 +2,7 @@
 
 use crate::benchmark::Benchmark;
 use crate::error::Error;
-use crate::{arrays, compile, effects, interp, kernels, nesl, overhead, segments, start, streams};
+use crate::{arrays, compile, effects, group, interp, kernels, nesl, overhead, segments, start, streams};
 
 /// A benchmark of any group.
 #[derive(Clone, Copy)]
@@ -22,20 +22,20 @@ pub(crate) enum Entry {
     /// Segmented operations compared with unsegmented ones.
     Segments,
     /// The speed of the interpreter.
-    Interp(&'static interp::Benchmark),
+    Interp(&'static interp::InterpBenchmark),
 }
 
 impl Entry {
     pub(crate) fn group(self) -> &'static str {
         match self {
-            Entry::Contest(benchmark) => benchmark.group(),
-            Entry::NeslProgram(_) => nesl::PROGRAM_GROUP,
-            Entry::NeslFront => start::GROUP,
-            Entry::Compile => compile::GROUP,
-            Entry::Start => start::GROUP,
-            Entry::Overhead => overhead::GROUP,
-            Entry::Segments => segments::GROUP,
-            Entry::Interp(_) => "interp",
+            Entry::Contest(benchmark) => benchmark.group,
+            Entry::NeslProgram(_) => group::NESL_PROGRAMS,
+            Entry::NeslFront => group::START,
+            Entry::Compile => group::COMPILE,
+            Entry::Start => group::START,
+            Entry::Overhead => group::OVERHEAD,
+            Entry::Segments => group::SEGMENTS,
+            Entry::Interp(_) => group::INTERP,
         }
     }
 
@@ -103,7 +103,7 @@ pub(crate) fn select(names: &[String]) -> Result<Selection, Error> {
         }
     }
     let chosen = |entry: &Entry| names.is_empty() || names.iter().any(|name| entry.is_called(name));
-    let with_figures = names.is_empty() || names.iter().any(|name| name == "kernels");
+    let with_figures = names.is_empty() || names.iter().any(|name| name == group::KERNELS);
     Ok(Selection { entries: entries().filter(chosen).collect(), with_figures })
 }
 

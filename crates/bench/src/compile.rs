@@ -6,21 +6,19 @@
 
 use crate::error::Failure;
 use crate::report::Row;
+use crate::{group, module};
 use broadloom::device::{self, Device, Launch};
-use broadloom::diag::Sources;
-use broadloom::ptx::{self, Function};
+use broadloom::ptx::Function;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-pub(crate) const GROUP: &str = "compile";
 pub(crate) const NAME: &str = "corpus";
 
 /// The corpus, relative to the root of the repository.
 const FOLDER: &str = "corpus/ptx";
 
 /// A kernel and its compile time.
-struct Compiled {
+struct CompiledKernel {
     name: String,
     time: Duration,
 }
@@ -29,7 +27,7 @@ struct Compiled {
 pub(crate) fn run(device: &Device) -> Result<Vec<Row>, Failure> {
     let (mut compiled, mut refused) = (vec![], 0);
     for path in modules(Path::new(FOLDER))? {
-        match module(device, &path) {
+        match compile(device, &path) {
             Ok(kernels) => compiled.extend(kernels),
             Err(Failure::Device(device::Error::Unsupported(_))) => refused += 1,
             Err(failure) => return Err(failure),
@@ -50,7 +48,7 @@ pub(crate) fn run(device: &Device) -> Result<Vec<Row>, Failure> {
 /// Returns a row of the group.
 pub(crate) fn row(device: String, name: &str, size: String, ms: f64) -> Row {
     let time = Duration::from_secs_f64(ms / 1e3);
-    Row { ms, compile_ms: Some(ms), ..Row::timed(GROUP, name, size, device, time) }
+    Row { ms, compile_ms: Some(ms), ..Row::timed(group::COMPILE, name, size, device, time) }
 }
 
 /// Returns the optimised modules of the corpus. Debug modules are left out.
@@ -68,12 +66,10 @@ fn modules(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(paths)
 }
 
-fn module(device: &Device, path: &Path) -> Result<Vec<Compiled>, Failure> {
+/// Compiles the kernels of a file.
+fn compile(device: &Device, path: &Path) -> Result<Vec<CompiledKernel>, Failure> {
     let text = std::fs::read_to_string(path).map_err(|error| Failure::Outside(format!("{}: {error}", path.display())))?;
-    let mut sources = Sources::new();
-    let id = sources.add(path.display().to_string(), text);
-    let module = ptx::parse(&sources, id).and_then(ptx::verify);
-    let module = Arc::new(module.map_err(|wrong| Failure::Module(sources.render_all(&wrong)))?);
+    let module = module::parse(&path.display().to_string(), &text)?;
     let kernels: Vec<(String, Launch)> =
         module.kernels().map(|(_, function)| (function.name.clone(), launch(function))).collect();
     let start = Instant::now();
@@ -83,7 +79,7 @@ fn module(device: &Device, path: &Path) -> Result<Vec<Compiled>, Failure> {
     for (name, launch) in kernels {
         let start = Instant::now();
         loaded.kernel(&name)?.prepare(&launch)?;
-        compiled.push(Compiled { name, time: start.elapsed() + share });
+        compiled.push(CompiledKernel { name, time: start.elapsed() + share });
     }
     Ok(compiled)
 }

@@ -6,10 +6,12 @@
 //! once, and the result is written once.
 
 use crate::arrays::bell;
-use crate::benchmark::{Benchmark, Subject, square};
+use crate::benchmark::{Benchmark, PreparedJob, Setup, Subject, square};
 use crate::error::Failure;
+use crate::group;
 use crate::inputs::{units, weighed};
 use crate::job::{Job, Work, close};
+use crate::measure::by_turns;
 use broadloom::Context;
 use broadloom::effect::functor::{Axis, Indexer, Output, Primitive};
 use broadloom::effect::plan::{Options, Plan};
@@ -18,7 +20,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 /// A measured effect.
-pub(crate) struct Effect {
+#[derive(Clone, Copy)]
+struct Effect {
     /// The number of input planes.
     planes: usize,
     /// Returns the height of an image of a given width.
@@ -57,12 +60,13 @@ fn in_color(width: usize) -> String {
 macro_rules! effect {
     ($name:literal, $peer:expr, $tolerance:expr, $full:expr, $quick:expr, $shown:expr, $effect:expr) => {
         Benchmark {
+            group: group::EFFECTS,
             name: $name,
             peer: $peer,
             tolerance: $tolerance,
             size: |scale| scale.fixed($full, $quick),
             shown: $shown,
-            subject: Subject::Effect(&$effect),
+            subject: &$effect,
         }
     };
 }
@@ -209,8 +213,26 @@ fn expected(effect: &Effect, input: &Image) -> Result<Vec<f64>, Failure> {
     Ok(wide(&reference::run(&step, std::slice::from_ref(input)).map_err(failed)?))
 }
 
-/// Prepares an effect: the optimised plan, and the straight translation.
-pub(crate) fn ready(context: &Context, effect: &'static Effect, width: usize, quick: bool) -> Result<[Job; 2], Failure> {
+impl Subject for Effect {
+    /// Prepares an effect, and measures its straight translation.
+    fn prepare(&self, setup: &Setup, tiny: usize, size: usize) -> Result<PreparedJob, Failure> {
+        let context = Context::new(&setup.device);
+        let quick = setup.scale.quick;
+        let [job, _] = jobs(&context, *self, tiny, quick)?;
+        let compile = setup.first_overhead(&job)?;
+        let [job, straight] = jobs(&context, *self, size, quick)?;
+        let time = by_turns(&setup.device, &straight, &mut [], setup.effort())?.ours;
+        straight.judge(1)?;
+        drop(straight);
+        let before = context.statistics().kernels;
+        setup.repetition(&job)?;
+        let launches = context.statistics().kernels - before;
+        Ok(PreparedJob { straight_ms: Some(time.as_secs_f64() * 1e3), ..PreparedJob::new(job, launches, compile) })
+    }
+}
+
+/// Makes the jobs of an effect: the optimised plan, and the straight translation.
+fn jobs(context: &Context, effect: Effect, width: usize, quick: bool) -> Result<[Job; 2], Failure> {
     let height = (effect.height)(width);
     let names = ["R", "G", "B"];
     let all = units(effect.planes * width * height, 1, 0.0, 1.0);
@@ -230,7 +252,7 @@ pub(crate) fn ready(context: &Context, effect: &'static Effect, width: usize, qu
         match straight.borrow().as_ref().filter(|_| !quick) {
             Some(straight) => close(found, |i| f64::from(straight[i]), 1e-6, 1e-6)?,
             None => {
-                let expected = expected(effect, &input)?;
+                let expected = expected(&effect, &input)?;
                 close(found, |i| expected[i], effect.error, effect.error)?;
             }
         }

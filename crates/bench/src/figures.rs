@@ -3,7 +3,7 @@
 use crate::error::Failure;
 use crate::measure::median;
 use crate::report::{Figure, Row};
-use crate::{compile, load};
+use crate::{compile, group, module};
 use broadloom::device::private::Temporary;
 use broadloom::device::{Device, Launch};
 use serde_json::Value;
@@ -17,7 +17,7 @@ const COMPUTING: [&str; 3] = ["black_scholes", "nbody", "mandelbrot"];
 /// Measures the caller's time for a launch of an empty kernel, in microseconds: the median over batches of
 /// 100.
 pub(crate) fn empty_launch(device: &Device) -> Result<Figure, Failure> {
-    let kernel = load(device, "empty", include_str!("../kernels/empty.ptx"))?.kernel("empty")?;
+    let kernel = module::load(device, "empty.ptx", include_str!("../kernels/empty.ptx"))?.kernel("empty")?;
     let launch = Launch::linear(1, 32);
     let mut times = vec![];
     for _ in 0..50 {
@@ -35,10 +35,11 @@ pub(crate) fn empty_launch(device: &Device) -> Result<Figure, Failure> {
 /// Measures the speed-up of compute-bound benchmarks with all threads over one thread. `rows` has the times
 /// with all threads.
 pub(crate) fn scaling(command: &Path, rows: &[Row], quick: bool) -> Result<Vec<Figure>, Failure> {
-    let rows: Vec<&Row> = rows.iter().filter(|row| row.group == "kernels" && COMPUTING.contains(&row.name.as_str())).collect();
-    let names: Vec<String> = rows.iter().map(|row| format!("kernels/{}", row.name)).collect();
+    let rows: Vec<&Row> =
+        rows.iter().filter(|row| row.group == group::KERNELS && COMPUTING.contains(&row.name.as_str())).collect();
+    let names: Vec<String> = rows.iter().map(|row| format!("{}/{}", row.group, row.name)).collect();
     let (Some(first), false) = (rows.first(), names.is_empty()) else { return Ok(vec![]) };
-    let single = child(command, &names, &first.device, quick, ("BROADLOOM_THREADS", "1".as_ref()))?;
+    let single = child(command, &names, &first.device, quick, "BROADLOOM_THREADS", "1".as_ref())?;
     let figure = |row: &&Row| {
         let alone = single.iter().find(|(name, _, _)| *name == row.name)?.2;
         let value = alone / row.ms;
@@ -56,8 +57,8 @@ const CACHED_RUNS: usize = 3;
 /// first process left.
 pub(crate) fn compile_apart(command: &Path, device: &str) -> Result<Vec<Row>, Failure> {
     let folder = Temporary::new("broadloom-bench").map_err(|refusal| Failure::Outside(refusal.to_string()))?;
-    let names = [format!("{}/{}", compile::GROUP, compile::NAME)];
-    let measure = || child(command, &names, device, false, ("BROADLOOM_CACHE", folder.path()));
+    let names = [format!("{}/{}", group::COMPILE, compile::NAME)];
+    let measure = || child(command, &names, device, false, "BROADLOOM_CACHE", folder.path());
     let cold = measure()?;
     let mut warm = measure()?;
     for _ in 1..CACHED_RUNS {
@@ -82,7 +83,8 @@ fn child(
     names: &[String],
     device: &str,
     quick: bool,
-    (variable, value): (&str, &Path),
+    variable: &str,
+    value: &Path,
 ) -> Result<Vec<(String, String, f64)>, Failure> {
     let mut call = Command::new(command);
     call.arg("bench").args(names).args(["--device", device, "--no-peers", "--in-process", "--json", "-"]);

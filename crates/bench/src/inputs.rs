@@ -37,6 +37,16 @@ pub(crate) fn ragged(row: u32, most: u32) -> u32 {
     1 + (hashed(row, 12) >> 8) % (most << doublings)
 }
 
+/// Returns the offsets of ragged rows, whose lengths are those of [`ragged`].
+pub(crate) fn ragged_offsets(rows: usize, most: u32) -> Vec<i64> {
+    let lengths = (0..rows as u32).map(|row| i64::from(ragged(row, most)));
+    let ends = lengths.scan(0, |end, length| {
+        *end += length;
+        Some(*end)
+    });
+    std::iter::once(0).chain(ends).collect()
+}
+
 /// Returns the weighted sum of absolute values. The weights are 1 to 7 by position, so that the order matters
 /// and nothing cancels. `first` is the position of the first value.
 pub(crate) fn weighed(values: impl Iterator<Item = f64>, first: usize) -> f64 {

@@ -106,7 +106,7 @@ struct Step {
 
 type Judge = Box<dyn Fn(u64) -> std::result::Result<Verdict, Failure>>;
 type Repetition = Box<dyn Fn() -> std::result::Result<(), Failure>>;
-type Planned = Box<dyn Fn() -> std::result::Result<Summary, Failure>>;
+type PlanFunction = Box<dyn Fn() -> std::result::Result<Summary, Failure>>;
 
 /// A benchmark that is ready on a device.
 pub(crate) struct Job {
@@ -115,7 +115,7 @@ pub(crate) struct Job {
     /// An action instead of launches.
     expression: Option<Repetition>,
     /// Makes the plan of a repetition.
-    planned: Option<Planned>,
+    planned: Option<PlanFunction>,
     judge: Judge,
     /// Buffers that launches use and the judge does not hold. A launch knows only their addresses.
     kept: Vec<Box<dyn Any>>,

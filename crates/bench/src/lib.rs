@@ -30,12 +30,14 @@ mod compile;
 mod effects;
 mod error;
 mod figures;
+mod group;
 mod inputs;
 mod interp;
 mod job;
 mod kernels;
 mod limits;
 mod measure;
+mod module;
 mod nesl;
 mod overhead;
 mod peer;
@@ -48,22 +50,16 @@ mod streams;
 pub use catalogue::groups;
 pub use error::{Error, Failure};
 pub use limits::Limits;
-pub use report::{Figure, Rate, Report, Row, Straight};
+pub use report::{Figure, Rate, Report, Row, StraightTimes};
 
-use benchmark::{Benchmark, Subject};
-use broadloom::array::Precision;
-use broadloom::device::{self, Device, MachineKind, Module};
-use broadloom::diag::Sources;
-use broadloom::{Context, machines, open, ptx};
+use benchmark::{Benchmark, PreparedJob, Setup};
+use broadloom::device::MachineKind;
+use broadloom::{machines, open};
 use catalogue::{Entry, Selection};
 use job::{Job, Scale, Unit};
-use measure::Effort;
-use peer::{Compiler, Peer};
+use peer::{Compiler, Peer, PeerError};
 use python::Python;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Instant;
-use streams::{Made, Task};
 
 /// Options of a run.
 #[derive(Clone, Debug, Default)]
@@ -123,8 +119,9 @@ pub fn run(options: &Options, tell: &mut dyn FnMut(Event<'_>)) -> Result<Report,
     let machine_kind = machine.kind;
     let report = Report { machine, limits: Limits::default(), rows: vec![], figures: vec![], failures: vec![] };
     let scale = Scale { quick, gpu: machine_kind == MachineKind::Cuda, cache_bytes: cache_bytes() };
-    let mut run = Run { options, device, scale, compiler: None, python: None, report, tell };
-    run.all(&selection);
+    let setup = Setup { device, scale, prefetch: options.prefetch };
+    let mut run = Run { options, setup, compiler: None, python: None, report, tell };
+    run.run_all(&selection);
     Ok(run.report)
 }
 
@@ -133,34 +130,10 @@ fn cache_bytes() -> u64 {
     machines().iter().find(|machine| machine.kind == MachineKind::Cpu).and_then(|machine| machine.cache_bytes).unwrap_or(64 << 20)
 }
 
-/// Parses and verifies a kernel's text.
-fn parse(name: &str, text: &str) -> Result<Arc<ptx::Verified>, Failure> {
-    let mut sources = Sources::new();
-    let id = sources.add(format!("{name}.ptx"), text);
-    let module = ptx::parse(&sources, id).and_then(ptx::verify);
-    module.map(Arc::new).map_err(|wrong| Failure::Module(sources.render_all(&wrong)))
-}
-
-/// Loads a kernel's text on a device.
-fn load(device: &Device, name: &str, text: &str) -> Result<Module, Failure> {
-    Ok(device.load(&parse(name, text)?)?)
-}
-
-/// A benchmark that is ready on the device.
-struct Ready {
-    job: Job,
-    launches: u64,
-    waits: Option<u64>,
-    compile_ms: f64,
-    predicted_ms: Option<f64>,
-    straight_ms: Option<f64>,
-}
-
 /// A run of benchmarks.
 struct Run<'a> {
     options: &'a Options,
-    device: Device,
-    scale: Scale,
+    setup: Setup,
     compiler: Option<Compiler>,
     python: Option<Python>,
     report: Report,
@@ -168,9 +141,9 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn all(&mut self, selection: &Selection) {
+    fn run_all(&mut self, selection: &Selection) {
         if selection.entries.iter().any(|entry| matches!(entry, Entry::Contest(_))) {
-            self.look_around();
+            self.find_peers_and_limits();
         }
         for &entry in &selection.entries {
             let outcome = match entry {
@@ -178,12 +151,14 @@ impl Run<'_> {
                 Entry::Interp(benchmark) => interp::run(benchmark, self.options.quick).map(|row| vec![row]),
                 Entry::Compile => match &self.options.command {
                     Some(command) => figures::compile_apart(command, &self.report.machine.id),
-                    None => compile::run(&self.device),
+                    None => compile::run(&self.setup.device),
                 },
-                Entry::NeslProgram(example) => nesl::run_program(example, &self.device, self.scale.quick).map(|row| vec![row]),
+                Entry::NeslProgram(example) => {
+                    nesl::run_program(example, &self.setup.device, self.setup.scale.quick).map(|row| vec![row])
+                }
                 Entry::NeslFront => nesl::run_front(self.options.command.as_deref(), &self.report.machine.id, self.options.quick),
-                Entry::Overhead => overhead::run(&self.device, self.options.quick),
-                Entry::Segments => segments::run(&self.device, self.scale.quick),
+                Entry::Overhead => overhead::run(&self.setup.device, self.options.quick),
+                Entry::Segments => segments::run(&self.setup.device, self.setup.scale.quick),
                 Entry::Start => match &self.options.command {
                     Some(command) => start::run(command, &self.report.machine.id, self.options.quick),
                     None => Ok(vec![]),
@@ -194,7 +169,7 @@ impl Run<'_> {
                     rows.iter().for_each(|row| (self.tell)(Event::Row(row)));
                     self.report.rows.extend(rows);
                 }
-                Err(failure) => self.failed(entry.name(), &failure),
+                Err(failure) => self.report_failure(entry.name(), &failure),
             }
         }
         if selection.with_figures {
@@ -202,21 +177,21 @@ impl Run<'_> {
         }
     }
 
-    fn failed(&mut self, name: &str, failure: &Failure) {
+    fn report_failure(&mut self, name: &str, failure: &Failure) {
         let reason = failure.to_string();
         (self.tell)(Event::Failed(name, reason.clone()));
         self.report.failures.push((name.to_owned(), reason));
     }
 
     /// Finds the compiler for peers and measures the limits of the host.
-    fn look_around(&mut self) {
+    fn find_peers_and_limits(&mut self) {
         if !self.options.no_peers {
             match Compiler::find(self.options.peer_folder.as_deref()) {
                 Ok(compiler) => {
                     (self.tell)(Event::Remark(format!("peer: {} ({})", compiler.describe(), compiler.version)));
                     self.compiler = Some(compiler);
                 }
-                Err(reason) => (self.tell)(Event::Remark(format!("no peer: {reason}"))),
+                Err(error) => (self.tell)(Event::Remark(format!("no peer: {error}"))),
             }
         }
         if let Some(interpreter) = &self.options.python {
@@ -226,14 +201,14 @@ impl Run<'_> {
                     (self.tell)(Event::Remark(format!("Python: {}", python.describe())));
                     self.python = Some(python);
                 }
-                Err(reason) => (self.tell)(Event::Remark(format!("no Python: {reason}"))),
+                Err(error) => (self.tell)(Event::Remark(format!("no Python: {error}"))),
             }
         }
         let machine = &self.report.machine;
         self.report.limits = match machine.kind {
             // A quick run measures nothing.
-            _ if self.scale.quick => Limits::default(),
-            MachineKind::Cpu | MachineKind::Interp => Limits::measure(self.scale, self.compiler.as_ref()),
+            _ if self.setup.scale.quick => Limits::default(),
+            MachineKind::Cpu | MachineKind::Interp => Limits::measure(self.setup.scale, self.compiler.as_ref()),
             MachineKind::Cuda => Limits { read: machine.bandwidth, triad: machine.bandwidth, operations: None },
         };
         let Limits { read, triad, operations } = self.report.limits;
@@ -246,167 +221,61 @@ impl Run<'_> {
 
     /// Measures a benchmark against its peer.
     fn contest(&mut self, benchmark: &Benchmark) -> Result<Row, Failure> {
-        let size = self.options.size.unwrap_or_else(|| (benchmark.size)(self.scale));
+        let size = self.options.size.unwrap_or_else(|| (benchmark.size)(self.setup.scale));
         // Peers are started first, so that they prepare their inputs meanwhile.
         let in_cpp = self.compiler.as_ref().map(|compiler| compiler.start(benchmark.name, benchmark.peer, size));
-        let by_libraries: Vec<_> = match (benchmark.subject, &self.compiler) {
-            (Subject::Stream(_), Some(compiler)) => {
-                let others = streams::LIBRARIES.iter().filter(|other| other.benchmark == benchmark.name);
+        let by_libraries: Vec<_> = match &self.compiler {
+            Some(compiler) if benchmark.group == group::STREAMS => {
+                let others = streams::LIBRARY_PEERS.iter().filter(|other| other.benchmark == benchmark.name);
                 others
                     .map(|other| (other.name.to_owned(), compiler.start_with(other.file, other.peer, other.flags, size)))
                     .collect()
             }
-            (Subject::Kernel { .. } | Subject::Arrays(_) | Subject::Effect(_) | Subject::Nesl(_) | Subject::Stream(_), _) => {
-                vec![]
-            }
+            _ => vec![],
         };
-        let in_python = match (benchmark.subject, &self.python) {
-            (Subject::Arrays(_) | Subject::Effect(_) | Subject::Nesl(_), Some(python)) => python.start(benchmark.name, size),
-            (Subject::Kernel { .. } | Subject::Arrays(_) | Subject::Effect(_) | Subject::Nesl(_) | Subject::Stream(_), _) => {
-                vec![]
-            }
+        let in_python = match &self.python {
+            Some(python) if GROUPS_IN_PYTHON.contains(&benchmark.group) => python.start(benchmark.name, size),
+            _ => vec![],
         };
-        let tiny = (benchmark.size)(Scale { quick: true, ..self.scale });
-        let ready = match benchmark.subject {
-            Subject::Kernel { ptx, ready } => self.kernel(benchmark.name, ptx, ready, [tiny, size])?,
-            Subject::Arrays(ready) => self.arrays(ready, [tiny, size])?,
-            Subject::Effect(effect) => self.effect(effect, [tiny, size])?,
-            Subject::Nesl(contest) => self.nesl(contest, [tiny, size])?,
-            Subject::Stream(task) => self.stream(task, size)?,
-        };
+        let tiny = (benchmark.size)(Scale { quick: true, ..self.setup.scale });
+        let prepared = benchmark.subject.prepare(&self.setup, tiny, size)?;
         let mut peers = vec![];
         for (name, peer) in in_cpp.map(|peer| (IN_CPP.to_owned(), peer)).into_iter().chain(by_libraries).chain(in_python) {
             match peer {
                 Ok(peer) => peers.push((name, peer)),
-                Err(reason) => self.without(benchmark, &name, &reason),
+                Err(error) => self.report_missing_peer(benchmark, &name, &error),
             }
         }
-        let mut row = self.measured(benchmark, (benchmark.shown)(size), peers, &ready.job)?;
-        let Ready { job, launches, waits, compile_ms, predicted_ms, straight_ms } = ready;
-        if let Subject::Stream(task) = benchmark.subject {
-            drop(job);
-            row.straight = Some(self.straight(task, size)?);
-        }
-        Ok(Row { launches, waits, compile_ms: Some(compile_ms), predicted_ms, straight_ms, ..row })
-    }
-
-    fn kernel(
-        &self,
-        name: &str,
-        ptx: &str,
-        ready: fn(&Module, usize) -> device::Result<Job>,
-        [tiny, size]: [usize; 2],
-    ) -> Result<Ready, Failure> {
-        let module = parse(name, ptx)?;
-        let start = Instant::now();
-        let module = self.device.load(&module)?;
-        let loading = start.elapsed();
-        // A first launch on tiny inputs does the remaining one-time work. Its own cost is negligible.
-        let tiny = ready(&module, tiny)?;
-        let start = Instant::now();
-        tiny.prepare()?;
-        let first = start.elapsed() + measure::repetition(&self.device, &tiny)?;
-        let again = measure::repetition(&self.device, &tiny)?;
-        let compile_ms = (loading + first.saturating_sub(again)).as_secs_f64() * 1e3;
-        let job = ready(&module, size)?;
-        Ok(Ready { launches: job.launches() as u64, waits: None, job, compile_ms, predicted_ms: None, straight_ms: None })
-    }
-
-    fn arrays(&self, ready: fn(&Context, usize) -> Result<Job, Failure>, [tiny, size]: [usize; 2]) -> Result<Ready, Failure> {
-        // The peers are compiled with fast arithmetic too.
-        let context = Context::with_precision(&self.device, Precision::Fast);
-        // Planning and compilation happen on tiny arrays. The code serves all sizes.
-        let tiny = ready(&context, tiny)?;
-        let first = measure::repetition(&self.device, &tiny)?;
-        let again = measure::repetition(&self.device, &tiny)?;
-        let compile_ms = first.saturating_sub(again).as_secs_f64() * 1e3;
-        let job = ready(&context, size)?;
-        let before = context.statistics().kernels;
-        measure::repetition(&self.device, &job)?;
-        let launches = context.statistics().kernels - before;
-        // A quick run measures nothing.
-        let predicted_ms = if self.scale.quick { None } else { job.predicted_ms(&self.device.measured_machine())? };
-        Ok(Ready { job, launches, waits: None, compile_ms, predicted_ms, straight_ms: None })
-    }
-
-    /// Prepares an effect, and measures its straight translation.
-    fn effect(&self, effect: &'static effects::Effect, [tiny, size]: [usize; 2]) -> Result<Ready, Failure> {
-        let context = Context::new(&self.device);
-        let [job, _] = effects::ready(&context, effect, tiny, self.scale.quick)?;
-        let first = measure::repetition(&self.device, &job)?;
-        let again = measure::repetition(&self.device, &job)?;
-        let compile_ms = first.saturating_sub(again).as_secs_f64() * 1e3;
-        let [job, straight] = effects::ready(&context, effect, size, self.scale.quick)?;
-        let effort = if self.scale.quick { Effort::QUICK } else { Effort::FULL };
-        let time = measure::by_turns(&self.device, &straight, &mut [], effort)?.ours;
-        straight.judge(1)?;
-        drop(straight);
-        let before = context.statistics().kernels;
-        measure::repetition(&self.device, &job)?;
-        let launches = context.statistics().kernels - before;
-        Ok(Ready { job, launches, waits: None, compile_ms, predicted_ms: None, straight_ms: Some(time.as_secs_f64() * 1e3) })
-    }
-
-    fn nesl(&self, contest: fn(usize) -> nesl::Contest, [tiny, size]: [usize; 2]) -> Result<Ready, Failure> {
-        // Kernels are compiled for a tiny problem, as far as a large one needs the same kernels.
-        let start = Instant::now();
-        let ready = nesl::ready(&self.device, contest(tiny))?;
-        let first = start.elapsed() + measure::repetition(&self.device, &ready.job)?;
-        let again = measure::repetition(&self.device, &ready.job)?;
-        let compile_ms = first.saturating_sub(again).as_secs_f64() * 1e3;
-        let ready = nesl::ready(&self.device, contest(size))?;
-        measure::repetition(&self.device, &ready.job)?;
-        let before = ready.called.borrow_mut().statistics();
-        measure::repetition(&self.device, &ready.job)?;
-        let after = ready.called.borrow_mut().statistics();
-        let (launches, waits) = (after.launches - before.launches, Some(after.waits - before.waits));
-        Ok(Ready { job: ready.job, launches, waits, compile_ms, predicted_ms: None, straight_ms: None })
-    }
-
-    fn stream(&self, task: fn(usize) -> Task, size: usize) -> Result<Ready, Failure> {
-        let Made { job, launches, compile } = task(size).ready(&self.device, false, self.options.prefetch)?;
-        // One-time work of the first launch.
-        let first = measure::repetition(&self.device, &job)?;
-        let again = measure::repetition(&self.device, &job)?;
-        let compile_ms = (compile + first.saturating_sub(again)).as_secs_f64() * 1e3;
-        Ok(Ready { job, launches: launches as u64, waits: None, compile_ms, predicted_ms: None, straight_ms: None })
-    }
-
-    /// Measures the straight translation of a stream program.
-    fn straight(&self, task: fn(usize) -> Task, size: usize) -> Result<Straight, Failure> {
-        let made = task(size).ready(&self.device, true, None)?;
-        let times = measure::by_turns(&self.device, &made.job, &mut [], self.effort())?;
-        made.job.judge(times.repetitions)?;
-        let device_ms = self.device_ms(&made.job)?;
-        Ok(Straight { ms: times.ours.as_secs_f64() * 1e3, device_ms, launches: made.launches as u64 })
-    }
-
-    fn effort(&self) -> Effort {
-        if self.scale.quick { Effort::QUICK } else { Effort::FULL }
-    }
-
-    /// Returns the milliseconds that a GPU works for a repetition.
-    fn device_ms(&self, job: &Job) -> Result<Option<f64>, Failure> {
-        let is_gpu = self.report.machine.kind == MachineKind::Cuda && !self.scale.quick;
-        Ok(if is_gpu { measure::device_time(&self.device, job)?.map(|time| time.as_secs_f64() * 1e3) } else { None })
+        let row = self.measure_against_peers(benchmark, (benchmark.shown)(size), peers, &prepared.job)?;
+        let PreparedJob { job, launches, waits, compile_ms, predicted_ms, straight_ms } = prepared;
+        // The memory of the job is free before the straight translation is made.
+        drop(job);
+        let straight = benchmark.subject.straight(&self.setup, size)?;
+        Ok(Row { launches, waits, compile_ms: Some(compile_ms), predicted_ms, straight_ms, straight, ..row })
     }
 
     /// Reports why a peer gives no figure.
-    fn without(&mut self, benchmark: &Benchmark, peer: &str, reason: &str) {
-        (self.tell)(Event::Remark(format!("{}: no peer in {peer}: {reason}", benchmark.name)));
+    fn report_missing_peer(&mut self, benchmark: &Benchmark, peer: &str, error: &PeerError) {
+        (self.tell)(Event::Remark(format!("{}: no peer in {peer}: {error}", benchmark.name)));
     }
 
     /// Runs a job and its peers by turns and compares their results.
-    fn measured(&mut self, benchmark: &Benchmark, size: String, peers: Vec<(String, Peer)>, job: &Job) -> Result<Row, Failure> {
+    fn measure_against_peers(
+        &mut self,
+        benchmark: &Benchmark,
+        size: String,
+        peers: Vec<(String, Peer)>,
+        job: &Job,
+    ) -> Result<Row, Failure> {
         let (names, mut peers): (Vec<String>, Vec<Peer>) = peers.into_iter().unzip();
-        let times = measure::by_turns(&self.device, job, &mut peers, self.effort())?;
+        let times = measure::by_turns(&self.setup.device, job, &mut peers, self.setup.effort())?;
         let verdict = job.judge(times.repetitions)?;
         if let Some(folder) = &self.options.trace
-            && let Err(error) = measure::traced(&self.device, job, &folder.join(format!("{}.json", benchmark.name)))?
+            && let Err(error) = measure::write_trace(&self.setup.device, job, &folder.join(format!("{}.json", benchmark.name)))?
         {
             (self.tell)(Event::Remark(format!("{}: no trace: {error}", benchmark.name)));
         }
-        let device_ms = self.device_ms(job)?;
+        let device_ms = self.setup.device_ms(job)?;
         let (mut peer_time, mut peer_least, mut others) = (None, None, vec![]);
         for ((name, peer), time) in names.into_iter().zip(&mut peers).zip(times.peers) {
             match time.and_then(|time| Ok((time, peer.checksum()?))) {
@@ -424,7 +293,7 @@ impl Run<'_> {
                         format!("the checksum is {ours}, that of the peer in {name} {theirs} (allowed: {tolerance:e} of it)");
                     return Err(Failure::Wrong(text));
                 }
-                Err(reason) => self.without(benchmark, &name, &reason),
+                Err(error) => self.report_missing_peer(benchmark, &name, &error),
             }
         }
         let work = job::Work { operations: verdict.operations.unwrap_or(job.work.operations), ..job.work };
@@ -433,46 +302,40 @@ impl Run<'_> {
             Unit::Bytes => Rate::Gbps(work.bytes / seconds / 1e9),
             Unit::Operations => Rate::Gflops(work.operations / seconds / 1e9),
         };
+        let is_effect = benchmark.group == group::EFFECTS;
         Ok(Row {
-            group: benchmark.group(),
-            name: benchmark.name.to_owned(),
-            size,
-            device: self.report.machine.id.clone(),
             ms: seconds * 1e3,
             rate: Some(rate),
             limit_share: self.report.limits.least_seconds(&work).map(|least| least / seconds),
-            launches: 0,
-            waits: None,
-            compile_ms: None,
             device_ms,
-            predicted_ms: None,
-            straight_ms: None,
-            bytes: matches!(benchmark.subject, Subject::Effect(_)).then_some(work.bytes),
-            fastest_ms: matches!(benchmark.subject, Subject::Effect(_))
-                .then_some((times.fastest.as_secs_f64() * 1e3, peer_least)),
+            bytes: is_effect.then_some(work.bytes),
+            fastest_ms: is_effect.then_some((times.fastest.as_secs_f64() * 1e3, peer_least)),
             peer: peer_time.and(self.compiler.as_ref()).map(Compiler::describe),
             peer_ms: peer_time.map(|time| time.as_secs_f64() * 1e3),
             others,
-            straight: None,
+            ..Row::timed(benchmark.group, benchmark.name, size, self.report.machine.id.clone(), times.ours)
         })
     }
 
     fn figures(&mut self) {
         let mut found = vec![];
-        match figures::empty_launch(&self.device) {
+        match figures::empty_launch(&self.setup.device) {
             Ok(figure) => found.push(figure),
-            Err(failure) => self.failed("empty_launch", &failure),
+            Err(failure) => self.report_failure("empty_launch", &failure),
         }
         if let (Some(command), MachineKind::Cpu) = (&self.options.command, self.report.machine.kind) {
-            match figures::scaling(command, &self.report.rows, self.scale.quick) {
+            match figures::scaling(command, &self.report.rows, self.setup.scale.quick) {
                 Ok(figures) => found.extend(figures),
-                Err(failure) => self.failed("scaling", &failure),
+                Err(failure) => self.report_failure("scaling", &failure),
             }
         }
         found.iter().for_each(|figure| (self.tell)(Event::Figure(figure)));
         self.report.figures.extend(found);
     }
 }
+
+/// Groups that have peers in Python.
+const GROUPS_IN_PYTHON: [&str; 3] = [group::ARRAYS, group::EFFECTS, group::NESL];
 
 /// The display name of peers in C++.
 const IN_CPP: &str = "C++";

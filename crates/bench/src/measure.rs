@@ -6,7 +6,7 @@
 
 use crate::error::Failure;
 use crate::job::Job;
-use crate::peer::Peer;
+use crate::peer::{Peer, PeerError};
 use broadloom::device::Device;
 use broadloom::device::trace::Trace;
 use std::path::Path;
@@ -56,14 +56,14 @@ impl Effort {
 }
 
 /// The measured times.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Times {
     /// Our median.
     pub(crate) ours: Duration,
     /// Our fastest time, which other work of the machine disturbs least.
     pub(crate) fastest: Duration,
-    /// The median and the fastest time of each peer, or the reason why it gave up.
-    pub(crate) peers: Vec<Result<[Duration; 2], String>>,
+    /// The median and the fastest time of each peer, or its error.
+    pub(crate) peers: Vec<Result<[Duration; 2], PeerError>>,
     /// Number of our repetitions, including the warm-up.
     pub(crate) repetitions: u64,
 }
@@ -72,7 +72,7 @@ pub(crate) struct Times {
 /// number of repetitions in a turn.
 pub(crate) fn by_turns(device: &Device, job: &Job, peers: &mut [Peer], effort: Effort) -> std::result::Result<Times, Failure> {
     let mut ours = Turns::default();
-    let mut theirs: Vec<Result<Turns, String>> = peers.iter().map(|_| Ok(Turns::default())).collect();
+    let mut theirs: Vec<Result<Turns, PeerError>> = peers.iter().map(|_| Ok(Turns::default())).collect();
     loop {
         ours.take(effort, |count| burst(device, job, count))?;
         for (peer, outcome) in peers.iter_mut().zip(&mut theirs) {
@@ -80,8 +80,8 @@ pub(crate) fn by_turns(device: &Device, job: &Job, peers: &mut [Peer], effort: E
             if effort.is_enough(&turns.times) {
                 continue;
             }
-            if let Err(reason) = turns.take(effort, |count| peer.run(count)) {
-                *outcome = Err(reason);
+            if let Err(error) = turns.take(effort, |count| peer.run(count)) {
+                *outcome = Err(error);
             }
         }
         if effort.is_enough(&ours.times) && theirs.iter().flatten().all(|turns| effort.is_enough(&turns.times)) {
@@ -164,7 +164,7 @@ pub(crate) fn device_time(device: &Device, job: &Job) -> Result<Option<Duration>
 }
 
 /// Writes a trace of a few repetitions. Their times do not count, because tracing slows the device down.
-pub(crate) fn traced(device: &Device, job: &Job, path: &Path) -> Result<io::Result<()>, Failure> {
+pub(crate) fn write_trace(device: &Device, job: &Job, path: &Path) -> Result<io::Result<()>, Failure> {
     let Some(trace) = Trace::start() else { return Ok(Err(io::Error::other("another trace is being taken"))) };
     burst(device, job, TRACED)?;
     let file = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::File::create(path));

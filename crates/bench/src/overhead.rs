@@ -14,6 +14,7 @@
 
 use crate::arrays::{CORNERS, bell, corners};
 use crate::error::Failure;
+use crate::group;
 use crate::job::close;
 use crate::measure::median;
 use crate::report::Row;
@@ -24,7 +25,6 @@ use broadloom::nesl::{Column, Program};
 use broadloom::{Array, Context};
 use std::time::{Duration, Instant};
 
-pub(crate) const GROUP: &str = "overhead";
 pub(crate) const NAME: &str = "ten_operations";
 
 /// Number of elements in an array.
@@ -50,7 +50,7 @@ fn expected(x: f32, y: f32, scalar: f32) -> f32 {
 
 fn row(device: &Device, name: &str, size: String, times: Vec<Duration>, launches: u64) -> Row {
     let time = median(times).unwrap_or_default();
-    Row { launches, ..Row::timed(GROUP, name, size, device.machine().id.clone(), time) }
+    Row { launches, ..Row::timed(group::OVERHEAD, name, size, device.machine().id.clone(), time) }
 }
 
 /// Measures all rows of the group.

@@ -13,7 +13,7 @@
 use broadloom::device::private::{Folder, Refusal, Secret, Temporary};
 use std::env;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
@@ -23,6 +23,43 @@ const FLAGS: [&str; 4] = ["-O3", "-march=native", "-ffast-math", "-fopenmp"];
 
 /// Maximum size of a compiled peer in bytes.
 const MOST_BYTES: u64 = 64 << 20;
+
+/// Reason why a peer gives no figure.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PeerError {
+    /// There is no compiler for C++.
+    #[error("no C++ compiler")]
+    NoCompiler,
+    /// The interpreter has no NumPy.
+    #[error("{} has no NumPy, without which there are no peers", .0.display())]
+    NoNumPy(PathBuf),
+    /// The folder of peers may not be used.
+    #[error("{}; {}", .0, .0.help())]
+    Folder(Refusal),
+    /// A file cannot be written.
+    #[error("{} cannot be written: {error}", path.display())]
+    Write {
+        path: PathBuf,
+        #[source]
+        error: io::Error,
+    },
+    /// A program cannot be run.
+    #[error("{} cannot be run: {error}", program.display())]
+    Run {
+        program: PathBuf,
+        #[source]
+        error: io::Error,
+    },
+    /// The compiler refuses a peer. The text is its first error.
+    #[error("the peer does not compile: {0}")]
+    Compile(String),
+    /// The process ended before its answer.
+    #[error("the peer ended early")]
+    Ended,
+    /// The answer is not understood.
+    #[error("the peer says `{0}`")]
+    Answer(String),
+}
 
 /// A compiler for peers.
 #[derive(Debug)]
@@ -37,11 +74,11 @@ pub(crate) struct Compiler {
 impl Compiler {
     /// Finds a compiler: `$CXX`, `g++` or `c++`, whichever exists first. Peers are kept in `folder`, or in
     /// the cache folder.
-    pub(crate) fn find(folder: Option<&Path>) -> Result<Compiler, String> {
+    pub(crate) fn find(folder: Option<&Path>) -> Result<Compiler, PeerError> {
         let named = env::var("CXX").ok().filter(|name| !name.trim().is_empty());
         let candidates = named.into_iter().chain(["g++".to_owned(), "c++".to_owned()]);
         let found = candidates.filter_map(|command| Some((version(&command)?, command))).next();
-        let (version, command) = found.ok_or("no C++ compiler")?;
+        let (version, command) = found.ok_or(PeerError::NoCompiler)?;
         let folder = folder.map_or_else(cache_folder, Path::to_owned);
         Ok(Compiler { command, version, folder })
     }
@@ -52,19 +89,19 @@ impl Compiler {
     }
 
     /// Compiles and starts a peer.
-    pub(crate) fn start(&self, name: &str, source: &str, size: usize) -> Result<Peer, String> {
+    pub(crate) fn start(&self, name: &str, source: &str, size: usize) -> Result<Peer, PeerError> {
         self.start_with(name, source, &[], size)
     }
 
     /// Compiles and starts a peer that is linked with libraries, given as flags.
-    pub(crate) fn start_with(&self, name: &str, source: &str, libraries: &[&str], size: usize) -> Result<Peer, String> {
+    pub(crate) fn start_with(&self, name: &str, source: &str, libraries: &[&str], size: usize) -> Result<Peer, PeerError> {
         let mut command = Command::new(self.compile(name, source, libraries)?);
         command.arg(size.to_string());
         Peer::start(command)
     }
 
     /// Compiles a peer, unless it is already in the folder.
-    fn compile(&self, name: &str, source: &str, libraries: &[&str]) -> Result<PathBuf, String> {
+    fn compile(&self, name: &str, source: &str, libraries: &[&str]) -> Result<PathBuf, PeerError> {
         let mut hash = blake3::Hasher::new();
         // `-march=native` depends on the host.
         let host = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -73,8 +110,7 @@ impl Compiler {
             hash.update(part.as_bytes()).update(&[0]);
         }
         let stem = format!("{name}-{}", &hash.finalize().to_hex()[..16]);
-        let refused = |refusal: Refusal| format!("{refusal}; {}", refusal.help());
-        let folder = Folder::create(&self.folder).map_err(refused)?;
+        let folder = Folder::create(&self.folder).map_err(PeerError::Folder)?;
         let program = folder.path().join(&stem);
         // An existing peer is run only if this user compiled it.
         let tag_name = format!("{stem}.tag");
@@ -88,29 +124,24 @@ impl Compiler {
         }
         // Other processes may compile the same peer now. Each works in its own folder, and the last one to
         // finish wins.
-        let work = Temporary::within(folder.path(), &stem).map_err(refused)?;
+        let work = Temporary::within(folder.path(), &stem).map_err(PeerError::Folder)?;
         let built = self.compile_in(work.path(), name, source, libraries)?;
         let written = fs::read(built).and_then(|bytes| {
             folder.write_program(&stem, &bytes)?;
             tag(&bytes).map_or(Ok(()), |tag| folder.write(&tag_name, tag.as_bytes()))
         });
-        written.map(|()| program).map_err(|error| format!("{} cannot be written: {error}", self.folder.display()))
+        written.map(|()| program).map_err(|error| PeerError::Write { path: self.folder.clone(), error })
     }
 
-    fn compile_in(&self, work: &Path, name: &str, source: &str, libraries: &[&str]) -> Result<PathBuf, String> {
-        let write = |path: &Path, text: &str| {
-            fs::write(path, text).map_err(|error| format!("{} cannot be written: {error}", path.display()))
-        };
+    fn compile_in(&self, work: &Path, name: &str, source: &str, libraries: &[&str]) -> Result<PathBuf, PeerError> {
+        let write =
+            |path: &Path, text: &str| fs::write(path, text).map_err(|error| PeerError::Write { path: path.to_owned(), error });
         let (file, built) = (work.join(format!("{name}.cpp")), work.join(name));
         write(&file, source)?;
         write(&work.join("peer.h"), HEADER)?;
         let output = Command::new(&self.command).args(FLAGS).arg(&file).arg("-o").arg(&built).args(libraries).output();
-        let output = output.map_err(|error| format!("{} cannot be run: {error}", self.command))?;
-        if output.status.success() {
-            Ok(built)
-        } else {
-            Err(format!("the peer does not compile: {}", first_error(&output.stderr)))
-        }
+        let output = output.map_err(|error| PeerError::Run { program: self.command.clone().into(), error })?;
+        if output.status.success() { Ok(built) } else { Err(PeerError::Compile(first_error(&output.stderr))) }
     }
 }
 
@@ -142,19 +173,19 @@ pub(crate) struct Peer {
 
 impl Peer {
     /// Starts a peer. It prepares its inputs in the background.
-    pub(crate) fn start(mut command: Command) -> Result<Peer, String> {
+    pub(crate) fn start(mut command: Command) -> Result<Peer, PeerError> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let started = command.spawn();
-        let mut child = started.map_err(|error| format!("{} cannot be run: {error}", command.get_program().display()))?;
+        let mut child = started.map_err(|error| PeerError::Run { program: command.get_program().into(), error })?;
         let input = child.stdin.take();
-        let output = child.stdout.take().ok_or("the peer has no output")?;
+        let output = child.stdout.take().ok_or(PeerError::Ended)?;
         Ok(Peer { child, input, output: BufReader::new(output) })
     }
 
     /// Wakes the peer for a request, and stops it again.
-    fn awake<T>(&mut self, asked: impl FnOnce(&mut Peer) -> Result<T, String>) -> Result<T, String> {
+    fn awake<T>(&mut self, request: impl FnOnce(&mut Peer) -> Result<T, PeerError>) -> Result<T, PeerError> {
         self.signal("CONT");
-        let answer = asked(self);
+        let answer = request(self);
         self.signal("STOP");
         answer
     }
@@ -170,24 +201,24 @@ impl Peer {
             .status();
     }
 
-    fn answer<T: std::str::FromStr>(&mut self, what: &str) -> Result<T, String> {
-        let input = self.input.as_mut().ok_or("the peer has no input")?;
-        let ended = || "the peer ended early".to_owned();
-        writeln!(input, "{what}").and_then(|()| input.flush()).map_err(|_| ended())?;
+    fn answer<T: std::str::FromStr>(&mut self, what: &str) -> Result<T, PeerError> {
+        let input = self.input.as_mut().ok_or(PeerError::Ended)?;
+        writeln!(input, "{what}").and_then(|()| input.flush()).map_err(|_| PeerError::Ended)?;
         let mut line = String::new();
-        self.output.read_line(&mut line).map_err(|_| ended())?;
-        line.trim().parse().map_err(|_| if line.is_empty() { ended() } else { format!("the peer says `{}`", line.trim()) })
+        self.output.read_line(&mut line).map_err(|_| PeerError::Ended)?;
+        let answer = line.trim();
+        answer.parse().map_err(|_| if line.is_empty() { PeerError::Ended } else { PeerError::Answer(answer.to_owned()) })
     }
 
     /// Runs `count` repetitions in sequence. Returns the mean time of one.
-    pub(crate) fn run(&mut self, count: u64) -> Result<Duration, String> {
-        let all: Result<Duration, String> =
+    pub(crate) fn run(&mut self, count: u64) -> Result<Duration, PeerError> {
+        let all: Result<Duration, PeerError> =
             self.awake(|peer| (0..count).map(|_| peer.answer("run").map(Duration::from_nanos)).sum());
         all.map(|all| all.div_f64(count as f64))
     }
 
     /// Returns the checksum of its results.
-    pub(crate) fn checksum(&mut self) -> Result<f64, String> {
+    pub(crate) fn checksum(&mut self) -> Result<f64, PeerError> {
         self.awake(|peer| peer.answer("sum"))
     }
 }
@@ -255,6 +286,6 @@ mod tests {
         fs::write(folder.join(format!("{}.tag", program.file_name().unwrap().display())), [0; 32]).unwrap();
         compiled(seen + 3);
         chmod(&folder, 0o777);
-        assert!(compiler.compile("peer", "source", &[]).unwrap_err().contains("others can write to it (mode 0777)"));
+        assert!(compiler.compile("peer", "source", &[]).unwrap_err().to_string().contains("others can write to it (mode 0777)"));
     }
 }

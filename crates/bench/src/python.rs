@@ -3,7 +3,7 @@
 //! A peer uses the protocol of those in C++ ([`crate::peer`]). Benchmarks that a library does not support are
 //! left out.
 
-use crate::peer::Peer;
+use crate::peer::{Peer, PeerError};
 use broadloom::device::private::Folder;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -18,7 +18,7 @@ const FILES: [(&str, &str); 10] = files!["peer.py" "by_awkward.py" "whole_arrays
 
 /// A library of the interpreter.
 #[derive(Debug)]
-pub(crate) struct Library {
+pub(crate) struct PythonLibrary {
     pub(crate) name: String,
     pub(crate) version: String,
     /// The benchmarks that it supports.
@@ -30,39 +30,39 @@ pub(crate) struct Library {
 pub(crate) struct Python {
     interpreter: PathBuf,
     program: PathBuf,
-    pub(crate) libraries: Vec<Library>,
+    pub(crate) libraries: Vec<PythonLibrary>,
 }
 
 impl Python {
     /// Finds the libraries of an interpreter. The programs of peers are kept in `folder`.
-    pub(crate) fn find(interpreter: &Path, folder: &Path) -> Result<Python, String> {
+    pub(crate) fn find(interpreter: &Path, folder: &Path) -> Result<Python, PeerError> {
         let mut hash = blake3::Hasher::new();
         for (_, text) in FILES {
             hash.update(text.as_bytes()).update(&[0]);
         }
         let folder = folder.join(format!("python-{}", &hash.finalize().to_hex()[..16]));
         // Python imports files next to a program, so the folder belongs to this user alone.
-        let folder = Folder::create(&folder).map_err(|refusal| format!("{refusal}; {}", refusal.help()))?;
+        let folder = Folder::create(&folder).map_err(PeerError::Folder)?;
         let written = FILES.iter().try_for_each(|(name, text)| folder.write(name, text.as_bytes()));
-        written.map_err(|error| format!("{} cannot be written: {error}", folder.path().display()))?;
+        written.map_err(|error| PeerError::Write { path: folder.path().to_owned(), error })?;
         let program = folder.path().join("peer.py");
         let output = Command::new(interpreter).arg(&program).stdin(Stdio::null()).stderr(Stdio::null()).output();
-        let output = output.map_err(|error| format!("{} cannot be run: {error}", interpreter.display()))?;
+        let output = output.map_err(|error| PeerError::Run { program: interpreter.to_owned(), error })?;
         if !output.status.success() {
-            return Err(format!("{} has no NumPy, without which there are no peers", interpreter.display()));
+            return Err(PeerError::NoNumPy(interpreter.to_owned()));
         }
         let library = |line: &str| {
             let mut words = line.split(' ').map(str::to_owned);
-            Some(Library { name: words.next()?, version: words.next()?, benchmarks: words.collect() })
+            Some(PythonLibrary { name: words.next()?, version: words.next()?, benchmarks: words.collect() })
         };
         let libraries = String::from_utf8_lossy(&output.stdout).lines().filter_map(library).collect();
         Ok(Python { interpreter: interpreter.to_owned(), program, libraries })
     }
 
     /// Starts the peers of a benchmark. Returns each with its library's name.
-    pub(crate) fn start(&self, benchmark: &str, size: usize) -> Vec<(String, Result<Peer, String>)> {
+    pub(crate) fn start(&self, benchmark: &str, size: usize) -> Vec<(String, Result<Peer, PeerError>)> {
         let able = self.libraries.iter().filter(|library| library.benchmarks.iter().any(|name| name == benchmark));
-        let start = |library: &Library| {
+        let start = |library: &PythonLibrary| {
             let mut command = Command::new(&self.interpreter);
             command.arg(&self.program).args([&library.name, benchmark]).arg(size.to_string());
             (library.name.clone(), Peer::start(command))

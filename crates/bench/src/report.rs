@@ -1,5 +1,6 @@
 //! Results: rows as text, and JSON.
 
+use crate::group;
 use crate::limits::Limits;
 use broadloom::device::Machine;
 use serde_json::{Map, Value, json};
@@ -24,13 +25,13 @@ pub enum Rate {
 /// The measurements of one benchmark.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// The group.
+    /// Name of its group.
     pub group: &'static str,
-    /// The benchmark.
+    /// Name of the benchmark.
     pub name: String,
     /// The size, as text.
     pub size: String,
-    /// The device.
+    /// ID of the device.
     pub device: String,
     /// Milliseconds of a repetition.
     pub ms: f64,
@@ -61,12 +62,12 @@ pub struct Row {
     /// Other libraries, and milliseconds of a repetition with each.
     pub others: Vec<(String, f64)>,
     /// The straight translation of a stream program.
-    pub straight: Option<Straight>,
+    pub straight: Option<StraightTimes>,
 }
 
 /// Times of the straight translation of a stream program: one kernel for each filter.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Straight {
+pub struct StraightTimes {
     /// Milliseconds of a repetition.
     pub ms: f64,
     /// Milliseconds that a GPU works for a repetition.
@@ -146,7 +147,7 @@ impl Row {
             format!("  (straight: {ms:.1} ms, {:.2} ×{bytes}{fastest})", ms / self.ms.max(1e-9))
         });
         let straight = match (self.straight, self.straight_ratio()) {
-            (Some(Straight { ms, launches, .. }), Some(ratio)) => {
+            (Some(StraightTimes { ms, launches, .. }), Some(ratio)) => {
                 format!("  (straight: {ms:.3} ms, {launches} kernels, {ratio:.2}×)")
             }
             _ => plain,
@@ -237,7 +238,7 @@ pub struct Figure {
 /// The results of a run.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// The device.
+    /// Description of the measured device.
     pub machine: Machine,
     /// The measured limits of the host.
     pub limits: Limits,
@@ -252,7 +253,7 @@ pub struct Report {
 impl Report {
     /// Returns the geometric mean of the ratios against peers, and the row with the worst ratio.
     pub fn against_peers(&self) -> Option<(f64, &Row)> {
-        let contests = || self.rows.iter().filter(|row| row.group != crate::segments::GROUP);
+        let contests = || self.rows.iter().filter(|row| row.group != group::SEGMENTS);
         let rated = || contests().filter_map(|row| Some((row.peer_ratio()?, row)));
         let logarithms: Vec<f64> = rated().map(|(ratio, _)| ratio.ln()).collect();
         let worst = rated().max_by(|a, b| a.0.total_cmp(&b.0))?.1;

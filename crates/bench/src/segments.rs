@@ -8,6 +8,7 @@
 //! operation needs of it.
 
 use crate::error::Failure;
+use crate::group;
 use crate::inputs::hashed;
 use crate::job::equal;
 use crate::report::Row;
@@ -15,7 +16,6 @@ use broadloom::device::Device;
 use broadloom::{Array, Context, Segments};
 use std::time::{Duration, Instant};
 
-pub(crate) const GROUP: &str = "segments";
 pub(crate) const NAME: &str = "ragged";
 
 /// Number of elements in the line.
@@ -25,25 +25,25 @@ const QUICK: usize = 5000;
 /// Number of runs, of which the fastest counts.
 const RUNS: usize = 15;
 
-/// The result of a program.
-type Made = Result<Array<u32>, Failure>;
+/// Result of a program.
+type ArrayResult = Result<Array<u32>, Failure>;
 
-/// A measured computation.
-type Act<'a> = &'a dyn Fn() -> Made;
+/// Measured computation.
+type Program<'a> = &'a dyn Fn() -> ArrayResult;
 
 /// The expected elements of a program.
-type Wanted<'a> = &'a dyn Fn() -> Vec<u32>;
+type Reference<'a> = &'a dyn Fn() -> Vec<u32>;
 
 /// A division of the line: its name, and a function for the lengths of the segments of a line.
-struct Cut {
+struct Division {
     name: &'static str,
     lengths: fn(usize) -> Vec<u32>,
 }
 
-const CUTS: [Cut; 3] = [
-    Cut { name: "0 to 8", lengths: tiny },
-    Cut { name: "1000", lengths: |n| vec![1000; n / 1000] },
-    Cut { name: "1 and 10000 empty", lengths: giant },
+const DIVISIONS: [Division; 3] = [
+    Division { name: "0 to 8", lengths: tiny },
+    Division { name: "1000", lengths: |n| vec![1000; n / 1000] },
+    Division { name: "1 and 10000 empty", lengths: giant },
 ];
 
 /// Returns lengths from 0 to 8.
@@ -69,17 +69,17 @@ fn giant(n: usize) -> Vec<u32> {
 }
 
 /// Measures two programs by turns. Returns the fastest run of each.
-fn fastest(device: &Device, runs: usize, programs: [Act<'_>; 2]) -> Result<[(Duration, Array<u32>); 2], Failure> {
-    let run = |program: &dyn Fn() -> Made| -> Result<(Duration, Array<u32>), Failure> {
+fn fastest(device: &Device, runs: usize, programs: [Program<'_>; 2]) -> Result<[(Duration, Array<u32>); 2], Failure> {
+    let run = |program: &dyn Fn() -> ArrayResult| -> Result<(Duration, Array<u32>), Failure> {
         let start = Instant::now();
         let result = program()?;
         result.evaluate()?;
         device.synchronise()?;
         Ok((start.elapsed(), result))
     };
-    let [flat, cut] = programs;
+    let [flat, segmented] = programs;
     // Plans are made and code is compiled first.
-    let mut best = [run(flat)?, run(cut)?];
+    let mut best = [run(flat)?, run(segmented)?];
     best[0].0 = Duration::MAX;
     best[1].0 = Duration::MAX;
     for _ in 0..runs {
@@ -90,7 +90,7 @@ fn fastest(device: &Device, runs: usize, programs: [Act<'_>; 2]) -> Result<[(Dur
     Ok(best)
 }
 
-/// Measures all cuts.
+/// Measures all operations for each division of the line.
 pub(crate) fn run(device: &Device, quick: bool) -> Result<Vec<Row>, Failure> {
     let (n, runs) = if quick { (QUICK, 1) } else { (COUNT, RUNS) };
     let context = Context::new(device);
@@ -98,8 +98,8 @@ pub(crate) fn run(device: &Device, quick: bool) -> Result<Vec<Row>, Failure> {
     let x = Array::line(&context, &values)?;
     let chosen = Array::line(&context, &values.iter().map(|value| value % 2 == 1).collect::<Vec<bool>>())?;
     let mut rows = vec![];
-    for cut in &CUTS {
-        let lengths = (cut.lengths)(n);
+    for division in &DIVISIONS {
+        let lengths = (division.lengths)(n);
         let offsets: Vec<usize> = std::iter::once(0)
             .chain(lengths.iter().scan(0, |end, length| {
                 *end += *length as usize;
@@ -132,24 +132,24 @@ pub(crate) fn run(device: &Device, quick: bool) -> Result<Vec<Row>, Failure> {
                 part
             })
         };
-        let flat_sum = || -> Made { Ok(x.sum()) };
-        let flat_scan = || -> Made { Ok(x.cumulative_sum(0)?) };
-        let flat_copy = || -> Made { Ok(&x + 1u32) };
-        let flat_pack = || -> Made { Ok(x.pack(&chosen)?) };
-        let flat_sort = || -> Made { Ok(x.sort(0)?) };
-        let sum = || -> Made { Ok(x.segmented_sum(&segments)?) };
-        let scan = || -> Made { Ok(x.segmented_cumulative_sum(&segments)?) };
-        let distribute = || -> Made { Ok(on_device.distributed(&segments)?) };
-        let pack = || -> Made {
+        let flat_sum = || -> ArrayResult { Ok(x.sum()) };
+        let flat_scan = || -> ArrayResult { Ok(x.cumulative_sum(0)?) };
+        let flat_copy = || -> ArrayResult { Ok(&x + 1u32) };
+        let flat_pack = || -> ArrayResult { Ok(x.pack(&chosen)?) };
+        let flat_sort = || -> ArrayResult { Ok(x.sort(0)?) };
+        let sum = || -> ArrayResult { Ok(x.segmented_sum(&segments)?) };
+        let scan = || -> ArrayResult { Ok(x.segmented_cumulative_sum(&segments)?) };
+        let distribute = || -> ArrayResult { Ok(on_device.distributed(&segments)?) };
+        let pack = || -> ArrayResult {
             let (kept, left) = x.segmented_filter(&segments, &chosen)?;
             left.lengths()?.evaluate()?;
             Ok(kept)
         };
-        let sort = || -> Made { Ok(x.segmented_sort(&segments.clone().no_longer_than(longest))?) };
-        let sum_anew = || -> Made { Ok(x.segmented_sum(&made()?)?) };
-        let scan_anew = || -> Made { Ok(x.segmented_cumulative_sum(&made()?)?) };
-        let distribute_anew = || -> Made { Ok(on_device.distributed(&made()?)?) };
-        let programs: [(&str, [Act<'_>; 2], Wanted<'_>); 8] = [
+        let sort = || -> ArrayResult { Ok(x.segmented_sort(&segments.clone().no_longer_than(longest))?) };
+        let sum_anew = || -> ArrayResult { Ok(x.segmented_sum(&made()?)?) };
+        let scan_anew = || -> ArrayResult { Ok(x.segmented_cumulative_sum(&made()?)?) };
+        let distribute_anew = || -> ArrayResult { Ok(on_device.distributed(&made()?)?) };
+        let programs: [(&str, [Program<'_>; 2], Reference<'_>); 8] = [
             ("sum", [&flat_sum, &sum], &sums),
             ("scan", [&flat_scan, &scan], &prefixes),
             ("distribute", [&flat_copy, &distribute], &lengths_of_elements),
@@ -167,11 +167,11 @@ pub(crate) fn run(device: &Device, quick: bool) -> Result<Vec<Row>, Failure> {
                 return Err(Failure::Wrong(format!("{} elements, the reference has {}", found.len(), wanted.len())));
             }
             equal(&found, |place| wanted[place])?;
-            let (size, device) = (cut.name.to_owned(), device.machine().id.clone());
+            let (size, device) = (division.name.to_owned(), device.machine().id.clone());
             rows.push(Row {
                 peer: Some("without segments".to_owned()),
                 peer_ms: Some(flat.as_secs_f64() * 1e3),
-                ..Row::timed(GROUP, name, size, device, time)
+                ..Row::timed(group::SEGMENTS, name, size, device, time)
             });
         }
     }

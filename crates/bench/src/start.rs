@@ -6,6 +6,7 @@
 //! The median counts.
 
 use crate::error::Failure;
+use crate::group;
 use crate::measure::median;
 use crate::report::Row;
 use broadloom::device::private::Temporary;
@@ -13,7 +14,6 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-pub(crate) const GROUP: &str = "start";
 pub(crate) const NAME: &str = "first_result";
 
 const KERNEL: &str = include_str!("../../../examples/saxpy.ptx");
@@ -33,17 +33,17 @@ pub(crate) fn run(command: &Path, device: &str, quick: bool) -> Result<Vec<Row>,
     let (mut cold, mut warm) = (vec![], vec![]);
     for _ in 0..runs {
         let _ = std::fs::remove_dir_all(&cache);
-        cold.push(once(command, device, &file, &cache)?);
-        warm.push(once(command, device, &file, &cache)?);
+        cold.push(time_process(command, device, &file, &cache)?);
+        warm.push(time_process(command, device, &file, &cache)?);
     }
     let row = |name: &str, times: Vec<Duration>| {
         let time = median(times).unwrap_or_default();
-        Row { launches: 1, ..Row::timed(GROUP, name, format!("{runs} processes"), device.to_owned(), time) }
+        Row { launches: 1, ..Row::timed(group::START, name, format!("{runs} processes"), device.to_owned(), time) }
     };
     Ok(vec![row("empty_cache", cold), row("from_the_cache", warm)])
 }
 
-fn once(command: &Path, device: &str, file: &Path, cache: &Path) -> Result<Duration, Failure> {
+fn time_process(command: &Path, device: &str, file: &Path, cache: &Path) -> Result<Duration, Failure> {
     let mut call = Command::new(command);
     call.arg("run").arg(file).args(ARGUMENTS).args(["--device", device]).env("BROADLOOM_CACHE", cache).stdin(Stdio::null());
     let start = Instant::now();

@@ -24,7 +24,7 @@ pub(crate) const RADIO_PIECE: usize = 1024;
 pub(crate) const RADIO_SOUND: u32 = 12_000;
 
 /// Output of a stream with figures of the loop that ran it.
-pub(crate) struct Outcome {
+pub(crate) struct StreamOutput {
     pub(crate) samples: Vec<f32>,
     /// Items that went in before the first came out.
     pub(crate) first: u64,
@@ -37,16 +37,18 @@ pub(crate) struct Outcome {
 /// Runs a stream of a program in a loop of pieces. `values` of the input are one item: 2 for `complex`.
 pub(crate) fn in_pieces<I: Element>(
     device: &Device,
-    (text, stream): (&str, &str),
+    text: &str,
+    stream: &str,
     input: &[I],
-    (piece, values): (usize, usize),
-) -> Result<Outcome, Failure> {
+    piece: usize,
+    values: usize,
+) -> Result<StreamOutput, Failure> {
     let program = Program::compile_stream(&[("stream.str", text)], stream, &mut Memory::default(), &Limits::default())?;
     let compiled = Compiled::new(&program, device)?;
     let mut ports = Ports::default();
     let mut session = Session::new(&compiled, &mut ports)?;
     let first = session.latency().start;
-    let mut outcome = Outcome { samples: vec![], first, held: 0, slowest: Duration::ZERO };
+    let mut outcome = StreamOutput { samples: vec![], first, held: 0, slowest: Duration::ZERO };
     for (number, piece) in input.chunks(piece * values).enumerate() {
         let start = Instant::now();
         outcome.samples.extend(session.feed::<I, f32>(piece)?);
@@ -59,15 +61,15 @@ pub(crate) fn in_pieces<I: Element>(
 }
 
 /// Takes sound through a low-pass filter of 65 taps.
-pub(crate) fn low_pass(device: &Device, rate: u32, cutoff: u32, samples: &[f32]) -> Result<Outcome, Failure> {
+pub(crate) fn low_pass(device: &Device, rate: u32, cutoff: u32, samples: &[f32]) -> Result<StreamOutput, Failure> {
     let text = include_str!("../../../examples/stream/low_pass.str");
-    in_pieces(device, (text, &format!("Fir({rate}, {cutoff}, 65)")), samples, (SOUND_PIECE, 1))
+    in_pieces(device, text, &format!("Fir({rate}, {cutoff}, 65)"), samples, SOUND_PIECE, 1)
 }
 
 /// Makes sound of samples of a radio, pairs one after the other.
-pub(crate) fn receive(device: &Device, pairs: &[f32]) -> Result<Outcome, Failure> {
+pub(crate) fn receive(device: &Device, pairs: &[f32]) -> Result<StreamOutput, Failure> {
     let text = include_str!("../../../examples/stream/iq_radio.str");
-    in_pieces(device, (text, "IqRadio(240000, 5, 4, 48)"), pairs, (RADIO_PIECE, 2))
+    in_pieces(device, text, "IqRadio(240000, 5, 4, 48)", pairs, RADIO_PIECE, 2)
 }
 
 /// Reads a WAV file of 16-bit samples of one channel. Returns samples a second, and the samples from -1 to 1.

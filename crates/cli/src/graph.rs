@@ -1,8 +1,8 @@
 //! Graphs in textual form: `broadloom explain x.graph` plans one, `broadloom run x.graph` computes it, and
 //! `broadloom check x.graph` computes it with its kernels checked.
 
-use crate::check::Report;
 use crate::failure::{Exit, Failure, codes};
+use crate::findings::FindingsReport;
 use crate::input::Input;
 use crate::launching::open;
 use crate::options::{Check, Emit, Explain, Run};
@@ -17,11 +17,6 @@ use std::path::Path;
 
 /// Reason for refusing the options of a launch.
 const REFUSED: &str = "a graph says itself what it computes, and of what";
-
-/// Tests by its name if a file contains a graph.
-pub fn is_graph(file: Option<&Path>) -> bool {
-    file.and_then(Path::extension).is_some_and(|extension| extension == "graph")
-}
 
 /// Writes the plan of a graph for a device, or the PTX of its kernels.
 pub fn explain(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failure> {
@@ -47,7 +42,7 @@ pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let (context, graph) = read(file, &open(launch.device.as_deref(), false, terminal)?.device())?;
     let results = graph.results().map_err(failed)?;
     match options.stats {
-        true => tell(&context, &results.nodes(), terminal)?,
+        true => write_statistics(&context, &results.nodes(), terminal)?,
         false => context.evaluate(&results.nodes()).map_err(failed)?,
     }
     write_results(&results, terminal)?;
@@ -66,7 +61,7 @@ pub fn check(options: &Check, interp: &Interp, terminal: &mut Terminal) -> Resul
     options.launch.refuse(REFUSED)?;
     let file = options.launch.file.as_deref().unwrap_or(Path::new("-"));
     let (context, graph) = read(file, &Device::new(interp.clone()))?;
-    let report = Report::new(file, options, interp);
+    let report = FindingsReport::new(file, options, interp);
     let outcome = graph.results().and_then(|results| context.evaluate(&results.nodes()).map(|()| results));
     let outcome = outcome.map_err(failed).and_then(|results| write_results(&results, terminal));
     let summary = |what: &str| format!("kernels of `{}`: {what}", file.display());
@@ -74,7 +69,7 @@ pub fn check(options: &Check, interp: &Interp, terminal: &mut Terminal) -> Resul
 }
 
 /// Computes nodes and prints the time of each kernel with the estimate on standard error.
-fn tell(context: &Context, nodes: &[Node], terminal: &mut Terminal) -> Result<(), Failure> {
+fn write_statistics(context: &Context, nodes: &[Node], terminal: &mut Terminal) -> Result<(), Failure> {
     let (plan, times) = context.measure(nodes).map_err(failed)?;
     let machine = context.device().measured_machine();
     let text = plan.text_with(|kernel| {

@@ -9,6 +9,34 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
+/// Kind of an input file, by the extension of its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// Module of kernels. Files of any other extension are taken for one.
+    Ptx,
+    /// Graph in textual form: `.graph`.
+    Graph,
+    /// NESL program: `.nesl`.
+    Nesl,
+    /// VCODE program: `.vcode`.
+    Vcode,
+    /// StreamIt program: `.str`.
+    Stream,
+}
+
+impl FileKind {
+    /// Returns the kind of a file.
+    pub fn of(file: &Path) -> FileKind {
+        match file.extension().and_then(OsStr::to_str) {
+            Some("graph") => FileKind::Graph,
+            Some("nesl") => FileKind::Nesl,
+            Some("vcode") => FileKind::Vcode,
+            Some("str") => FileKind::Stream,
+            _ => FileKind::Ptx,
+        }
+    }
+}
+
 /// Text of an input file.
 #[derive(Debug)]
 pub struct Input {

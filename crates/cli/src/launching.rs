@@ -63,7 +63,7 @@ impl Executor {
 
 /// Completed launch.
 #[derive(Debug)]
-pub struct Launched {
+pub struct CompletedLaunch {
     /// Sources of the diagnostics.
     pub sources: Sources,
     /// Executor of the launch.
@@ -87,7 +87,7 @@ pub fn launch(
     options: &LaunchOptions,
     open: impl FnOnce(&Terminal) -> Result<Executor, Failure>,
     terminal: &mut Terminal,
-) -> Result<Launched, Failure> {
+) -> Result<CompletedLaunch, Failure> {
     let reading = span("read the file");
     let file = options.file.as_deref().unwrap_or(Path::new("-"));
     let input = Input::read(file)?;
@@ -123,7 +123,7 @@ pub fn launch(
     let reading = span("read the results");
     let outcome = outcome.and_then(|()| prepared.outputs());
     drop(reading);
-    Ok(Launched { sources: input.sources, executor, kernel: name, launch: spec.launch, time, outcome })
+    Ok(CompletedLaunch { sources: input.sources, executor, kernel: name, launch: spec.launch, time, outcome })
 }
 
 fn ready(device: &Device, module: broadloom::ptx::Verified, spec: &LaunchSpec) -> Result<Prepared, LaunchError> {

@@ -17,6 +17,7 @@ mod effect;
 mod exec;
 mod explain;
 mod failure;
+mod findings;
 mod graph;
 mod input;
 mod kernel;
@@ -46,16 +47,16 @@ use watch::Watch;
 
 fn main() -> ExitCode {
     signals::ignore_file_size();
-    let words = options::joined(options::called_as(std::env::args_os()));
+    let words = options::split_output_arguments(options::called_as(std::env::args_os()));
     let options = match Options::try_parse_from(words) {
         Ok(options) => options,
         Err(answer) if answer.use_stderr() => answer.exit(),
-        Err(answer) => return ExitCode::from(shown(&answer) as u8),
+        Err(answer) => return ExitCode::from(print_answer(&answer) as u8),
     };
     let mut terminal = Terminal::new(options.color);
     let limit = options.command.limit();
     let watch = limit.and_then(|(limit, subject)| Watch::start(Some(limit), &signals::STOP, &subject, &terminal));
-    let exit = usable_settings()
+    let exit = check_settings()
         .and_then(|()| perform(&options.command, &mut terminal))
         .unwrap_or_else(|failure| terminal.report(&failure));
     let exit = terminal.finish(exit);
@@ -64,7 +65,7 @@ fn main() -> ExitCode {
 }
 
 /// Prints the help or the version.
-fn shown(answer: &clap::Error) -> Exit {
+fn print_answer(answer: &clap::Error) -> Exit {
     let mut terminal = Terminal::new(Color::Auto);
     let text = answer.render();
     terminal.write(&if terminal.has_colors() { text.ansi().to_string() } else { text.to_string() });
@@ -72,7 +73,7 @@ fn shown(answer: &clap::Error) -> Exit {
 }
 
 /// Fails if an environment variable has an invalid value.
-fn usable_settings() -> Result<(), Failure> {
+fn check_settings() -> Result<(), Failure> {
     let mut diagnostics = Diagnostics::new();
     for problem in settings::problems() {
         diagnostics

@@ -4,9 +4,9 @@
 //! Answers go to standard output, errors and remarks to standard error. A form that fails does not stop the
 //! program. The exit code reports that a form failed.
 
-use crate::check::Report;
 use crate::failure::{Exit, Failure, codes};
-use crate::input::Input;
+use crate::findings::FindingsReport;
+use crate::input::{FileKind, Input};
 use crate::launching::open;
 use crate::options::{Check, Emit, Explain, LaunchOptions, Run};
 use crate::terminal::Terminal;
@@ -23,16 +23,6 @@ use std::path::Path;
 
 /// Reason for refusing the options of a launch.
 const REFUSED: &str = "a NESL or VCODE program launches its own";
-
-/// Tests by its name if a file contains NESL.
-pub fn is_program(file: Option<&Path>) -> bool {
-    file.and_then(Path::extension).is_some_and(|extension| extension == "nesl")
-}
-
-/// Tests by its name if a file contains VCODE.
-pub fn is_vcode(file: Option<&Path>) -> bool {
-    file.and_then(Path::extension).is_some_and(|extension| extension == "vcode")
-}
 
 /// Returns the device for large vectors. A named device is opened at once, the default one on first use.
 pub fn target(device: Option<&str>, terminal: &Terminal) -> Result<Target, Failure> {
@@ -66,7 +56,7 @@ pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let settings = Settings { options: options_of_run, ..Settings::default() };
     let (exit, _, statistics) = answer(file_of(&options.launch), settings, Some(target), terminal)?;
     if options.stats {
-        tell(&statistics, terminal);
+        write_statistics(&statistics, terminal);
     }
     Ok(exit)
 }
@@ -76,7 +66,7 @@ fn file_of(launch: &LaunchOptions) -> &Path {
 }
 
 /// Prints the statistics of the device.
-fn tell(statistics: &Statistics, terminal: &mut Terminal) {
+fn write_statistics(statistics: &Statistics, terminal: &mut Terminal) {
     let Some(device) = &statistics.device else {
         return terminal.remark("no device was needed: all vectors were small");
     };
@@ -97,14 +87,14 @@ pub fn check(options: &Check, interp: &Interp, terminal: &mut Terminal) -> Resul
     let file = file_of(&options.launch);
     let limits = eval::Options { ends_at_limit: true, ..widths(None, None) };
     let summary = |what: &str| format!("kernels of `{}`: {what}", file.display());
-    if is_vcode(Some(file)) {
-        let program = read_vcode(file)?;
-        let report = Report::new(file, options, interp);
-        let ended = run_file(program, limits, target, terminal);
+    if FileKind::of(file) == FileKind::Vcode {
+        let (input, program) = read_vcode(file)?;
+        let report = FindingsReport::new(file, options, interp);
+        let ended = run_vcode_program(input, program, limits, target, terminal);
         let limit = ended.as_ref().err().and_then(|failure| limit(&failure.diagnostics));
         return report.end(ended.map(|(exit, _)| exit), limit, summary, terminal);
     }
-    let report = Report::new(file, options, interp);
+    let report = FindingsReport::new(file, options, interp);
     let settings = Settings { options: limits, ..Settings::default() };
     let (exit, limit, _) = answer(file, settings, Some(target), terminal)?;
     report.end(Ok(exit), limit, summary, terminal)
@@ -156,14 +146,11 @@ pub fn explain(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failu
 pub fn run_vcode(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     options.launch.refuse(REFUSED)?;
     let target = target(options.launch.device.as_deref(), terminal)?.with_precision(options.math.precision());
-    let (exit, statistics) = run_file(
-        read_vcode(file_of(&options.launch))?,
-        widths(options.int.as_deref(), options.float.as_deref()),
-        target,
-        terminal,
-    )?;
+    let (input, program) = read_vcode(file_of(&options.launch))?;
+    let (exit, statistics) =
+        run_vcode_program(input, program, widths(options.int.as_deref(), options.float.as_deref()), target, terminal)?;
     if options.stats {
-        tell(&statistics, terminal);
+        write_statistics(&statistics, terminal);
     }
     Ok(exit)
 }
@@ -178,8 +165,9 @@ fn read_vcode(file: &Path) -> Result<(Input, vcode::Program), Failure> {
     }
 }
 
-fn run_file(
-    (input, program): (Input, vcode::Program),
+fn run_vcode_program(
+    input: Input,
+    program: vcode::Program,
     options: eval::Options,
     target: Target,
     terminal: &mut Terminal,
@@ -214,7 +202,7 @@ fn answer(
         }
         write_output(&output, terminal);
     })?;
-    equal.tell(terminal);
+    equal.write_counts(terminal);
     Ok((exit, reached, statistics))
 }
 
@@ -236,7 +224,7 @@ impl EqualErrors {
     }
 
     /// Writes how many errors were not written.
-    fn tell(&self, terminal: &mut Terminal) {
+    fn write_counts(&self, terminal: &mut Terminal) {
         for (message, count) in self.0.iter().filter(|(_, count)| *count > Diagnostics::SAME) {
             terminal.remark(&format!("{message}: and {} more like this", count - Diagnostics::SAME));
         }

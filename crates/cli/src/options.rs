@@ -703,19 +703,22 @@ fn parse_seconds(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| format!("`{text}` is not a number of seconds"))
 }
 
+/// Name under which the command acts as NVIDIA's assembler.
+pub const ASSEMBLER: &str = "ptxas";
+
 /// Returns the words of the call. If the command is called by the name of NVIDIA's assembler, inserts the
 /// subcommand.
 pub fn called_as(words: impl Iterator<Item = OsString>) -> impl Iterator<Item = OsString> {
     let mut words = words.peekable();
     let name = words.peek().and_then(|word| Path::new(word).file_name());
-    let assembler = name == Some(OsStr::new(crate::ptxas::NAME));
-    let inserted = assembler.then(|| [crate::ptxas::NAME.into(), "--".into()]);
+    let assembler = name == Some(OsStr::new(ASSEMBLER));
+    let inserted = assembler.then(|| [ASSEMBLER.into(), "--".into()]);
     words.next().into_iter().chain(inserted.into_iter().flatten()).chain(words)
 }
 
 /// Returns the words of the call. Splits `--arg BUFFER =FILE` into two arguments: `=FILE` belongs to the
 /// buffer before it.
-pub fn joined(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+pub fn split_output_arguments(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut joined: Vec<OsString> = vec![];
     let mut ours = true;
     for word in words {

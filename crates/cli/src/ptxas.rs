@@ -13,9 +13,6 @@ use broadloom::ptx::Module;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Name under which the command acts as the assembler.
-pub const NAME: &str = "ptxas";
-
 /// Reported release of NVIDIA's tools. Compilers select their PTX version by it.
 const RELEASE: &str = "13.0";
 
@@ -57,9 +54,9 @@ const WITH_VALUES: [&str; 33] = [
     "-override-directive-values",
 ];
 
-/// Parsed command line.
+/// Command line of the assembler.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Asked {
+struct AssemblerCall {
     version: bool,
     help: bool,
     output: Option<PathBuf>,
@@ -68,13 +65,13 @@ struct Asked {
 
 /// Parses the words like NVIDIA's assembler: `--name value`, `--name=value`, `-n value`. Options for machine
 /// code are ignored.
-fn asked(words: &[OsString]) -> Asked {
-    let mut asked = Asked::default();
+fn parse(words: &[OsString]) -> AssemblerCall {
+    let mut call = AssemblerCall::default();
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let text = word.to_string_lossy();
         if !text.starts_with('-') || text == "-" {
-            asked.inputs.push(PathBuf::from(word));
+            call.inputs.push(PathBuf::from(word));
             continue;
         }
         let (name, mut value) = match text.split_once('=') {
@@ -85,30 +82,30 @@ fn asked(words: &[OsString]) -> Asked {
             value = words.next().cloned();
         }
         match name.as_str() {
-            "--version" | "-V" => asked.version = true,
-            "--help" | "-h" => asked.help = true,
-            "--output-file" | "-o" => asked.output = value.map(PathBuf::from),
+            "--version" | "-V" => call.version = true,
+            "--help" | "-h" => call.help = true,
+            "--output-file" | "-o" => call.output = value.map(PathBuf::from),
             _ => {}
         }
     }
-    asked
+    call
 }
 
 /// Checks a PTX file and copies it.
 pub fn run(options: &Ptxas, terminal: &mut Terminal) -> Result<Exit, Failure> {
-    let asked = asked(&options.words);
-    if asked.version {
+    let call = parse(&options.words);
+    if call.version {
         let version = env!("CARGO_PKG_VERSION");
         terminal.write(&format!("ptxas: Broadloom {version} in place of NVIDIA (R) Ptx optimizing assembler\n"));
         terminal.write(&format!("Cuda compilation tools, release {RELEASE}, V{RELEASE}.0\n"));
         return Ok(Exit::Done);
     }
-    if asked.help {
+    if call.help {
         terminal.write("ptxas FILE.ptx -o OUTPUT: checks PTX and copies it; Broadloom's driver loads it as a module.\n");
         return Ok(Exit::Done);
     }
-    let [file] = asked.inputs.as_slice() else {
-        let message = format!("`ptxas` takes one file of PTX, and was given {}", asked.inputs.len());
+    let [file] = call.inputs.as_slice() else {
+        let message = format!("`ptxas` takes one file of PTX, and was given {}", call.inputs.len());
         return Err(Failure::usage(Diagnostic::error(codes::MISSING_ARGUMENTS, message).help("ptxas FILE.ptx -o OUTPUT")));
     };
     let (input, module) = Input::read(file)?.verify()?;
@@ -117,7 +114,7 @@ pub fn run(options: &Ptxas, terminal: &mut Terminal) -> Result<Exit, Failure> {
         return Err(Failure { exit: Exit::Usage, diagnostics: unknown, sources: input.sources });
     }
     let text = input.sources.get(input.id).map_or("", |source| source.text());
-    write(asked.output.as_deref().unwrap_or(Path::new("elf.o")), text)?;
+    write(call.output.as_deref().unwrap_or(Path::new("elf.o")), text)?;
     Ok(Exit::Done)
 }
 
@@ -146,19 +143,22 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
 mod tests {
     use super::*;
 
-    fn of(line: &str) -> Asked {
-        asked(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>())
+    fn of(line: &str) -> AssemblerCall {
+        parse(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>())
     }
 
     #[test]
     fn words_are_read_as_the_assembler_reads_them() {
-        let file =
-            |output: &str, input: &str| Asked { output: Some(output.into()), inputs: vec![input.into()], ..Asked::default() };
+        let file = |output: &str, input: &str| AssemblerCall {
+            output: Some(output.into()),
+            inputs: vec![input.into()],
+            ..AssemblerCall::default()
+        };
         let triton = "-lineinfo --fmad=false -v --opt-level 0 --regAllocOptLevel=2 --gpu-name=sm_80 /tmp/a.ptx -o /tmp/a.ptx.o";
         assert_eq!(of(triton), file("/tmp/a.ptx.o", "/tmp/a.ptx"));
         assert_eq!(of("-arch sm_75 --output-file=b a"), file("b", "a"));
         assert_eq!(of("a -m 64 -O 3 --output-file b"), file("b", "a"));
         assert!(of("--version").version && of("-V").version && of("-h").help);
-        assert_eq!(of("-o"), Asked::default());
+        assert_eq!(of("-o"), AssemblerCall::default());
     }
 }

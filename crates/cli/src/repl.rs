@@ -138,24 +138,24 @@ fn is_command(text: &str) -> bool {
 }
 
 /// Validation and completion of NESL in the line editor.
-struct Nesl {
+struct NeslHelper {
     session: Rc<RefCell<Session>>,
     files: FilenameCompleter,
 }
 
-impl Helper for Nesl {}
-impl Highlighter for Nesl {}
-impl Hinter for Nesl {
+impl Helper for NeslHelper {}
+impl Highlighter for NeslHelper {}
+impl Hinter for NeslHelper {
     type Hint = String;
 }
 
-impl Validator for Nesl {
+impl Validator for NeslHelper {
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
         Ok(if is_whole(context.input()) { ValidationResult::Valid(None) } else { ValidationResult::Incomplete })
     }
 }
 
-impl Completer for Nesl {
+impl Completer for NeslHelper {
     type Candidate = Pair;
 
     fn complete(&self, line: &str, position: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
@@ -200,8 +200,8 @@ fn edited(options: &Repl, session: Session, limit: &FormLimit, terminal: &mut Te
     };
     let config = Config::builder().max_history_size(HISTORY).and_then(|builder| builder.history_ignore_dups(true));
     let config = config.map_err(refused)?.history_ignore_space(true).completion_type(CompletionType::List).build();
-    let mut editor: Editor<Nesl, DefaultHistory> = Editor::with_config(config).map_err(refused)?;
-    editor.set_helper(Some(Nesl { session: session.clone(), files: FilenameCompleter::new() }));
+    let mut editor: Editor<NeslHelper, DefaultHistory> = Editor::with_config(config).map_err(refused)?;
+    editor.set_helper(Some(NeslHelper { session: session.clone(), files: FilenameCompleter::new() }));
     let history = if options.no_history { None } else { history() };
     if let Some(path) = &history {
         // The first session has no history file.

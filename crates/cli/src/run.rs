@@ -3,6 +3,7 @@
 
 use crate::failure::{Exit, Failure, codes};
 use crate::graph;
+use crate::input::FileKind;
 use crate::launching::{deliver, failure, launch, open};
 use crate::nesl;
 use crate::options::Run;
@@ -11,6 +12,7 @@ use crate::stream;
 use crate::terminal::Terminal;
 use crate::tracing::traced;
 use broadloom::diag::Diagnostic;
+use std::path::Path;
 
 /// Runs a kernel, a graph, or a NESL, VCODE or StreamIt program.
 pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
@@ -18,7 +20,8 @@ pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
 }
 
 fn perform(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
-    if stream::is_program(options.launch.file.as_deref()) {
+    let kind = FileKind::of(options.launch.file.as_deref().unwrap_or(Path::new("-")));
+    if kind == FileKind::Stream {
         return stream::run(options, terminal);
     }
     let given = [
@@ -30,7 +33,7 @@ fn perform(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
         let message = format!("{option} is for StreamIt programs, whose files end in `.str`");
         return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message)));
     }
-    let is_nesl = nesl::is_program(options.launch.file.as_deref()) || nesl::is_vcode(options.launch.file.as_deref());
+    let is_nesl = matches!(kind, FileKind::Nesl | FileKind::Vcode);
     let (of_nesl, of_all) = ("NESL and VCODE, whose files end in `.nesl` and `.vcode`", "NESL, VCODE and StreamIt");
     let given = [
         ("--int", options.int.is_some(), of_nesl),
@@ -41,19 +44,20 @@ fn perform(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
         let message = format!("{option} is for programs in {languages}");
         return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message)));
     }
-    if nesl::is_program(options.launch.file.as_deref()) {
-        return nesl::run(options, terminal);
+    match kind {
+        FileKind::Nesl => nesl::run(options, terminal),
+        FileKind::Vcode => nesl::run_vcode(options, terminal),
+        FileKind::Graph => graph::run(options, terminal),
+        FileKind::Ptx | FileKind::Stream => run_kernel(options, terminal),
     }
-    if nesl::is_vcode(options.launch.file.as_deref()) {
-        return nesl::run_vcode(options, terminal);
-    }
-    if graph::is_graph(options.launch.file.as_deref()) {
-        return graph::run(options, terminal);
-    }
+}
+
+/// Launches a kernel and delivers the contents of its buffers.
+fn run_kernel(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let device = options.launch.device.as_deref();
     let launched = launch("run", &options.launch, |terminal| open(device, options.stats, terminal), terminal)?;
     if options.stats {
-        statistics::tell(&launched, terminal);
+        statistics::write(&launched, terminal);
     }
     let outputs = launched.outcome.map_err(|error| failure(error, launched.sources))?;
     deliver(&outputs, terminal)?;

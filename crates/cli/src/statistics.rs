@@ -1,6 +1,6 @@
 //! Statistics of a launch and its kernel: `broadloom run --stats`.
 
-use crate::launching::{Executor, Launched};
+use crate::launching::{CompletedLaunch, Executor};
 use crate::terminal::Terminal;
 use broadloom::cpu::KernelStatistics;
 use broadloom::cpu::abi::Kind;
@@ -10,7 +10,7 @@ use broadloom::device::cache::Miss;
 use std::time::Duration;
 
 /// Prints the executor's statistics on standard error.
-pub fn tell(launched: &Launched, terminal: &mut Terminal) {
+pub fn write(launched: &CompletedLaunch, terminal: &mut Terminal) {
     match &launched.executor {
         Executor::Cpu(cpu) => cpu.statistics().iter().for_each(|kernel| of_cpu(launched, kernel, terminal)),
         Executor::Cuda(cuda) => cuda.statistics().iter().for_each(|kernel| of_cuda(launched, kernel, terminal)),
@@ -25,7 +25,7 @@ pub fn tell(launched: &Launched, terminal: &mut Terminal) {
     }
 }
 
-fn head(launched: &Launched, kernel: &str) -> String {
+fn head(launched: &CompletedLaunch, kernel: &str) -> String {
     let counted = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let (blocks, threads) = (launched.launch.blocks(), launched.launch.threads_per_block());
     format!("kernel {kernel}: {} of {}", counted(blocks, "block"), counted(threads, "thread"))
@@ -35,7 +35,7 @@ fn launches(count: u64) -> String {
     format!("{count} launch{}", if count == 1 { "" } else { "es" })
 }
 
-fn of_cpu(launched: &Launched, kernel: &KernelStatistics, terminal: &mut Terminal) {
+fn of_cpu(launched: &CompletedLaunch, kernel: &KernelStatistics, terminal: &mut Terminal) {
     let milliseconds = kernel.run_time.as_secs_f64() * 1e3;
     terminal.remark(&format!("{}, {} in {milliseconds:.3} ms", head(launched, &kernel.kernel), launches(kernel.launches)));
     let mut line = |name: &str, text: String| terminal.remark(&format!("  {name:<12}{text}"));
@@ -63,7 +63,7 @@ fn origin(miss: Option<Miss>, time: Duration) -> String {
     }
 }
 
-fn of_cuda(launched: &Launched, kernel: &cuda::KernelStatistics, terminal: &mut Terminal) {
+fn of_cuda(launched: &CompletedLaunch, kernel: &cuda::KernelStatistics, terminal: &mut Terminal) {
     let time = match kernel.timed {
         0 => String::new(),
         _ => format!(" in {:.4} ms by the GPU's clock", kernel.run_time.as_secs_f64() * 1e3),

@@ -5,8 +5,8 @@
 //! command with the exit code of a usage error. An error at run time ends it with the exit code of a failed
 //! program.
 
-use crate::check::Report;
 use crate::failure::{Exit, Failure, codes};
+use crate::findings::FindingsReport;
 use crate::input::Input;
 use crate::launching::open;
 use crate::options::{Check, Emit, Explain, Run};
@@ -24,11 +24,6 @@ use std::path::Path;
 
 /// Reason for refusing the options of a launch.
 const REFUSED: &str = "a StreamIt program says itself what runs";
-
-/// Tests by its name if a file contains StreamIt.
-pub fn is_program(file: Option<&Path>) -> bool {
-    file.and_then(Path::extension).is_some_and(|extension| extension == "str")
-}
 
 /// Explains where each filter of a program runs and why, or draws its graph.
 pub fn explain(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failure> {
@@ -94,7 +89,7 @@ pub fn check(options: &Check, interp: &Interp, terminal: &mut Terminal) -> Resul
     let file = options.launch.file.as_deref().unwrap_or(Path::new("-"));
     let mut printer = terminal.clone();
     let mut host = System(move |text: &str| printer.try_write(text));
-    let report = Report::new(file, options, interp);
+    let report = FindingsReport::new(file, options, interp);
     let program = match compile(&[Input::read(file)?], &mut host) {
         Err(failure) if STOP.is_requested() => {
             return report.end(Err(failure), None, |what| format!("`{}`: {what}", file.display()), terminal);

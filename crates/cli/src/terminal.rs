@@ -43,12 +43,12 @@ pub type Sink = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
 /// Buffered standard output, with its first write error.
 #[derive(Debug)]
-struct Results {
+struct StandardOutput {
     out: BufWriter<Stdout>,
     error: Option<io::Error>,
 }
 
-impl Results {
+impl StandardOutput {
     fn write(&mut self, bytes: &[u8]) {
         if self.error.is_none() {
             self.error = self.out.write_all(bytes).err();
@@ -65,7 +65,7 @@ impl Results {
 /// Standard output and standard error.
 #[derive(Clone, Debug)]
 pub struct Terminal {
-    results: Arc<Mutex<Results>>,
+    results: Arc<Mutex<StandardOutput>>,
     color_out: bool,
     color_err: bool,
 }
@@ -75,11 +75,11 @@ impl Terminal {
     pub fn new(color: Color) -> Self {
         let out = io::stdout();
         let (color_out, color_err) = (color.applies_to(&out), color.applies_to(&io::stderr()));
-        let results = Results { out: BufWriter::new(out), error: None };
+        let results = StandardOutput { out: BufWriter::new(out), error: None };
         Terminal { results: Arc::new(Mutex::new(results)), color_out, color_err }
     }
 
-    fn results(&self) -> MutexGuard<'_, Results> {
+    fn results(&self) -> MutexGuard<'_, StandardOutput> {
         // A panic elsewhere leaves the buffer intact.
         self.results.lock().unwrap_or_else(PoisonError::into_inner)
     }

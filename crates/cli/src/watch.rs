@@ -26,10 +26,10 @@ const LAST_ACTIONS: Duration = Duration::from_secs(2);
 const SHOWN: usize = 6;
 
 /// Action before the process ends.
-type Action = Box<dyn FnOnce(&mut Terminal, StopReason) + Send>;
+type LastAction = Box<dyn FnOnce(&mut Terminal, StopReason) + Send>;
 
 /// Actions for the end of the process, if it does not end by itself.
-static ACTIONS: Mutex<Vec<Action>> = Mutex::new(vec![]);
+static ACTIONS: Mutex<Vec<LastAction>> = Mutex::new(vec![]);
 
 /// Adds an action for the end of the process, if the command does not end by itself.
 pub fn before_end(action: impl FnOnce(&mut Terminal, StopReason) + Send + 'static) {
@@ -91,7 +91,7 @@ impl Watch {
                 Ok(Event::Ended) | Err(RecvTimeoutError::Disconnected) => return,
             }
             if let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(GRACE) {
-                leave(stop.reason().unwrap_or(StopReason::TimeLimit), limit, &subject, &mut terminal);
+                end_process(stop.reason().unwrap_or(StopReason::TimeLimit), limit, &subject, &mut terminal);
             }
         };
         let thread = thread::Builder::new().name("time limit".into()).spawn(body).ok()?;
@@ -110,15 +110,15 @@ impl Drop for Watch {
 }
 
 /// Returns the message for work that did not end within its time limit.
-pub fn late(subject: &str, limit: Duration) -> Diagnostic {
+pub fn late_message(subject: &str, limit: Duration) -> Diagnostic {
     let message = format!("{subject} did not end within {limit:?}");
     Diagnostic::error(codes::TIME_LIMIT, message)
 }
 
 /// Ends the process.
-fn leave(reason: StopReason, limit: Option<Duration>, subject: &str, terminal: &mut Terminal) -> ! {
+fn end_process(reason: StopReason, limit: Option<Duration>, subject: &str, terminal: &mut Terminal) -> ! {
     let mut diagnostic = match (reason, limit) {
-        (StopReason::TimeLimit, Some(limit)) => late(subject, limit),
+        (StopReason::TimeLimit, Some(limit)) => late_message(subject, limit),
         _ => Diagnostic::error(codes::INTERRUPTED, format!("{subject} was stopped by {reason} before its end")),
     };
     let activities = activity::current();

@@ -7,7 +7,7 @@
 //! each document tests that the options of the commands in its text exist. `docs/TESTING.md` has the kinds of
 //! blocks.
 
-use broadloom_tidy::document::{Block, Call, Kind, blocks, named_commands, output, rewritten};
+use broadloom_tidy::document::{Block, BlockKind, ConsoleCommand, blocks, named_commands, output, rewritten};
 use broadloom_tidy::{File, Repository};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use std::collections::BTreeMap;
@@ -50,18 +50,18 @@ fn trials(document: &File, changes: &Changes) -> Vec<Trial> {
     for block in blocks(&document.text) {
         match block.kind() {
             // Another test runs examples in Rust.
-            Ok(Kind::Console) if is_example(&block) => {}
-            Ok(Kind::Console) => {
+            Ok(BlockKind::Console) if is_example(&block) => {}
+            Ok(BlockKind::Console) => {
                 let name = format!("{}:{}", document.path, block.start);
                 let (path, files, changes) = (document.path.clone(), files.clone(), changes.clone());
                 trials.push(Trial::test(name, move || console(&path, &block, &files, &changes)));
             }
-            Ok(Kind::Skipped(requirement)) => {
+            Ok(BlockKind::Skipped(requirement)) => {
                 let reason = format!("skipped: it needs: {requirement}");
                 let runner = move || Ok(Completion::ignored_with(reason));
                 trials.push(Trial::ignorable_test(format!("{}:{}", document.path, block.start), runner));
             }
-            Ok(Kind::File(name)) => files.push((name, block.lines.join("\n") + "\n")),
+            Ok(BlockKind::File(name)) => files.push((name, block.lines.join("\n") + "\n")),
             // A law of `crates/tidy` refuses blocks without a kind.
             Ok(_) | Err(_) => {}
         }
@@ -81,7 +81,7 @@ fn console(path: &str, block: &Block, files: &[(String, String)], changes: &Chan
     let place = format!("{path}:{}", block.start);
     let folder = Folder::new(&place, files)?;
     let mut lines = vec![];
-    for mut call in block.calls()? {
+    for mut call in block.commands()? {
         let mut before = String::new();
         for number in 0..call.steps.len() {
             let whole = folder.run(&call, number)?;
@@ -153,7 +153,7 @@ impl Folder {
     }
 
     /// Returns what a command prints on both channels, given the inputs up to a step.
-    fn run(&self, call: &Call, step: usize) -> Result<String, String> {
+    fn run(&self, call: &ConsoleCommand, step: usize) -> Result<String, String> {
         let folder = Path::new(env!("CARGO_BIN_EXE_broadloom")).parent().unwrap_or(Path::new("."));
         let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default());
         let mut command = Command::new("sh");

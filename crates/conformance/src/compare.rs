@@ -11,14 +11,14 @@ use crate::trial::{Failure, Outcome};
 const SHOWN: usize = 4;
 
 /// Value that may be compared exactly.
-pub(crate) trait Exact: Copy + Debug {
+pub(crate) trait ComparedValue: Copy + Debug {
     /// Returns whether `self` is the same value as `other`, bit for bit except for the payload of a NaN.
     fn same(self, other: Self) -> bool;
 }
 
 macro_rules! exact_by_equality {
     ($($t:ty),*) => {
-        $(impl Exact for $t {
+        $(impl ComparedValue for $t {
             fn same(self, other: Self) -> bool {
                 self == other
             }
@@ -30,7 +30,7 @@ exact_by_equality!(u8, i8, u16, i16, u32, i32, u64, i64, u128, i128, bool, usize
 
 macro_rules! exact_by_bits {
     ($($t:ty),*) => {
-        $(impl Exact for $t {
+        $(impl ComparedValue for $t {
             fn same(self, other: Self) -> bool {
                 self.to_bits() == other.to_bits() || (self.is_nan() && other.is_nan())
             }
@@ -40,14 +40,14 @@ macro_rules! exact_by_bits {
 
 exact_by_bits!(f32, f64, half::f16, half::bf16);
 
-impl<T: Exact, const N: usize> Exact for [T; N] {
+impl<T: ComparedValue, const N: usize> ComparedValue for [T; N] {
     fn same(self, other: Self) -> bool {
         self.into_iter().zip(other).all(|(a, b)| a.same(b))
     }
 }
 
 /// Checks that every element of `got` equals the one of `want`.
-pub(crate) fn same<T: Exact>(what: &str, got: &[T], want: &[T]) -> Outcome {
+pub(crate) fn same<T: ComparedValue>(what: &str, got: &[T], want: &[T]) -> Outcome {
     report(what, got, want, |a, b| a.same(b))
 }
 
@@ -64,7 +64,7 @@ where
 }
 
 /// Checks that `got` and `want` hold the same elements, in any order.
-pub(crate) fn same_set<T: Exact + Ord>(what: &str, got: &[T], want: &[T]) -> Outcome {
+pub(crate) fn same_set<T: ComparedValue + Ord>(what: &str, got: &[T], want: &[T]) -> Outcome {
     let (mut got, mut want) = (got.to_vec(), want.to_vec());
     got.sort_unstable();
     want.sort_unstable();

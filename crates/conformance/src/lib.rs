@@ -16,7 +16,7 @@ mod trial;
 use std::path::{Path, PathBuf};
 
 pub use cases::SUITE;
-pub use trial::{Failure, Outcome, Subject};
+pub use trial::{DeviceUnderTest, Failure, Outcome};
 
 use trial::Trial;
 
@@ -56,13 +56,13 @@ impl Case {
     }
 
     /// Runs one variant on a device and compares its results.
-    pub fn run(&self, subject: &Subject, variant: &str) -> Outcome {
+    pub fn run(&self, subject: &DeviceUnderTest, variant: &str) -> Outcome {
         let (name, text) = self.text(variant)?;
         self.run_text(subject, &name, &text)
     }
 
     /// Runs the text of a variant on a device and compares its results; `name` is its name in diagnostics.
-    pub fn run_text(&self, subject: &Subject, name: &str, text: &str) -> Outcome {
+    pub fn run_text(&self, subject: &DeviceUnderTest, name: &str, text: &str) -> Outcome {
         (self.check)(&mut Trial::load(subject, name, text)?)
     }
 }

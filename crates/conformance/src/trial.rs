@@ -16,8 +16,8 @@ const TIME_LIMIT: Duration = Duration::from_secs(120);
 
 /// A device under test.
 #[derive(Clone, Debug)]
-pub struct Subject {
-    /// The device.
+pub struct DeviceUnderTest {
+    /// Device that runs the kernels.
     pub device: Device,
     /// Output of its kernels that was not read yet.
     pub printed: Arc<Mutex<String>>,
@@ -55,7 +55,7 @@ pub(crate) fn verified(name: &str, text: &str) -> Result<(Sources, Verified), Fa
 }
 
 /// Value with a defined layout in device memory.
-pub(crate) trait Plain: Copy {
+pub(crate) trait DeviceValue: Copy {
     /// Its size.
     const BYTES: usize;
     /// Appends its bytes.
@@ -66,18 +66,18 @@ pub(crate) trait Plain: Copy {
 
 macro_rules! plain {
     ($($t:ty),*) => {
-        $(impl Plain for $t {
+        $(impl DeviceValue for $t {
             const BYTES: usize = <$t as Element>::BYTES;
             fn put(self, bytes: &mut Vec<u8>) {
                 let start = bytes.len();
-                bytes.resize(start + <Self as Plain>::BYTES, 0);
+                bytes.resize(start + <Self as DeviceValue>::BYTES, 0);
                 self.to_bytes(&mut bytes[start..]);
             }
             fn take(bytes: &[u8]) -> Self {
                 Self::from_bytes(bytes)
             }
         }
-        impl Passed for $t {
+        impl KernelArgument for $t {
             fn pass(&self) -> Argument {
                 Argument::from(*self)
             }
@@ -87,7 +87,7 @@ macro_rules! plain {
 
 plain!(u8, i8, u16, i16, u32, i32, u64, i64, f32, f64, half::f16, half::bf16);
 
-impl<T: Plain, const N: usize> Plain for [T; N] {
+impl<T: DeviceValue, const N: usize> DeviceValue for [T; N] {
     const BYTES: usize = T::BYTES * N;
     fn put(self, bytes: &mut Vec<u8>) {
         self.into_iter().for_each(|v| v.put(bytes));
@@ -97,13 +97,13 @@ impl<T: Plain, const N: usize> Plain for [T; N] {
     }
 }
 
-fn to_bytes<T: Plain>(values: &[T]) -> Vec<u8> {
+fn to_bytes<T: DeviceValue>(values: &[T]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(values.len() * T::BYTES);
     values.iter().for_each(|v| v.put(&mut bytes));
     bytes
 }
 
-fn from_bytes<T: Plain>(bytes: &[u8]) -> Vec<T> {
+fn from_bytes<T: DeviceValue>(bytes: &[u8]) -> Vec<T> {
     bytes.chunks_exact(T::BYTES).map(T::take).collect()
 }
 
@@ -113,27 +113,27 @@ pub(crate) struct Memory<T> {
     values: PhantomData<T>,
 }
 
-/// Arguments of a kernel.
-pub(crate) trait Passed {
+/// Value that is passed to a kernel.
+pub(crate) trait KernelArgument {
     /// Returns the argument.
     fn pass(&self) -> Argument;
 }
 
-impl<T> Passed for Memory<T> {
+impl<T> KernelArgument for Memory<T> {
     fn pass(&self) -> Argument {
         Argument::from(&self.buffer)
     }
 }
 
 /// Vector type by value.
-impl<T: Plain, const N: usize> Passed for [T; N] {
+impl<T: DeviceValue, const N: usize> KernelArgument for [T; N] {
     fn pass(&self) -> Argument {
         Argument::Bytes(to_bytes(self))
     }
 }
 
 /// Structure by value, laid out by the caller.
-impl Passed for Vec<u8> {
+impl KernelArgument for Vec<u8> {
     fn pass(&self) -> Argument {
         Argument::Bytes(self.clone())
     }
@@ -142,24 +142,24 @@ impl Passed for Vec<u8> {
 /// Arguments of a launch.
 macro_rules! args {
     ($($value:expr),* $(,)?) => {
-        &[$($crate::trial::Passed::pass(&$value)),*] as &[broadloom_device::Argument]
+        &[$($crate::trial::KernelArgument::pass(&$value)),*] as &[broadloom_device::Argument]
     };
 }
 pub(crate) use args;
 
 /// Number of blocks or threads, in one dimension or three.
-pub(crate) trait Extent {
+pub(crate) trait LaunchExtent {
     /// Returns the extent in three dimensions.
     fn extent(self) -> [u32; 3];
 }
 
-impl Extent for u32 {
+impl LaunchExtent for u32 {
     fn extent(self) -> [u32; 3] {
         [self, 1, 1]
     }
 }
 
-impl Extent for [u32; 3] {
+impl LaunchExtent for [u32; 3] {
     fn extent(self) -> [u32; 3] {
         self
     }
@@ -167,13 +167,13 @@ impl Extent for [u32; 3] {
 
 /// Corpus module on a device.
 pub(crate) struct Trial<'s> {
-    subject: &'s Subject,
+    subject: &'s DeviceUnderTest,
     module: Module,
 }
 
 impl<'s> Trial<'s> {
     /// Parses, verifies and loads the text of a module; `name` is its name in diagnostics.
-    pub(crate) fn load(subject: &'s Subject, name: &str, text: &str) -> Result<Self, Failure> {
+    pub(crate) fn load(subject: &'s DeviceUnderTest, name: &str, text: &str) -> Result<Self, Failure> {
         let (sources, module) = verified(name, text)?;
         match subject.device.load(&Arc::new(module)) {
             Ok(module) => Ok(Trial { subject, module }),
@@ -183,27 +183,33 @@ impl<'s> Trial<'s> {
     }
 
     /// Allocates memory with these values.
-    pub(crate) fn upload<T: Plain>(&self, values: &[T]) -> Result<Memory<T>, Failure> {
+    pub(crate) fn upload<T: DeviceValue>(&self, values: &[T]) -> Result<Memory<T>, Failure> {
         Ok(Memory { buffer: self.subject.device.upload(&to_bytes(values))?, values: PhantomData })
     }
 
     /// Allocates memory for `count` values that a kernel writes.
-    pub(crate) fn output<T: Plain>(&self, count: usize) -> Result<Memory<T>, Failure> {
+    pub(crate) fn output<T: DeviceValue>(&self, count: usize) -> Result<Memory<T>, Failure> {
         Ok(Memory { buffer: self.subject.device.allocate(count * T::BYTES)?, values: PhantomData })
     }
 
     /// Allocates zeroed memory for `count` values.
-    pub(crate) fn zeros<T: Plain>(&self, count: usize) -> Result<Memory<T>, Failure> {
+    pub(crate) fn zeros<T: DeviceValue>(&self, count: usize) -> Result<Memory<T>, Failure> {
         Ok(Memory { buffer: self.subject.device.zeros(count * T::BYTES)?, values: PhantomData })
     }
 
     /// Returns the values in memory, after all launches so far.
-    pub(crate) fn download<T: Plain>(&self, memory: &Memory<T>) -> Result<Vec<T>, Failure> {
+    pub(crate) fn download<T: DeviceValue>(&self, memory: &Memory<T>) -> Result<Vec<T>, Failure> {
         Ok(from_bytes(&memory.buffer.read()?))
     }
 
     /// Launches a kernel.
-    pub(crate) fn launch(&self, kernel: &str, grid: impl Extent, block: impl Extent, arguments: &[Argument]) -> Outcome {
+    pub(crate) fn launch(
+        &self,
+        kernel: &str,
+        grid: impl LaunchExtent,
+        block: impl LaunchExtent,
+        arguments: &[Argument],
+    ) -> Outcome {
         self.run(kernel, Launch::new(grid.extent(), block.extent()), arguments)
     }
 
@@ -211,8 +217,8 @@ impl<'s> Trial<'s> {
     pub(crate) fn launch_shared(
         &self,
         kernel: &str,
-        grid: impl Extent,
-        block: impl Extent,
+        grid: impl LaunchExtent,
+        block: impl LaunchExtent,
         shared_bytes: usize,
         arguments: &[Argument],
     ) -> Outcome {
@@ -220,7 +226,13 @@ impl<'s> Trial<'s> {
     }
 
     /// Launches a kernel whose blocks must all be resident at the same time.
-    pub(crate) fn launch_together(&self, kernel: &str, grid: impl Extent, block: impl Extent, arguments: &[Argument]) -> Outcome {
+    pub(crate) fn launch_together(
+        &self,
+        kernel: &str,
+        grid: impl LaunchExtent,
+        block: impl LaunchExtent,
+        arguments: &[Argument],
+    ) -> Outcome {
         self.run(kernel, Launch::new(grid.extent(), block.extent()).cooperative(), arguments)
     }
 
@@ -234,8 +246,8 @@ impl<'s> Trial<'s> {
         &self,
         kernel: &str,
         kind: FaultKind,
-        grid: impl Extent,
-        block: impl Extent,
+        grid: impl LaunchExtent,
+        block: impl LaunchExtent,
         arguments: &[Argument],
     ) -> Outcome {
         match self.launch(kernel, grid, block, arguments) {
@@ -254,14 +266,14 @@ impl<'s> Trial<'s> {
     }
 
     /// Writes a variable of the module.
-    pub(crate) fn write_variable<T: Plain>(&self, name: &str, values: &[T]) -> Outcome {
+    pub(crate) fn write_variable<T: DeviceValue>(&self, name: &str, values: &[T]) -> Outcome {
         let bytes = to_bytes(values);
         let variable = self.variable(name, bytes.len())?;
         Ok(self.subject.device.backend().write(Stream::default(), variable.address, &bytes)?)
     }
 
     /// Reads a variable of the module that holds `count` values.
-    pub(crate) fn read_variable<T: Plain>(&self, name: &str, count: usize) -> Result<Vec<T>, Failure> {
+    pub(crate) fn read_variable<T: DeviceValue>(&self, name: &str, count: usize) -> Result<Vec<T>, Failure> {
         let mut bytes = vec![0; count * T::BYTES];
         let variable = self.variable(name, bytes.len())?;
         self.subject.device.backend().read(Stream::default(), variable.address, &mut bytes)?;

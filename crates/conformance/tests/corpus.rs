@@ -10,15 +10,15 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use broadloom_conformance::{Case, SUITE, Subject, VARIANTS, corpus};
+use broadloom_conformance::{Case, DeviceUnderTest, SUITE, VARIANTS, corpus};
 use broadloom_device::Device;
 use broadloom_interp::{Interp, Options};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 /// Function that runs one variant of a case on a fresh device.
-type Run = fn(&Case, &str) -> Result<(), Failed>;
+type RunCase = fn(&Case, &str) -> Result<(), Failed>;
 
-const DEVICES: &[(&str, Run)] =
+const DEVICES: &[(&str, RunCase)] =
     &[("interp", interp), ("check", check), ("cpu", cpu), ("cpu-threads", cpu_threads), ("cuda", cuda)];
 
 /// Kernels whose cases make them fail on purpose: the failure itself is a finding.
@@ -43,7 +43,7 @@ fn main() {
     libtest_mimic::run(&arguments, trials).exit();
 }
 
-fn interpreter(check: bool) -> (Interp, Subject) {
+fn interpreter(check: bool) -> (Interp, DeviceUnderTest) {
     let printed = Arc::new(Mutex::new(String::new()));
     let sink = printed.clone();
     let output = Arc::new(move |text: &[u8]| {
@@ -51,7 +51,7 @@ fn interpreter(check: bool) -> (Interp, Subject) {
     });
     let interp = Interp::new(Options { check, output, ..Options::default() });
     let device = Device::new(interp.clone());
-    (interp, Subject { device, printed })
+    (interp, DeviceUnderTest { device, printed })
 }
 
 fn interp(case: &Case, variant: &str) -> Result<(), Failed> {
@@ -59,7 +59,7 @@ fn interp(case: &Case, variant: &str) -> Result<(), Failed> {
 }
 
 /// Opens the CPU, vectorised or one thread at a time.
-fn processor(vectorise: bool) -> Result<Subject, Failed> {
+fn processor(vectorise: bool) -> Result<DeviceUnderTest, Failed> {
     let printed = Arc::new(Mutex::new(String::new()));
     let sink = printed.clone();
     let output = Arc::new(move |text: &[u8]| {
@@ -73,7 +73,7 @@ fn processor(vectorise: bool) -> Result<Subject, Failed> {
         ..broadloom_cpu::Options::default()
     };
     options.compile.vectorise = vectorise;
-    Ok(Subject { device: Device::new(broadloom_cpu::Cpu::new(options)?), printed })
+    Ok(DeviceUnderTest { device: Device::new(broadloom_cpu::Cpu::new(options)?), printed })
 }
 
 fn cpu(case: &Case, variant: &str) -> Result<(), Failed> {
@@ -95,7 +95,7 @@ fn cuda(case: &Case, variant: &str) -> Result<(), Failed> {
     });
     let options = broadloom_cuda::Options { output: Some(output), ..broadloom_cuda::Options::default() };
     let device = Device::new(broadloom_cuda::Cuda::new(options)?);
-    Ok(case.run(&Subject { device, printed }, variant)?)
+    Ok(case.run(&DeviceUnderTest { device, printed }, variant)?)
 }
 
 fn check(case: &Case, variant: &str) -> Result<(), Failed> {

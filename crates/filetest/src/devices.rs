@@ -15,7 +15,7 @@ pub struct DeviceEntry {
     /// Name on the command line and in the names of trials.
     pub name: &'static str,
     /// Creates a device that prints into the text, or returns the reason why there is none here.
-    make: fn(&Printed) -> Result<Device, String>,
+    make: fn(&PrintedText) -> Result<Device, String>,
     /// True if it is one shared machine: the effects of a kernel on it are visible to all.
     pub is_shared: bool,
     /// True if it runs all cases of a file; otherwise only the first.
@@ -42,7 +42,7 @@ pub const DEVICES: &[DeviceEntry] = &[
 
 impl DeviceEntry {
     /// Creates a device that prints into the text, or returns the reason why there is none here.
-    pub fn open(&self, printed: &Printed) -> Result<Device, String> {
+    pub fn open(&self, printed: &PrintedText) -> Result<Device, String> {
         (self.make)(printed)
     }
 
@@ -56,15 +56,15 @@ impl DeviceEntry {
     pub fn is_here(&self) -> bool {
         static KNOWN: Mutex<BTreeMap<&str, bool>> = Mutex::new(BTreeMap::new());
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        *known.entry(self.name).or_insert_with(|| self.open(&Printed::default()).is_ok())
+        *known.entry(self.name).or_insert_with(|| self.open(&PrintedText::default()).is_ok())
     }
 }
 
-/// Output of kernels.
+/// Text that the kernels of a device have printed.
 #[derive(Clone, Debug, Default)]
-pub struct Printed(Arc<Mutex<Vec<u8>>>);
+pub struct PrintedText(Arc<Mutex<Vec<u8>>>);
 
-impl Printed {
+impl PrintedText {
     /// Adds text.
     pub fn add(&self, bytes: &[u8]) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
@@ -77,7 +77,7 @@ impl Printed {
 }
 
 /// Opens the first GPU. Its device is kept, so that its context is created once; a lost one is dropped.
-fn make_cuda(printed: &Printed) -> Result<Device, String> {
+fn make_cuda(printed: &PrintedText) -> Result<Device, String> {
     static KEPT: Mutex<Option<Device>> = Mutex::new(None);
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     if kept.as_ref().is_some_and(|device| device.synchronise().is_err()) {
@@ -92,7 +92,7 @@ fn make_cuda(printed: &Printed) -> Result<Device, String> {
     Cuda::new(broadloom_cuda::Options { output, ..options }).map(Device::new).map_err(|error| error.to_string())
 }
 
-fn make_interp(printed: &Printed) -> Result<Device, String> {
+fn make_interp(printed: &PrintedText) -> Result<Device, String> {
     let printed = printed.clone();
     let output = Arc::new(move |bytes: &[u8]| printed.add(bytes));
     Ok(Device::new(Interp::new(Options { output, ..Options::default() })))
@@ -100,20 +100,20 @@ fn make_interp(printed: &Printed) -> Result<Device, String> {
 
 /// Opens the CPU with a vector instruction set, or one thread at a time. One worker is enough for tests,
 /// which run in parallel.
-pub(crate) fn make_cpu(vectors: &str, vectorise: bool, printed: &Printed) -> Result<Device, String> {
+pub(crate) fn make_cpu(vectors: &str, vectorise: bool, printed: &PrintedText) -> Result<Device, String> {
     let mut options = cpu(printed).vectors(vectors).ok_or_else(|| format!("this machine has no {vectors}"))?;
     options.compile.vectorise = vectorise;
     Cpu::new(options).map(Device::new).map_err(|error| error.to_string())
 }
 
 /// Opens the CPU with a check of every access.
-pub(crate) fn make_strict(printed: &Printed) -> Result<Device, String> {
+pub(crate) fn make_strict(printed: &PrintedText) -> Result<Device, String> {
     let mut options = cpu(printed);
     options.compile.checks = Checks::Strict;
     Cpu::new(options).map(Device::new).map_err(|error| error.to_string())
 }
 
-fn cpu(printed: &Printed) -> broadloom_cpu::Options {
+fn cpu(printed: &PrintedText) -> broadloom_cpu::Options {
     let printed = printed.clone();
     let output = Arc::new(move |bytes: &[u8]| printed.add(bytes));
     broadloom_cpu::Options {

@@ -1,6 +1,6 @@
 //! Search for test files.
 
-use crate::language::Language;
+use crate::languages::language_of;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ fn walk(folder: &Path, prefix: &str, found: &mut Vec<(String, PathBuf)>) -> io::
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
         if path.is_dir() {
             walk(&path, &format!("{prefix}{name}/"), found)?;
-        } else if Language::of(&path).is_some() {
+        } else if language_of(&path).is_some() {
             found.push((format!("{prefix}{name}"), path));
         }
     }

@@ -4,11 +4,13 @@
 //! this name and its own text and expectations. The part before the first one applies to all cases: its
 //! settings, and its text if it has a line `// ...`, which is the place of each case's text.
 
+use crate::devices::DeviceEntry;
 use crate::expand::{Replacement, expand};
-use crate::language::{Command, Language};
+use crate::language::{Command, Language, Request};
 use crate::tolerance::Tolerance;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 
 /// Settings of the leading comment.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -34,7 +36,7 @@ pub struct Case {
     pub line: usize,
     /// Commands, including those of the whole file.
     pub settings: Settings,
-    /// The text.
+    /// Text that the commands read, with its replacements.
     pub text: String,
     /// Expected output, by the name of the command: lines without the comment marks, each ending in a
     /// newline.
@@ -86,7 +88,7 @@ impl TestFile {
         let starts_case = |index: &usize| behind(language, lines[*index], SEPARATOR).is_some();
         let starts: Vec<usize> = (0..lines.len()).filter(starts_case).collect();
         let Some(&first) = starts.first() else {
-            let cases = vec![Case::parse(None, 1, (&lines, language), &Settings::default(), None)?];
+            let cases = vec![Case::parse(None, 1, &lines, language, &Settings::default(), None)?];
             return Ok(TestFile { cases, language, preamble: String::new() });
         };
         let shared = Settings::parse(&lines[..first], language, 1, Settings::default())?;
@@ -102,8 +104,8 @@ impl TestFile {
             if cases.iter().any(|case| case.name.as_deref() == Some(name)) {
                 return Err(error(format!("a second case named `{name}`")));
             }
-            let lines = (&lines[start + 1..end], language);
-            cases.push(Case::parse(Some(name), start + 2, lines, &shared, template.as_ref())?);
+            let lines = &lines[start + 1..end];
+            cases.push(Case::parse(Some(name), start + 2, lines, language, &shared, template.as_ref())?);
         }
         Ok(TestFile { cases, language, preamble: lines[..first].concat() })
     }
@@ -220,10 +222,18 @@ impl Settings {
 }
 
 impl Case {
+    /// Returns the request of a command on a device. `name` is the name of the text in diagnostics, and `folder`
+    /// has the files that a launch reads.
+    pub fn request<'a>(&'a self, command: &Command, name: &'a str, folder: &'a Path, device: &'a DeviceEntry) -> Request<'a> {
+        let argument = self.settings.arguments.get(command.name).map_or("", String::as_str);
+        Request { text: &self.text, argument, launches: &self.settings.runs, name, folder, device }
+    }
+
     fn parse(
         name: Option<&str>,
         first_line: usize,
-        (lines, language): (&[&str], &'static Language),
+        lines: &[&str],
+        language: &'static Language,
         shared: &Settings,
         template: Option<&Template>,
     ) -> Result<Case, FileError> {

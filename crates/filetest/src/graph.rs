@@ -1,6 +1,6 @@
 //! Graphs: `.graph` files, the textual form of `broadloom_graph`.
 
-use crate::devices::Printed;
+use crate::devices::PrintedText;
 use crate::language::{Command, Devices, Language, Request};
 use broadloom_device::{Device, Machine, MachineKind};
 use broadloom_diag::Sources;
@@ -65,7 +65,7 @@ fn machines(list: &str) -> Result<Vec<(&'static str, Machine)>, String> {
 /// Parses the text of a request for a device.
 fn read(request: &Request<'_>, device: &Device) -> Result<Graph, String> {
     let mut sources = Sources::new();
-    let id = sources.add(request.name, request.case.text.as_str());
+    let id = sources.add(request.name, request.text);
     let context = Context::new(device);
     parse(&sources, id, &context, &Vocabulary::default()).map_err(|wrong| sources.render_all(&wrong))
 }
@@ -98,7 +98,7 @@ fn perform_print(request: &Request<'_>) -> Result<String, String> {
 }
 
 fn perform_plan(request: &Request<'_>) -> Result<String, String> {
-    let machines = machines(request.argument())?;
+    let machines = machines(request.argument)?;
     let mut text = String::new();
     for (name, machine) in &machines {
         let device = Device::new(Interp::new(Options { machine: Some(machine.clone()), ..Options::default() }));
@@ -115,7 +115,7 @@ fn perform_plan(request: &Request<'_>) -> Result<String, String> {
 }
 
 fn perform_run(request: &Request<'_>) -> Result<String, String> {
-    let device = request.device.open(&Printed::default())?;
+    let device = request.device.open(&PrintedText::default())?;
     let graph = read(request, &device)?;
     let told = |error: broadloom_graph::Error| error.to_string();
     let results = graph.results().map_err(told)?;

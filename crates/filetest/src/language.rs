@@ -1,10 +1,7 @@
-//! Languages of file tests: one registration each.
-//!
-//! A language is identified by the extension of its files. It defines the comment syntax, for settings and
-//! expectations, and the commands. Adding one takes a file with a [`Language`] and a line in [`LANGUAGES`].
+//! Description of a language of file tests: the comment syntax, for settings and expectations, and the
+//! commands.
 
 use crate::devices::{DEVICES, DeviceEntry};
-use crate::{Case, graph, nesl, ptx, stream};
 use std::fmt;
 use std::path::Path;
 
@@ -19,11 +16,8 @@ pub struct Language {
     pub commands: &'static [Command],
 }
 
-/// All languages.
-pub const LANGUAGES: &[&Language] = &[&ptx::LANGUAGE, &graph::LANGUAGE, &nesl::LANGUAGE, &stream::LANGUAGE];
-
-/// Check of a text; the error describes what is wrong.
-pub type Check = fn(&str) -> Result<(), String>;
+/// Check of an argument; the error describes what is wrong.
+pub type ArgumentCheck = fn(&str) -> Result<(), String>;
 
 /// Command of a `// test:` line.
 #[derive(Clone, Copy)]
@@ -35,7 +29,7 @@ pub struct Command {
     /// Devices that it runs on.
     pub devices: Devices,
     /// Check of its argument; `None` if it takes none.
-    pub argument: Option<Check>,
+    pub argument: Option<ArgumentCheck>,
     /// Runs the command; returns its output, or the reason why there is none.
     pub perform: fn(&Request<'_>) -> Result<String, String>,
 }
@@ -65,10 +59,12 @@ impl Devices {
 /// Input of a command.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// The command.
-    pub command: &'static Command,
-    /// Text and settings.
-    pub case: &'a Case,
+    /// Text of the case.
+    pub text: &'a str,
+    /// Argument of the command: the text after its name.
+    pub argument: &'a str,
+    /// Launches of the case.
+    pub launches: &'a [String],
     /// Name of the text in diagnostics.
     pub name: &'a str,
     /// Folder of the files that a launch reads.
@@ -77,20 +73,7 @@ pub struct Request<'a> {
     pub device: &'a DeviceEntry,
 }
 
-impl Request<'_> {
-    /// Returns the argument of the command.
-    pub fn argument(&self) -> &str {
-        self.case.settings.arguments.get(self.command.name).map_or("", String::as_str)
-    }
-}
-
 impl Language {
-    /// Returns the language of a file, by its extension.
-    pub fn of(path: &Path) -> Option<&'static Language> {
-        let extension = path.extension().and_then(|extension| extension.to_str())?;
-        LANGUAGES.iter().copied().find(|language| language.extension == extension)
-    }
-
     /// Returns a command by name.
     pub fn command(&self, name: &str) -> Option<&'static Command> {
         self.commands.iter().find(|command| command.name == name)

@@ -1,7 +1,6 @@
 //! `run`: launches of a case on a device, with their results as text.
 
-use crate::Case;
-use crate::devices::{DeviceEntry, Printed, make_cpu, make_strict};
+use crate::devices::{DeviceEntry, PrintedText, make_cpu, make_strict};
 use broadloom_device::{Device, Error, Module};
 use broadloom_diag::{SourceId, Sources};
 use broadloom_interp::{Interp, Options};
@@ -19,18 +18,18 @@ const TIME_LIMIT: Duration = Duration::from_secs(60);
 pub(crate) fn perform_run(
     sources: &mut Sources,
     id: SourceId,
-    case: &Case,
+    launches: &[String],
     folder: &Path,
     entry: &DeviceEntry,
 ) -> Result<String, String> {
-    let code = understood(sources, id, "run")?;
+    let code = parse_and_verify(sources, id, "run")?;
     let mut text = String::new();
-    for launch in &case.settings.runs {
-        if case.settings.runs.len() > 1 {
+    for launch in launches {
+        if launches.len() > 1 {
             let _ = writeln!(text, "# {launch}");
         }
         // Each launch has its own device: no other launch sees its changes to globals or memory.
-        let printed = Printed::default();
+        let printed = PrintedText::default();
         let device = entry.open(&printed)?;
         let failure = match launch_on(&device, sources, &code, launch, folder)? {
             Ok(prepared) => show_outputs(&prepared, &mut text).err(),
@@ -53,14 +52,14 @@ pub(crate) fn perform_run(
 pub(crate) fn perform_check(
     sources: &mut Sources,
     id: SourceId,
-    case: &Case,
+    launches: &[String],
     folder: &Path,
     options: &Options,
 ) -> Result<String, String> {
-    let code = understood(sources, id, "check")?;
+    let code = parse_and_verify(sources, id, "check")?;
     let mut text = String::new();
-    for launch in &case.settings.runs {
-        if case.settings.runs.len() > 1 {
+    for launch in launches {
+        if launches.len() > 1 {
             let _ = writeln!(text, "# {launch}");
         }
         let interp = Interp::new(options.clone());
@@ -80,14 +79,14 @@ pub(crate) fn perform_check(
 
 /// Returns the fault of each launch of a case on the CPU as it is, and in strict mode. Addresses of the host
 /// differ from run to run and are left out.
-pub(crate) fn perform_strict(sources: &mut Sources, id: SourceId, case: &Case, folder: &Path) -> Result<String, String> {
-    let code = understood(sources, id, "strict")?;
+pub(crate) fn perform_strict(sources: &mut Sources, id: SourceId, launches: &[String], folder: &Path) -> Result<String, String> {
+    let code = parse_and_verify(sources, id, "strict")?;
     let mut text = String::new();
-    for launch in &case.settings.runs {
-        if case.settings.runs.len() > 1 {
+    for launch in launches {
+        if launches.len() > 1 {
             let _ = writeln!(text, "# {launch}");
         }
-        let printed = Printed::default();
+        let printed = PrintedText::default();
         for (name, device) in [("cpu", make_cpu("host", true, &printed)?), ("cpu:strict", make_strict(&printed)?)] {
             let outcome = match launch_on(&device, sources, &code, launch, folder)? {
                 Ok(prepared) => prepared.outputs().map(drop),
@@ -115,7 +114,7 @@ fn without_addresses(text: &str) -> String {
 }
 
 /// Returns the module of a test that runs. Invalid text belongs under `verify`.
-fn understood(sources: &Sources, id: SourceId, command: &str) -> Result<Arc<Verified>, String> {
+fn parse_and_verify(sources: &Sources, id: SourceId, command: &str) -> Result<Arc<Verified>, String> {
     let verified = parse(sources, id).and_then(verify);
     verified
         .map(Arc::new)

@@ -24,14 +24,15 @@
 //!
 //! Hidden modules are public for the tests of this crate alone.
 
+#[doc(hidden)]
+pub mod device_differences;
 mod devices;
 mod discover;
 mod expand;
 mod file;
 mod graph;
 mod language;
-#[doc(hidden)]
-pub mod latitude;
+mod languages;
 mod launches;
 mod nesl;
 mod ptx;
@@ -40,12 +41,13 @@ mod tolerance;
 #[doc(hidden)]
 pub mod trials;
 
-pub use devices::{DEVICES, DeviceEntry, Printed};
+pub use device_differences::left_out_on_gpus;
+pub use devices::{DEVICES, DeviceEntry, PrintedText};
 pub use discover::{find_files, root};
 pub use expand::{MAX_TEXT, Replacement, expand};
 pub use file::{Case, FileError, Settings, TestFile};
-pub use language::{Check, Command, Devices, LANGUAGES, Language, Request};
-pub use latitude::left_out_on_gpus;
+pub use language::{ArgumentCheck, Command, Devices, Language, Request};
+pub use languages::{LANGUAGES, language_of};
 pub use ptx::LANGUAGE as PTX;
 pub use tolerance::Tolerance;
 pub use trials::{bless, judge, source_name, trials};

@@ -14,6 +14,6 @@ const COMMANDS: &[Command] = &[
 
 fn run(request: &Request<'_>) -> Result<String, String> {
     let mut session = Session::new(Settings::default(), Box::new(Sealed)).map_err(|error| error.to_string())?;
-    let outputs = session.eval(request.name, &request.case.text);
+    let outputs = session.eval(request.name, request.text);
     Ok(outputs.iter().map(ToString::to_string).collect())
 }

@@ -13,9 +13,21 @@ pub const LANGUAGE: Language = Language { extension: "ptx", comment: ("//", ""),
 
 const COMMANDS: &[Command] = &[
     // Parses and prints; the print must be a fixed point and mean the same module.
-    Command { name: "print", launches: false, devices: Devices::One, argument: None, perform: |r| with(r, perform_print) },
+    Command {
+        name: "print",
+        launches: false,
+        devices: Devices::One,
+        argument: None,
+        perform: |r| with_sources(r, perform_print),
+    },
     // Parses and verifies; outputs the diagnostics, or `ok`.
-    Command { name: "verify", launches: false, devices: Devices::One, argument: None, perform: |r| with(r, perform_verify) },
+    Command {
+        name: "verify",
+        launches: false,
+        devices: Devices::One,
+        argument: None,
+        perform: |r| with_sources(r, perform_verify),
+    },
     // Launches; outputs the contents of the output buffers, the printed text, and the failure, if there is
     // one.
     Command {
@@ -23,7 +35,7 @@ const COMMANDS: &[Command] = &[
         launches: true,
         devices: Devices::All,
         argument: None,
-        perform: |r| with(r, |sources, id| perform_run(sources, id, r.case, r.folder, r.device)),
+        perform: |r| with_sources(r, |sources, id| perform_run(sources, id, r.launches, r.folder, r.device)),
     },
     // Launches in checking mode; outputs the faults found. Only the interpreter has this mode.
     Command {
@@ -32,8 +44,8 @@ const COMMANDS: &[Command] = &[
         devices: Devices::One,
         argument: Some(|words| check_options(words).map(drop)),
         perform: |r| {
-            let options = check_options(r.argument())?;
-            with(r, |sources, id| perform_check(sources, id, r.case, r.folder, &options))
+            let options = check_options(r.argument)?;
+            with_sources(r, |sources, id| perform_check(sources, id, r.launches, r.folder, &options))
         },
     },
     // Launches on the CPU as it is and in strict mode; outputs which fault each of them finds.
@@ -42,7 +54,7 @@ const COMMANDS: &[Command] = &[
         launches: true,
         devices: Devices::One,
         argument: None,
-        perform: |r| with(r, |sources, id| perform_strict(sources, id, r.case, r.folder)),
+        perform: |r| with_sources(r, |sources, id| perform_strict(sources, id, r.launches, r.folder)),
     },
     // Runs passes; outputs each resulting function.
     Command {
@@ -50,7 +62,7 @@ const COMMANDS: &[Command] = &[
         launches: false,
         devices: Devices::One,
         argument: Some(|list| passes(list).map(|_| ())),
-        perform: |r| with(r, |sources, id| perform_transform(sources, id, r.argument())),
+        perform: |r| with_sources(r, |sources, id| perform_transform(sources, id, r.argument)),
     },
 ];
 
@@ -65,9 +77,9 @@ fn check_options(words: &str) -> Result<Options, String> {
 }
 
 /// Runs an action on the text of a request as a source.
-fn with<T>(request: &Request<'_>, act: impl FnOnce(&mut Sources, SourceId) -> T) -> T {
+fn with_sources<T>(request: &Request<'_>, act: impl FnOnce(&mut Sources, SourceId) -> T) -> T {
     let mut sources = Sources::new();
-    let id = sources.add(request.name, request.case.text.as_str());
+    let id = sources.add(request.name, request.text);
     act(&mut sources, id)
 }
 

@@ -1,6 +1,6 @@
 //! StreamIt: `.str` files.
 
-use crate::devices::Printed;
+use crate::devices::PrintedText;
 use crate::language::{Command, Devices, Language, Request};
 use broadloom_stream::Program;
 use broadloom_stream::compiled::Compiled;
@@ -31,7 +31,7 @@ fn iterations(count: &str) -> Result<u64, String> {
 
 fn compile(request: &Request<'_>, limits: &Limits) -> Result<Program, String> {
     let mut host = Memory::default();
-    Program::compile(request.name, &request.case.text, &mut host, limits).map_err(|failure| failure.to_string())
+    Program::compile(request.name, request.text, &mut host, limits).map_err(|failure| failure.to_string())
 }
 
 /// Returns limits under which no test hangs.
@@ -41,12 +41,12 @@ fn limits() -> Limits {
 
 fn run(request: &Request<'_>) -> Result<String, String> {
     let limits = limits();
-    let settings = Settings { iterations: Some(iterations(request.argument())?), limits: limits.clone(), style: None };
+    let settings = Settings { iterations: Some(iterations(request.argument)?), limits: limits.clone(), style: None };
     let program = match compile(request, &limits) {
         Ok(program) => program,
         Err(message) => return Ok(message),
     };
-    let device = request.device.open(&Printed::default())?;
+    let device = request.device.open(&PrintedText::default())?;
     let mut host = Memory::default();
     let ended = program.run(&mut host, &settings).map_err(|failure| failure.to_string());
     let wanted = host.output + &ended.map_or_else(|message| message, |_| String::new());
@@ -59,7 +59,7 @@ fn run(request: &Request<'_>) -> Result<String, String> {
 
 fn explain(request: &Request<'_>) -> Result<String, String> {
     let program = compile(request, &limits())?;
-    let device = request.device.open(&Printed::default())?;
+    let device = request.device.open(&PrintedText::default())?;
     let compiled = Compiled::new(&program, &device).map_err(|failure| failure.to_string())?;
     Ok(compiled.explain())
 }

@@ -64,7 +64,8 @@ impl Tolerance {
     }
 
     fn allows(self, element: Element, expected: &str, found: &str) -> bool {
-        let (Some(float), Some(expected), Some(found)) = (Float::of(element), value(element, expected), value(element, found))
+        let (Some(float), Some(expected), Some(found)) =
+            (FloatType::of(element), value(element, expected), value(element, found))
         else {
             return false;
         };
@@ -105,13 +106,13 @@ fn value(element: Element, text: &str) -> Option<f64> {
 
 /// Float type.
 #[derive(Clone, Copy)]
-struct Float {
+struct FloatType {
     least_exponent: i32,
     fraction_bits: i32,
 }
 
-impl Float {
-    fn of(element: Element) -> Option<Float> {
+impl FloatType {
+    fn of(element: Element) -> Option<FloatType> {
         let (least_exponent, fraction_bits) = match element {
             Element::F16 => (-14, 10),
             Element::Bf16 => (-126, 7),
@@ -121,7 +122,7 @@ impl Float {
             Element::U8 | Element::U16 | Element::U32 | Element::U64 => return None,
             Element::I8 | Element::I16 | Element::I32 | Element::I64 => return None,
         };
-        Some(Float { least_exponent, fraction_bits })
+        Some(FloatType { least_exponent, fraction_bits })
     }
 
     /// Returns the size of a unit in the last place of a value.

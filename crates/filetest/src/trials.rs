@@ -1,7 +1,8 @@
 //! Trials of files, and rewriting of expectations.
 
-use crate::language::{Command, Devices, Language, Request};
-use crate::latitude::left_out_on_gpus;
+use crate::device_differences::left_out_on_gpus;
+use crate::language::{Command, Devices, Language};
+use crate::languages::language_of;
 use crate::{Case, DEVICES, DeviceEntry, TestFile};
 use libtest_mimic::{Failed, Trial};
 use std::fs;
@@ -57,7 +58,7 @@ fn read(path: &Path) -> Result<TestFile, String> {
 }
 
 fn language(path: &Path) -> Result<&'static Language, String> {
-    Language::of(path).ok_or_else(|| format!("{}: no language has files with this extension", path.display()))
+    language_of(path).ok_or_else(|| format!("{}: no language has files with this extension", path.display()))
 }
 
 /// Returns the folder of a file.
@@ -70,11 +71,11 @@ pub fn judge(command: &'static Command, case: &Case, source_name: &str, path: &P
     static ONE: Mutex<()> = Mutex::new(());
     // The next launch must not see the effects of this one on a shared machine.
     let _one = device.is_shared.then(|| ONE.lock().unwrap_or_else(PoisonError::into_inner));
-    let request = Request { command, case, name: source_name, folder: folder(path), device };
+    let request = case.request(command, source_name, folder(path), device);
     let outcome = normal(&(command.perform)(&request)?);
     let near = |expected: &str| {
         case.settings.tolerance.is_some_and(|tolerance| tolerance.same(expected, &outcome))
-            || device.name != DEVICES[0].name && crate::latitude::same(expected, &outcome)
+            || device.name != DEVICES[0].name && crate::device_differences::same(expected, &outcome)
     };
     match case.expectations.get(command.name) {
         None => Err(format!("nothing is expected of `{command}`; BLESS=1 writes down what comes out:\n{outcome}")),
@@ -117,7 +118,7 @@ pub fn bless(name: &str, path: &Path) -> Result<(), String> {
     for case in &mut file.cases {
         let source_name = source_name(name, case);
         for command in case.settings.commands.clone() {
-            let request = Request { command, case, name: &source_name, folder: folder(path), device: &DEVICES[0] };
+            let request = case.request(command, &source_name, folder(path), &DEVICES[0]);
             match (command.perform)(&request) {
                 Ok(outcome) => {
                     case.expectations.insert(command.name, normal(&outcome));

@@ -3,7 +3,7 @@
 use broadloom_device::texture::{Channel, Filter, Format, Image, Layers, Level, Sampler, Surface, Texture};
 use broadloom_device::{Argument, Buffer, Device, Error, FaultKind, Launch, Module};
 use broadloom_diag::Sources;
-use broadloom_filetest::{DEVICES, Printed};
+use broadloom_filetest::{DEVICES, PrintedText};
 use broadloom_ptx::{parse, verify};
 use libtest_mimic::{Arguments, Completion, Trial};
 use std::sync::Arc;
@@ -60,7 +60,7 @@ fn main() {
     for entry in DEVICES.iter().filter(|entry| !entry.is_shared) {
         for (name, test) in TESTS {
             trials.push(Trial::ignorable_test(format!("{name}@{}", entry.name), move || {
-                let device = match entry.open(&Printed::default()) {
+                let device = match entry.open(&PrintedText::default()) {
                     Ok(device) => device,
                     Err(why) => return Ok(Completion::ignored_with(format!("skipped: {why}"))),
                 };

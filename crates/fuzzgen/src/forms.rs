@@ -79,11 +79,11 @@ pub(crate) fn drawable(config: &Config) -> Vec<FormId> {
 }
 
 /// Function that names a written operand: a register of a pool, none twice in one instruction.
-pub(crate) type Written<'a> = &'a mut dyn FnMut(&'static Pool, &mut Random) -> String;
+pub(crate) type DestinationName<'a> = &'a mut dyn FnMut(&'static Pool, &mut Random) -> String;
 
 /// Returns an instruction of a form as text, without its `;`. Returns `None` if the selected modifiers have
 /// no registers here, or are not wanted.
-pub(crate) fn instantiate(form: &Form, config: &Config, random: &mut Random, written: Written<'_>) -> Option<String> {
+pub(crate) fn instantiate(form: &Form, config: &Config, random: &mut Random, written: DestinationName<'_>) -> Option<String> {
     let mut text = form.opcode.name().to_owned();
     let mut chosen: Vec<Option<Modifier>> = vec![];
     for slot in form.slots {
@@ -137,7 +137,7 @@ fn operand(
     config: &Config,
     chosen: &[Option<Modifier>],
     random: &mut Random,
-    written: Written<'_>,
+    written: DestinationName<'_>,
 ) -> Option<String> {
     let slot = |index: u8| chosen[usize::from(index)].and_then(Modifier::ty);
     let ty = match spec.ty {
@@ -198,7 +198,7 @@ fn immediate(opcode: Opcode, random: &mut Random) -> String {
 }
 
 /// Returns `{a, b}` that together have the width of the type.
-fn parts(spec: &OperandSpec, ty: Type, random: &mut Random, written: Written<'_>) -> Option<String> {
+fn parts(spec: &OperandSpec, ty: Type, random: &mut Random, written: DestinationName<'_>) -> Option<String> {
     let (part, count) = match ty.bits() {
         32 => (Type::B16, 2),
         64 if random.one_in(2) => (Type::B16, 4),

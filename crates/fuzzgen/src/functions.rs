@@ -6,7 +6,7 @@
 //! memory that others change.
 
 use crate::pools::POOLS;
-use crate::statements::{INPUT_WORDS, Together, Writer, used_registers};
+use crate::writer::{Convergence, Functions, INPUT_WORDS, Writer, used_registers};
 use broadloom_ptx::Type;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -20,19 +20,9 @@ const DEEPEST: u32 = 3;
 const SIGNATURE: &str =
     "(.param .b32 depth, .param .b32 left, .param .b64 right, .param .b64 in, .param .b64 own, .param .b64 sums)";
 
-/// Functions of a module.
-#[derive(Default)]
-pub(crate) struct Functions {
-    /// Number of functions.
-    pub(crate) count: usize,
-    text: String,
-    /// Calls that the function being written may still contain; `None` in a kernel.
-    pub(crate) left: Option<usize>,
-}
-
 impl Functions {
     /// Returns declarations, the table of all functions, and the functions.
-    pub(crate) fn text(&self) -> String {
+    pub(crate) fn module_text(&self) -> String {
         if self.count == 0 {
             return String::new();
         }
@@ -52,9 +42,9 @@ impl Writer<'_> {
         self.functions.count = count;
         for number in 0..count {
             // Kernels with recursive functions differ on GPUs, or do not terminate; see `docs/CUDA.md`.
-            self.functions.left = Some(if self.config.portable { 0 } else { MOST_CALLS });
+            self.functions.calls_left = Some(if self.config.portable { 0 } else { MOST_CALLS });
             for _ in 0..1 + self.random.below(4) {
-                self.statement(self.config.depth.min(2), Together::No);
+                self.statement(self.config.depth.min(2), Convergence::Diverged);
             }
             let middle = self.take_body();
             let used = used_registers(&middle);
@@ -73,7 +63,7 @@ impl Writer<'_> {
             let _ = writeln!(text, "\t.reg .b32 %depth, %x<4>, %n<{loops}>;\n\t.reg .pred %c, %q;");
             let _ = writeln!(text, "\t.local .align 16 .b8 scratch[64];\n{start}{middle}{end}\tret;\n}}\n");
         }
-        self.functions.left = None;
+        self.functions.calls_left = None;
     }
 
     fn start_function(&mut self, used: &BTreeSet<String>) {
@@ -130,12 +120,15 @@ impl Writer<'_> {
     }
 
     /// Calls one of the functions, or one that a value selects. Returns `false` if no call is allowed.
-    pub(crate) fn walk(&mut self) -> bool {
-        if self.functions.count == 0 || self.functions.left == Some(0) || (self.functions.left.is_some() && self.loops > 0) {
+    pub(crate) fn call_function(&mut self) -> bool {
+        if self.functions.count == 0
+            || self.functions.calls_left == Some(0)
+            || (self.functions.calls_left.is_some() && self.loops > 0)
+        {
             return false;
         }
         let end = self.label();
-        match &mut self.functions.left {
+        match &mut self.functions.calls_left {
             Some(left) => {
                 *left -= 1;
                 self.line("setp.eq.u32 %c, %depth, 0");

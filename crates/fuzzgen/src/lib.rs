@@ -22,19 +22,21 @@
 //! ```
 
 mod campaign;
+mod collectives;
 mod forms;
 mod functions;
+mod kernel;
 mod nans;
 mod pools;
 mod statements;
 mod sweep;
-mod together;
+mod writer;
 
 pub use broadloom_random::Random;
 pub use campaign::{Outcome, Report, module, run, run_within, survey};
 pub use sweep::{Sweep, sweep};
 
-use statements::Writer;
+use writer::Writer;
 
 /// Configuration of the generated kernels.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,8 +121,8 @@ impl Kernel {
     }
 
     /// Describes a byte of the output of a kernel from [`generate`].
-    pub fn place(&self, byte: usize) -> String {
-        statements::place(self.threads(), byte)
+    pub fn describe_byte(&self, byte: usize) -> String {
+        kernel::describe_byte(self.threads(), byte)
     }
 }
 

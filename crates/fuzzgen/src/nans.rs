@@ -5,7 +5,7 @@
 //! as a sign, by a move, in memory, by another thread.
 
 use crate::pools::Pool;
-use crate::statements::{Together, Writer};
+use crate::writer::{Convergence, Writer};
 use broadloom_ptx::{Form, Modifier, Opcode, Type};
 
 /// Formats of halves, with the bits of infinity and the sign bits in a register.
@@ -31,7 +31,7 @@ pub(crate) fn reads_sign(form: &Form) -> bool {
 
 impl Writer<'_> {
     /// Writes an operation that makes a NaN, and instructions that read its bits.
-    pub(crate) fn computed_nan(&mut self, together: Together) {
+    pub(crate) fn computed_nan(&mut self, convergence: Convergence) {
         if self.random.one_in(6) {
             return self.half_nan();
         }
@@ -51,7 +51,7 @@ impl Writer<'_> {
         };
         self.line(&operation);
         for _ in 0..1 + self.random.below(3) {
-            self.read_nan(&nan, together);
+            self.read_nan(&nan, convergence);
         }
     }
 
@@ -66,11 +66,11 @@ impl Writer<'_> {
     }
 
     /// Writes an instruction that depends on the bits of a float, or must not.
-    fn read_nan(&mut self, nan: &str, together: Together) {
+    fn read_nan(&mut self, nan: &str, convergence: Convergence) {
         let (number, float, word) = (self.reg_but(Type::F32, nan), self.reg_but(Type::F32, nan), self.reg(Type::B32));
         let (flag, place) = (self.reg(Type::Pred), self.random.below(16) * 4);
         let operands = if self.random.one_in(2) { format!("{nan}, {number}") } else { format!("{number}, {nan}") };
-        match self.random.below(if together == Together::No { 14 } else { 16 }) {
+        match self.random.below(if convergence == Convergence::Diverged { 14 } else { 16 }) {
             0..=2 => {
                 let opcode = self.minimum_or_maximum(true);
                 self.line(&format!("{opcode}.f32 {float}, {operands}"));

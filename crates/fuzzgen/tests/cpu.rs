@@ -20,18 +20,18 @@ fn setting(name: &str, default: u64) -> u64 {
 }
 
 /// Configuration of the CPU for kernels.
-struct Way {
+struct CpuConfiguration {
     name: String,
     cpu: Cpu,
     device: Device,
 }
 
-impl Way {
-    fn new(vectors: &str, vectorise: bool, optimise: bool) -> Option<Way> {
-        Way::checked(vectors, vectorise, optimise, Checks::None)
+impl CpuConfiguration {
+    fn new(vectors: &str, vectorise: bool, optimise: bool) -> Option<CpuConfiguration> {
+        CpuConfiguration::checked(vectors, vectorise, optimise, Checks::None)
     }
 
-    fn checked(vectors: &str, vectorise: bool, optimise: bool, checks: Checks) -> Option<Way> {
+    fn checked(vectors: &str, vectorise: bool, optimise: bool, checks: Checks) -> Option<CpuConfiguration> {
         // Two workers take turns with the blocks: their order must not matter.
         let options = broadloom_cpu::Options {
             threads: 2,
@@ -50,35 +50,37 @@ impl Way {
             if optimise { "" } else { ", not optimised" },
             if checks == Checks::None { String::new() } else { format!(", {checks:?}") }
         );
-        Some(Way { name, device: Device::new(cpu.clone()), cpu })
+        Some(CpuConfiguration { name, device: Device::new(cpu.clone()), cpu })
     }
 }
 
 /// All configurations.
-struct Ways {
+struct CpuConfigurations {
     /// Vectors of each width.
-    vectors: Vec<Way>,
+    vectors: Vec<CpuConfiguration>,
     /// Vectors of each width, not optimised.
-    plain: Vec<Way>,
+    plain: Vec<CpuConfiguration>,
     /// One thread at a time, optimised and not.
-    threads: Vec<Way>,
+    threads: Vec<CpuConfiguration>,
     /// With checks of addresses, which must find nothing.
-    checked: Vec<Way>,
+    checked: Vec<CpuConfiguration>,
 }
 
-impl Ways {
-    fn new() -> Ways {
-        let widths =
-            |optimise| ["avx512", "avx2", "sse4.2"].into_iter().filter_map(move |kind| Way::new(kind, true, optimise)).collect();
-        let threads = [true, false].into_iter().filter_map(|optimise| Way::new("host", false, optimise)).collect();
+impl CpuConfigurations {
+    fn new() -> CpuConfigurations {
+        let widths = |optimise| {
+            ["avx512", "avx2", "sse4.2"].into_iter().filter_map(move |kind| CpuConfiguration::new(kind, true, optimise)).collect()
+        };
+        let threads = [true, false].into_iter().filter_map(|optimise| CpuConfiguration::new("host", false, optimise)).collect();
         let checked = [(true, true, Checks::Strict), (true, false, Checks::Confined), (false, false, Checks::Strict)];
-        let checked =
-            checked.into_iter().filter_map(|(vectorise, optimise, checks)| Way::checked("host", vectorise, optimise, checks));
-        let mut ways = Ways { vectors: widths(true), plain: widths(false), threads, checked: checked.collect() };
+        let checked = checked
+            .into_iter()
+            .filter_map(|(vectorise, optimise, checks)| CpuConfiguration::checked("host", vectorise, optimise, checks));
+        let mut ways = CpuConfigurations { vectors: widths(true), plain: widths(false), threads, checked: checked.collect() };
         if ways.vectors.is_empty() {
             // CPU older than all widths, or of another architecture.
-            ways.vectors.extend(Way::new("host", true, true));
-            ways.plain.extend(Way::new("host", true, false));
+            ways.vectors.extend(CpuConfiguration::new("host", true, true));
+            ways.plain.extend(CpuConfiguration::new("host", true, false));
         }
         ways
     }
@@ -87,7 +89,7 @@ impl Ways {
     /// for every fourth kernel one thread at a time. Every second small kernel has its addresses checked too. The widest comes most often: the others take the
     /// compiler up to ten times as long. Small kernels use another width every second time, large ones every
     /// sixteenth.
-    fn of(&self, number: u64) -> impl Iterator<Item = &Way> {
+    fn of(&self, number: u64) -> impl Iterator<Item = &CpuConfiguration> {
         let (turn, widths) = (number as usize / 2, self.vectors.len());
         let pause = if is_large(number) { 16 } else { 2 };
         let width = |turn: usize| match turn.is_multiple_of(pause) {
@@ -100,13 +102,13 @@ impl Ways {
     }
 
     /// Returns each width, and for one of them the other configurations.
-    fn all(&self) -> impl Iterator<Item = &Way> {
+    fn all(&self) -> impl Iterator<Item = &CpuConfiguration> {
         self.vectors.iter().chain(self.plain.first()).chain(&self.threads)
     }
 }
 
 /// Returns the bytes that a kernel writes in a configuration.
-fn output(way: &Way, kernel: &Kernel, module: &Arc<Verified>) -> Result<Vec<u8>, String> {
+fn output(way: &CpuConfiguration, kernel: &Kernel, module: &Arc<Verified>) -> Result<Vec<u8>, String> {
     run(&way.device, kernel, module).map(|outcome| outcome.output).map_err(|error| format!("{}: {error}", way.name))
 }
 
@@ -116,7 +118,10 @@ fn expected(judge: &Device, kernel: &Kernel, module: &Arc<Verified>) -> Result<V
 }
 
 /// Runs a job for each number of a range on all cores. Returns the failures, in the order of the numbers.
-fn in_parallel(numbers: std::ops::Range<u64>, job: impl Fn(&Device, &Ways, u64) -> Result<(), String> + Sync) -> Vec<String> {
+fn in_parallel(
+    numbers: std::ops::Range<u64>,
+    job: impl Fn(&Device, &CpuConfigurations, u64) -> Result<(), String> + Sync,
+) -> Vec<String> {
     let next = AtomicU64::new(numbers.start);
     let failures = Mutex::new(vec![]);
     std::thread::scope(|scope| {
@@ -124,7 +129,7 @@ fn in_parallel(numbers: std::ops::Range<u64>, job: impl Fn(&Device, &Ways, u64) 
         for _ in 0..setting("BROADLOOM_FUZZ_JOBS", cores as u64) {
             scope.spawn(|| {
                 let judge = Device::new(Interp::new(Options::default()));
-                let ways = Ways::new();
+                let ways = CpuConfigurations::new();
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     if number >= numbers.end {
@@ -170,7 +175,7 @@ fn kernel(number: u64) -> Kernel {
 fn difference(kernel: &Kernel, expected: &[u8], found: &[u8]) -> Option<String> {
     let at = (0..expected.len()).find(|at| expected[*at] != found[*at])?;
     let bytes = at / 4 * 4..at / 4 * 4 + 4;
-    Some(format!("{}: {:02x?} instead of {:02x?}", kernel.place(at), &found[bytes.clone()], &expected[bytes]))
+    Some(format!("{}: {:02x?} instead of {:02x?}", kernel.describe_byte(at), &found[bytes.clone()], &expected[bytes]))
 }
 
 #[test]

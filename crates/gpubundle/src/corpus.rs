@@ -2,7 +2,7 @@
 
 use crate::files::CORPUS;
 use crate::{Options, Summary, isolate, say};
-use broadloom_conformance::{SUITE, Subject, VARIANTS};
+use broadloom_conformance::{DeviceUnderTest, SUITE, VARIANTS};
 use broadloom_cuda::Cuda;
 use broadloom_device::{Device, Result};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,14 +11,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 const FAULTY: [&str; 2] = ["device_assert", "device_trap"];
 
 /// Opens a device that prints to a string.
-fn subject() -> Result<Subject> {
+fn subject() -> Result<DeviceUnderTest> {
     let printed = Arc::new(Mutex::new(String::new()));
     let sink = printed.clone();
     let output: broadloom_cuda::Output = Arc::new(move |text: &[u8]| {
         sink.lock().unwrap_or_else(PoisonError::into_inner).push_str(&String::from_utf8_lossy(text));
     });
     let options = broadloom_cuda::Options { output: Some(output), ..broadloom_cuda::Options::default() };
-    Ok(Subject { device: Device::new(Cuda::new(options)?), printed })
+    Ok(DeviceUnderTest { device: Device::new(Cuda::new(options)?), printed })
 }
 
 /// Runs all cases.

@@ -12,21 +12,21 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// The three executors.
-struct Three {
+struct Executors {
     interp: Device,
     cpu: Device,
     cuda: Device,
 }
 
-impl Three {
-    fn new() -> Result<Three> {
+impl Executors {
+    fn new() -> Result<Executors> {
         let options = broadloom_cpu::Options {
             threads: 1,
             memory_bytes: 1 << 30,
             cache: CacheFolder::Nowhere,
             ..broadloom_cpu::Options::default()
         };
-        Ok(Three {
+        Ok(Executors {
             interp: Device::new(Interp::new(broadloom_interp::Options::default())),
             cpu: Device::new(Cpu::new(options)?),
             cuda: Device::new(Cuda::new(broadloom_cuda::Options::default())?),
@@ -48,7 +48,7 @@ impl Three {
             };
             if let Some(at) = (0..expected.len()).find(|at| expected[*at] != found[*at]) {
                 let bytes = at / 4 * 4..(at / 4 * 4 + 4).min(expected.len());
-                let place = kernel.place(at);
+                let place = kernel.describe_byte(at);
                 wrong.push(format!("{name}: {place}: {:02x?} instead of {:02x?}", &found[bytes.clone()], &expected[bytes]));
             }
         }
@@ -151,7 +151,7 @@ fn without_optimisations(summary: &mut Summary) -> usize {
 fn saved_kernel(options: &Options) -> Summary {
     let mut summary = Summary::default();
     let compared = saved::wanted(options).and_then(|kernel| {
-        let three = Three::new().map_err(|error| error.to_string())?;
+        let three = Executors::new().map_err(|error| error.to_string())?;
         three.compare(&kernel)
     });
     match compared {
@@ -189,7 +189,7 @@ fn batch(options: &Options) -> Summary {
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
-                let mut three = Three::new();
+                let mut three = Executors::new();
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
                     if seed >= end {
@@ -201,7 +201,7 @@ fn batch(options: &Options) -> Summary {
                         Err(error) => Err(error.to_string()),
                     };
                     if outcome.is_err() {
-                        three = Three::new();
+                        three = Executors::new();
                     }
                     note(seed, outcome);
                 }
@@ -215,7 +215,7 @@ fn batch(options: &Options) -> Summary {
 pub(crate) fn run_sweeps(options: &Options) -> Summary {
     let mut summary = Summary::default();
     let sweeps = sweep(options.seed, &Config::default(), options.sweeps);
-    let three = match Three::new() {
+    let three = match Executors::new() {
         Ok(three) => three,
         Err(error) => {
             summary.failed.push(("instructions".to_owned(), error.to_string()));

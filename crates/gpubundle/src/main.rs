@@ -91,10 +91,10 @@ fn options() -> Result<Options, String> {
 }
 
 /// Function that runs a part.
-type Part = fn(&Options) -> Summary;
+type RunPart = fn(&Options) -> Summary;
 
 /// All parts.
-const PARTS: [(&str, Part); 9] = [
+const PARTS: [(&str, RunPart); 9] = [
     ("figures", figures::run),
     ("tests", tests::run),
     ("corpus", corpus::run),
@@ -107,7 +107,7 @@ const PARTS: [(&str, Part); 9] = [
 ];
 
 /// Parts that run only on request.
-const ASKED_FOR: [&str; 4] = ["reduce", "judge", "save", "trace"];
+const ONLY_ON_REQUEST: [&str; 4] = ["reduce", "judge", "save", "trace"];
 
 fn main() -> ExitCode {
     let options = match options() {
@@ -128,7 +128,7 @@ fn main() -> ExitCode {
     }
     let mut summaries = vec![];
     for (name, part) in PARTS {
-        if options.parts.is_empty() && !ASKED_FOR.contains(&name) || options.parts.iter().any(|wanted| wanted == name) {
+        if options.parts.is_empty() && !ONLY_ON_REQUEST.contains(&name) || options.parts.iter().any(|wanted| wanted == name) {
             let start = std::time::Instant::now();
             let summary = part(&options);
             say(&format!("{name}: done in {:.1} s", start.elapsed().as_secs_f64()));

@@ -2,7 +2,7 @@
 
 use crate::files::FILE_TESTS;
 use crate::{Options, Summary, isolate, say};
-use broadloom_filetest::{DEVICES, PTX, Printed, TestFile, judge, left_out_on_gpus, source_name};
+use broadloom_filetest::{DEVICES, PTX, PrintedText, TestFile, judge, left_out_on_gpus, source_name};
 use std::path::Path;
 
 /// Runs all tests.
@@ -42,7 +42,7 @@ pub(crate) fn run(options: &Options) -> Summary {
                     say(&format!("FAILED {case_name}"));
                     summary.failed.push((case_name, why));
                     // A fault destroys the context of this process: the rest runs in other processes.
-                    lost = device.open(&Printed::default()).is_err();
+                    lost = device.open(&PrintedText::default()).is_err();
                 }
             }
         }

@@ -32,7 +32,7 @@ pub(crate) const WORDS: usize = IMPORTS.len() + 2;
 
 /// Distances from the start of the code, and the length of the path. They are the first words of the code.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Head {
+pub(crate) struct CodeHeader {
     /// Imports, two words of the code's own, and one slot for each function.
     pub(crate) data: u64,
     /// Symbol of the first function in the table of symbols.
@@ -47,7 +47,7 @@ pub(crate) struct Head {
 
 /// Offset of a function in the code.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Function {
+pub(crate) enum CodeFunction {
     /// Initialisation, called by the loader.
     Loaded,
     /// Function that returns 999, `CUDA_ERROR_UNKNOWN`.
@@ -73,17 +73,17 @@ fn assembled() -> &'static [u8] {
 
 /// Returns an offset that the assembler has put behind the head.
 fn offset(index: usize) -> u64 {
-    let at = size_of::<Head>() + 8 * index;
+    let at = size_of::<CodeHeader>() + 8 * index;
     assembled()[at..at + 8].iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
-impl Function {
+impl CodeFunction {
     /// Returns the distance of the function from the start of the code.
     pub(crate) fn offset(self) -> u64 {
         match self {
-            Function::Loaded => offset(0),
-            Function::Failing => offset(1),
-            Function::Entry(index) => offset(2) + (ENTRY * index) as u64,
+            CodeFunction::Loaded => offset(0),
+            CodeFunction::Failing => offset(1),
+            CodeFunction::Entry(index) => offset(2) + (ENTRY * index) as u64,
         }
     }
 }
@@ -93,9 +93,9 @@ impl Function {
 /// # Panics
 ///
 /// If there are more than `MOST` functions. Their number is known when the program is built.
-pub(crate) fn code(head: &Head, functions: usize) -> Vec<u8> {
+pub(crate) fn code(head: &CodeHeader, functions: usize) -> Vec<u8> {
     assert!(functions <= MOST, "a library has more functions than its code has entries");
-    let end = Function::Entry(functions).offset() as usize;
+    let end = CodeFunction::Entry(functions).offset() as usize;
     let words = [head.data, head.symbols, head.texts, head.path, head.length];
     let mut code: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
     code.extend(&assembled()[code.len()..end]);
@@ -104,7 +104,7 @@ pub(crate) fn code(head: &Head, functions: usize) -> Vec<u8> {
 
 /// Number of bytes of the code with entries for a number of functions.
 pub(crate) fn length(functions: usize) -> usize {
-    Function::Entry(functions).offset() as usize
+    CodeFunction::Entry(functions).offset() as usize
 }
 
 // Offsets in the data: imports in their order, then the handle, the function `ENDING`, the slots.

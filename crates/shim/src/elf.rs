@@ -4,7 +4,7 @@
 //! same name. The written library has both, and section headers for linkers: `gcc -lcuda` works. The file has
 //! three segments: tables that are only read, code, and data. Offsets in the file are addresses.
 
-use crate::code::{self, Function, Head, IMPORTS, WORDS};
+use crate::code::{self, CodeFunction, CodeHeader, IMPORTS, WORDS};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -29,7 +29,7 @@ const ENTRY: u64 = 16;
 
 /// Behaviour of the functions of a library.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Body<'a> {
+pub(crate) enum FunctionBehaviour<'a> {
     /// All functions fail.
     Failing,
     /// Functions jump to those of the same names in a replacement library.
@@ -37,9 +37,9 @@ pub(crate) enum Body<'a> {
 }
 
 /// String table: zero-terminated texts.
-struct Texts(Vec<u8>);
+struct StringTable(Vec<u8>);
 
-impl Texts {
+impl StringTable {
     fn add(&mut self, text: &[u8]) -> u64 {
         let at = self.0.len() as u64;
         self.0.extend(text);
@@ -59,20 +59,20 @@ fn hash(name: &str) -> u32 {
 
 /// Bytes of the file, in little-endian order.
 #[derive(Default)]
-struct Bytes(Vec<u8>);
+struct ByteWriter(Vec<u8>);
 
-impl Bytes {
-    fn halves(&mut self, halves: &[u16]) -> &mut Bytes {
+impl ByteWriter {
+    fn halves(&mut self, halves: &[u16]) -> &mut ByteWriter {
         halves.iter().for_each(|half| self.0.extend(half.to_le_bytes()));
         self
     }
 
-    fn words(&mut self, words: &[u32]) -> &mut Bytes {
+    fn words(&mut self, words: &[u32]) -> &mut ByteWriter {
         words.iter().for_each(|word| self.0.extend(word.to_le_bytes()));
         self
     }
 
-    fn longs(&mut self, longs: &[u64]) -> &mut Bytes {
+    fn longs(&mut self, longs: &[u64]) -> &mut ByteWriter {
         longs.iter().for_each(|long| self.0.extend(long.to_le_bytes()));
         self
     }
@@ -135,12 +135,12 @@ impl Layout {
 }
 
 /// Builds a library. `version` is the version of all its symbols.
-pub(crate) fn library(name: &str, version: Option<&str>, functions: &[String], body: Body<'_>) -> Vec<u8> {
+pub(crate) fn library(name: &str, version: Option<&str>, functions: &[String], body: FunctionBehaviour<'_>) -> Vec<u8> {
     let (imports, path): (&[&str], &[u8]) = match body {
-        Body::Failing => (&[], b""),
-        Body::Forwarding(path) => (&IMPORTS, path.as_os_str().as_bytes()),
+        FunctionBehaviour::Failing => (&[], b""),
+        FunctionBehaviour::Forwarding(path) => (&IMPORTS, path.as_os_str().as_bytes()),
     };
-    let mut texts = Texts(vec![0]);
+    let mut texts = StringTable(vec![0]);
     let name_at = texts.add(name.as_bytes());
     let version_at = version.map(|version| texts.add(version.as_bytes()));
     let path_at = texts.add(path);
@@ -176,7 +176,7 @@ pub(crate) fn library(name: &str, version: Option<&str>, functions: &[String], b
     );
     let (text, data) = (layout.at(".text"), layout.at(".data"));
     let distance = |at: u64| at.wrapping_sub(text);
-    let head = Head {
+    let head = CodeHeader {
         data: distance(data),
         symbols: distance(layout.at(".dynsym") + SYMBOL * first as u64),
         texts: distance(layout.at(".dynstr")),
@@ -184,22 +184,22 @@ pub(crate) fn library(name: &str, version: Option<&str>, functions: &[String], b
         length: path.len() as u64,
     };
 
-    let mut symbols = Bytes(vec![0; SYMBOL as usize]);
+    let mut symbols = ByteWriter(vec![0; SYMBOL as usize]);
     for (symbol, name_at) in names_at.iter().enumerate() {
         let function = symbol.checked_sub(imports.len());
         // A global function that is defined here, or a weak reference.
         let (kind, section) = if function.is_some() { (0x12, layout.index(".text")) } else { (0x20, 0) };
         let place = function.map_or(0, |function| match body {
-            Body::Failing => text + Function::Failing.offset(),
-            Body::Forwarding(_) => text + Function::Entry(function).offset(),
+            FunctionBehaviour::Failing => text + CodeFunction::Failing.offset(),
+            FunctionBehaviour::Forwarding(_) => text + CodeFunction::Entry(function).offset(),
         });
         symbols.words(&[*name_at as u32]).halves(&[kind, section]).longs(&[place, 0]);
     }
-    let mut relocations = Bytes::default();
+    let mut relocations = ByteWriter::default();
     for import in 0..imports.len() as u64 {
         relocations.longs(&[data + 8 * import, (import + 1) << 32 | ADDRESS, 0]);
     }
-    let mut dynamic = Bytes::default();
+    let mut dynamic = ByteWriter::default();
     let mut tag = |tag: u64, value: u64| {
         dynamic.longs(&[tag, value]);
     };
@@ -218,11 +218,11 @@ pub(crate) fn library(name: &str, version: Option<&str>, functions: &[String], b
         tag(7, layout.at(".rela.dyn"));
         tag(8, RELOCATION * imports.len() as u64);
         tag(9, RELOCATION);
-        tag(12, text + Function::Loaded.offset());
+        tag(12, text + CodeFunction::Loaded.offset());
     }
     tag(0, 0);
 
-    let mut halves = Bytes::default();
+    let mut halves = ByteWriter::default();
     halves.halves(&symbol_versions);
     let contents = [
         texts.0,
@@ -239,7 +239,7 @@ pub(crate) fn library(name: &str, version: Option<&str>, functions: &[String], b
 }
 
 /// Builds the hash table by which the loader finds functions. Imports are not found by it.
-fn hash_table(first: usize, functions: &[String]) -> Bytes {
+fn hash_table(first: usize, functions: &[String]) -> ByteWriter {
     let count = first + functions.len();
     let buckets = count / 2 + 1;
     let (mut heads, mut next) = (vec![0u32; buckets], vec![0u32; count]);
@@ -247,14 +247,14 @@ fn hash_table(first: usize, functions: &[String]) -> Bytes {
         let head = &mut heads[hash(name) as usize % buckets];
         next[symbol] = std::mem::replace(head, symbol as u32);
     }
-    let mut table = Bytes::default();
+    let mut table = ByteWriter::default();
     table.words(&[buckets as u32, count as u32]).words(&heads).words(&next);
     table
 }
 
 /// Builds the definitions of versions: the library's own, and the version of its symbols if they have one.
-fn versions(name: &str, name_at: u64, version: Option<(&str, u64)>) -> Bytes {
-    let mut table = Bytes::default();
+fn versions(name: &str, name_at: u64, version: Option<(&str, u64)>) -> ByteWriter {
+    let mut table = ByteWriter::default();
     let mut define = |flags: u16, index: u16, text: &str, at: u64, last: bool| {
         table.halves(&[1, flags, index, 1]).words(&[hash(text), 20, if last { 0 } else { 28 }, at as u32, 0]);
     };
@@ -269,8 +269,8 @@ fn versions(name: &str, name_at: u64, version: Option<(&str, u64)>) -> Bytes {
 /// is longer than its bytes in the file by `zeros`.
 fn file(layout: &Layout, contents: &[Vec<u8>], zeros: u64) -> Vec<u8> {
     let end = layout.segment(Access::Write).1;
-    let mut names = Texts(vec![0]);
-    let mut sections = Bytes(vec![0; SECTION as usize]);
+    let mut names = StringTable(vec![0]);
+    let mut sections = ByteWriter(vec![0; SECTION as usize]);
     for (section, at) in &layout.0 {
         let flags = match section.access {
             Access::Read => 2,
@@ -286,7 +286,7 @@ fn file(layout: &Layout, contents: &[Vec<u8>], zeros: u64) -> Vec<u8> {
     let sections_at = (end + names.0.len() as u64).next_multiple_of(16);
     let count = layout.0.len() as u16 + 2;
 
-    let mut bytes = Bytes(b"\x7fELF\x02\x01\x01".to_vec());
+    let mut bytes = ByteWriter(b"\x7fELF\x02\x01\x01".to_vec());
     bytes.0.resize(16, 0);
     bytes.halves(&[3, MACHINE]).words(&[1]).longs(&[0, HEADER, sections_at]).words(&[0]);
     bytes.halves(&[HEADER as u16, SEGMENT as u16, 5, SECTION as u16, count, count - 1]);

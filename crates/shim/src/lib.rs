@@ -40,8 +40,8 @@ impl Shim<'_> {
     pub fn bytes(&self) -> Vec<u8> {
         let functions = functions(self.name);
         let body = match self.name.starts_with(LINKER_NAME) {
-            true => elf::Body::Failing,
-            false => elf::Body::Forwarding(self.replacement),
+            true => elf::FunctionBehaviour::Failing,
+            false => elf::FunctionBehaviour::Forwarding(self.replacement),
         };
         elf::library(names::own_name(self.name), self.version, &functions, body)
     }

@@ -106,14 +106,14 @@ pub fn macro_calls<'a>(code: &'a str, name: &'a str) -> impl Iterator<Item = usi
 
 /// Arm of a `match`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Arm {
+pub struct MatchArm {
     /// Position of its pattern.
     pub at: usize,
     /// Pattern, without its guard.
     pub pattern: String,
 }
 
-impl Arm {
+impl MatchArm {
     /// Tests if it matches everything: `_`, or a single name.
     pub fn takes_all(&self) -> bool {
         let mut bytes = self.pattern.bytes();
@@ -124,11 +124,11 @@ impl Arm {
 }
 
 /// Returns the arms of every `match` in code, one list for each.
-pub fn matches(code: &str) -> Vec<Vec<Arm>> {
+pub fn matches(code: &str) -> Vec<Vec<MatchArm>> {
     words(code, "match").filter_map(|at| arms(code, at + "match".len())).collect()
 }
 
-fn arms(code: &str, after_keyword: usize) -> Option<Vec<Arm>> {
+fn arms(code: &str, after_keyword: usize) -> Option<Vec<MatchArm>> {
     let bytes = code.as_bytes();
     let open = after_keyword + walk(&bytes[after_keyword..], |rest, depth| depth == 0 && rest[0] == b'{')?;
     let close = open + 1 + walk(&bytes[open + 1..], |rest, depth| depth == 0 && rest[0] == b'}')?;
@@ -140,7 +140,7 @@ fn arms(code: &str, after_keyword: usize) -> Option<Vec<Arm>> {
         let Some(arrow) = walk(&bytes[at..close], |rest, depth| depth == 0 && rest.starts_with(b"=>")) else { break };
         let pattern = &code[at..at + arrow];
         let pattern = words(pattern, "if").next().map_or(pattern, |guard| &pattern[..guard]);
-        arms.push(Arm { at, pattern: pattern.trim().to_owned() });
+        arms.push(MatchArm { at, pattern: pattern.trim().to_owned() });
         at += arrow + 2;
         at += bytes[at..close].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
         let is_block = bytes.get(at) == Some(&b'{');

@@ -8,7 +8,7 @@
 
 mod interpreted;
 
-use broadloom_conformance::{Case, SUITE, Subject, VARIANTS};
+use broadloom_conformance::{Case, DeviceUnderTest, SUITE, VARIANTS};
 use broadloom_device::{Backend, Device, EventId, GlobalVariable, Launch, LoadedModule, Machine, MemoryUse, Result, Stream};
 use broadloom_diag::Sources;
 use broadloom_fuzzgen::{Config, Kernel, Random, module, run, survey, sweep};
@@ -144,14 +144,14 @@ impl LoadedModule for Loaded {
     }
 }
 
-fn subject(way: Way, facts: Facts) -> Subject {
+fn subject(way: Way, facts: Facts) -> DeviceUnderTest {
     let printed = Arc::new(Mutex::new(String::new()));
     let sink = printed.clone();
     let output = Arc::new(move |text: &[u8]| {
         sink.lock().unwrap_or_else(PoisonError::into_inner).push_str(&String::from_utf8_lossy(text));
     });
     let interp = Interp::new(Options { output, ..Options::default() });
-    Subject { device: Device::new(Behind { interp, way, facts }), printed }
+    DeviceUnderTest { device: Device::new(Behind { interp, way, facts }), printed }
 }
 
 fn corpus(case: &Case, variant: &str, way: Way) -> std::result::Result<(), Failed> {

@@ -13,12 +13,13 @@ mod vision;
 pub(crate) use images::bell;
 pub(crate) use vision::{CORNERS, corners};
 
-use crate::benchmark::{Benchmark, Subject, count, square};
+use crate::benchmark::{Benchmark, PreparedJob, Setup, Subject, count, square};
 use crate::error::Failure;
+use crate::group;
 use crate::job::{Job, Work};
-use broadloom::array::evaluate_all;
+use broadloom::array::{Precision, evaluate_all};
 use broadloom::graph::{Node, Summary};
-use broadloom::{Array, array};
+use broadloom::{Array, Context, array};
 use order::ROW;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -26,12 +27,13 @@ use std::rc::Rc;
 macro_rules! benchmark {
     ($name:ident in $place:ident, $tolerance:expr, $full:expr, $quick:expr, $shown:expr) => {
         Benchmark {
+            group: group::ARRAYS,
             name: stringify!($name),
             peer: include_str!(concat!("../../peers/", stringify!($name), ".cpp")),
             tolerance: $tolerance,
             size: |scale| scale.fixed($full, $quick),
             shown: $shown,
-            subject: Subject::Arrays($place::$name),
+            subject: &Expression($place::$name),
         }
     };
 }
@@ -57,6 +59,25 @@ pub(crate) const ALL: &[Benchmark] = &[
     benchmark!(motion in motion, 1e-12, 512, 64, square),
     benchmark!(stereo in vision, 1e-12, 1000, 40, square),
 ];
+
+/// Function that prepares an expression over inputs of a size.
+struct Expression(fn(&Context, usize) -> Result<Job, Failure>);
+
+impl Subject for Expression {
+    fn prepare(&self, setup: &Setup, tiny: usize, size: usize) -> Result<PreparedJob, Failure> {
+        // The peers are compiled with fast arithmetic too.
+        let context = Context::with_precision(&setup.device, Precision::Fast);
+        // Planning and compilation happen on tiny arrays. The code serves all sizes.
+        let compile = setup.first_overhead(&(self.0)(&context, tiny)?)?;
+        let job = (self.0)(&context, size)?;
+        let before = context.statistics().kernels;
+        setup.repetition(&job)?;
+        let launches = context.statistics().kernels - before;
+        // A quick run measures nothing.
+        let predicted_ms = if setup.scale.quick { None } else { job.predicted_ms(&setup.device.measured_machine())? };
+        Ok(PreparedJob { predicted_ms, ..PreparedJob::new(job, launches, compile) })
+    }
+}
 
 /// Makes a job that builds arrays and computes them in one plan. The judge gets the arrays of the last
 /// repetition.

@@ -44,15 +44,15 @@ fn halved(image: &Array<f32>) -> Result<Array<f32>> {
     Ok((at(0, 0)? + at(0, 1)? + at(1, 0)? + at(1, 1)?) * 0.25)
 }
 
-/// Vectors of all blocks, and their matching errors.
-struct Vectors {
+/// Motion vectors of all blocks, and their matching errors.
+struct BlockVectors {
     dy: Array<i32>,
     dx: Array<i32>,
     apart: Array<f32>,
 }
 
 /// One level of the pyramid.
-struct Level {
+struct PyramidLevel {
     /// The blocks of the first image: row, column, block.
     blocks: Array<f32>,
     /// The image that is searched.
@@ -63,13 +63,13 @@ struct Level {
     side: usize,
 }
 
-impl Level {
-    fn new(from: &Array<f32>, to: &Array<f32>, across: usize) -> Result<Level> {
+impl PyramidLevel {
+    fn new(from: &Array<f32>, to: &Array<f32>, across: usize) -> Result<PyramidLevel> {
         let side = from.shape().extents()[0] / across;
         let blocks = from.reshape([across, side, across, side])?.transpose(&[1, 3, 0, 2])?;
         let blocks = blocks.reshape([side, side, across * across])?;
         evaluate_all(&[blocks.node(), to.node()])?;
-        Ok(Level { blocks, image: to.clone(), across, side })
+        Ok(PyramidLevel { blocks, image: to.clone(), across, side })
     }
 
     /// Gathers the surroundings of each block at its vector, extended by `reach` pixels on all sides.
@@ -106,16 +106,16 @@ impl Level {
     }
 
     /// Returns the best of all vectors that are at most `reach` pixels from the known ones.
-    fn search(&self, dy: &Array<i32>, dx: &Array<i32>, reach: usize) -> Result<Vectors> {
+    fn search(&self, dy: &Array<i32>, dx: &Array<i32>, reach: usize) -> Result<BlockVectors> {
         let around = self.around(dy, dx, reach)?;
         let along = |axis: usize| self.along(axis, 2 * reach + 1);
         let there = around.gather(&[&(along(0)? + along(2)?), &(along(1)? + along(3)?), &along(4)?], Boundary::Clamp)?;
         let (y, x, apart) = self.best(&there)?;
-        Ok(Vectors { dy: dy + y, dx: dx + x, apart })
+        Ok(BlockVectors { dy: dy + y, dx: dx + x, apart })
     }
 
     /// Refines vectors from whole pixels to quarters: the best halves, then the best quarters next to them.
-    fn refine(&self, dy: &Array<i32>, dx: &Array<i32>) -> Result<Vectors> {
+    fn refine(&self, dy: &Array<i32>, dx: &Array<i32>) -> Result<BlockVectors> {
         let (around, along) = (self.around(dy, dx, 1)?, |axis: usize| self.along(axis, 3));
         let halves = {
             let (qy, qx) = ((along(2)? - 1) * 2, (along(3)? - 1) * 2);
@@ -145,7 +145,7 @@ impl Level {
         let own = row(0)?;
         let (upper, lower) = (is_above.cond(&row(-1)?, &own)?, is_above.cond(&own, &row(1)?)?);
         let (y, x, apart) = self.best(&(upper * (1.0 - &fy) + lower * &fy))?;
-        Ok(Vectors { dy: dy * 4 + half_y + y, dx: dx * 4 + half_x + x, apart })
+        Ok(BlockVectors { dy: dy * 4 + half_y + y, dx: dx * 4 + half_x + x, apart })
     }
 }
 
@@ -156,8 +156,8 @@ pub(super) fn motion(context: &Context, n: usize) -> std::result::Result<Job, Fa
     let (first, second) = (Array::new(context, &from, [n, n])?, Array::new(context, &to, [n, n])?);
     let vectors = Function::new(context, move |first: &Array<f32>, second: &Array<f32>| {
         let (first_half, second_half) = (halved(first)?, halved(second)?);
-        let coarse = Level::new(&halved(&first_half)?, &halved(&second_half)?, across)?;
-        let (middle, fine) = (Level::new(&first_half, &second_half, across)?, Level::new(first, second, across)?);
+        let coarse = PyramidLevel::new(&halved(&first_half)?, &halved(&second_half)?, across)?;
+        let (middle, fine) = (PyramidLevel::new(&first_half, &second_half, across)?, PyramidLevel::new(first, second, across)?);
         let nothing = Array::full(first.context(), [across * across], 0)?;
         let found = coarse.search(&nothing, &nothing, 3)?;
         let found = middle.search(&(found.dy * 2), &(found.dx * 2), 1)?;

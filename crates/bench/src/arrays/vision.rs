@@ -9,7 +9,7 @@ use broadloom::array::{Function, Result};
 use broadloom::{Array, Boundary, Context};
 
 /// Clamps a position to `0..n`.
-fn held(place: i64, n: usize) -> usize {
+fn clamp_index(place: i64, n: usize) -> usize {
     place.clamp(0, n as i64 - 1) as usize
 }
 
@@ -76,8 +76,8 @@ fn smooth_by_hand(image: &[f64], n: usize, weights: &[f32]) -> Vec<f64> {
     let middle = weights.len() as i64 / 2;
     let sum =
         |at: &dyn Fn(i64) -> f64| weights.iter().enumerate().map(|(k, w)| f64::from(*w) * at(k as i64 - middle)).sum::<f64>();
-    let along: Vec<f64> = (0..n * n).map(|i| sum(&|d| image[i / n * n + held((i % n) as i64 + d, n)])).collect();
-    (0..n * n).map(|i| sum(&|d| along[held((i / n) as i64 + d, n) * n + i % n])).collect()
+    let along: Vec<f64> = (0..n * n).map(|i| sum(&|d| image[i / n * n + clamp_index((i % n) as i64 + d, n)])).collect();
+    (0..n * n).map(|i| sum(&|d| along[clamp_index((i / n) as i64 + d, n) * n + i % n])).collect()
 }
 
 /// Operations of [`corners`] with kernels of 5 and 9 points: a shift, a product and a sum for each of 64
@@ -107,7 +107,8 @@ pub(super) fn corner(context: &Context, n: usize) -> std::result::Result<Job, Fa
     let judge = move |got: &[Vec<f32>]| {
         let image: Vec<f64> = (0..n * n).map(|i| f64::from(unit(i as u32, 1))).collect();
         let smoothed = smooth_by_hand(&image, n, &narrow);
-        let at = |i: usize, dy: i64, dx: i64| smoothed[held((i / n) as i64 + dy, n) * n + held((i % n) as i64 + dx, n)];
+        let at =
+            |i: usize, dy: i64, dx: i64| smoothed[clamp_index((i / n) as i64 + dy, n) * n + clamp_index((i % n) as i64 + dx, n)];
         let slopes: Vec<(f64, f64)> =
             (0..n * n).map(|i| ((at(i, 0, 1) - at(i, 0, -1)) / 2.0, (at(i, 1, 0) - at(i, -1, 0)) / 2.0)).collect();
         let tensor =
@@ -170,10 +171,10 @@ pub(super) fn stereo(context: &Context, n: usize) -> std::result::Result<Job, Fa
                 apart * apart
             };
             let squares: Vec<f32> = (0..n * n).map(square).collect();
-            let down = |i: usize| (-3..=3).map(|d| squares[held((i / n) as i64 + d, n) * n + i % n]).sum::<f32>();
+            let down = |i: usize| (-3..=3).map(|d| squares[clamp_index((i / n) as i64 + d, n) * n + i % n]).sum::<f32>();
             let sums: Vec<f32> = (0..n * n).map(down).collect();
             for (i, best) in best.iter_mut().enumerate() {
-                let cost: f32 = (-3..=3).map(|d| sums[i / n * n + held((i % n) as i64 + d, n)]).sum();
+                let cost: f32 = (-3..=3).map(|d| sums[i / n * n + clamp_index((i % n) as i64 + d, n)]).sum();
                 if cost < best.0 {
                     *best = (cost, disparity as i32);
                 }

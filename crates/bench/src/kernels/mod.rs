@@ -12,19 +12,27 @@ mod reductions;
 
 pub(crate) use elements::option;
 
-use crate::benchmark::{Benchmark, Subject, count, square};
+use crate::benchmark::{Benchmark, PreparedJob, Setup, Subject, count, square};
+use crate::error::Failure;
+use crate::group;
+use crate::job::Job;
+use crate::module;
+use broadloom::device::{self, Module};
+use std::time::Instant;
 
 macro_rules! benchmark {
     ($name:ident in $place:ident, $tolerance:expr, $size:expr, $shown:expr) => {
         Benchmark {
+            group: group::KERNELS,
             name: stringify!($name),
             peer: include_str!(concat!("../../peers/", stringify!($name), ".cpp")),
             tolerance: $tolerance,
             size: $size,
             shown: $shown,
-            subject: Subject::Kernel {
-                ptx: include_str!(concat!("../../kernels/", stringify!($name), ".ptx")),
-                ready: $place::$name,
+            subject: &Kernel {
+                file: concat!(stringify!($name), ".ptx"),
+                text: include_str!(concat!("../../kernels/", stringify!($name), ".ptx")),
+                job: $place::$name,
             },
         }
     };
@@ -50,3 +58,31 @@ pub(crate) const ALL: &[Benchmark] = &[
     benchmark!(bitonic_sort in irregular, 1e-12, |scale| scale.fixed(16384, 2), |n| format!("{n}×{}", irregular::KEYS)),
     benchmark!(life in grids, 1e-12, |scale| scale.side(8, 512, 75), square),
 ];
+
+/// Kernel and the job that launches it.
+struct Kernel {
+    /// Name of its file.
+    file: &'static str,
+    /// PTX text.
+    text: &'static str,
+    /// Prepares the inputs and launches of a size.
+    job: fn(&Module, usize) -> device::Result<Job>,
+}
+
+impl Subject for Kernel {
+    fn prepare(&self, setup: &Setup, tiny: usize, size: usize) -> Result<PreparedJob, Failure> {
+        let module = module::parse(self.file, self.text)?;
+        let start = Instant::now();
+        let module = setup.device.load(&module)?;
+        let loading = start.elapsed();
+        // A first launch on tiny inputs does the remaining one-time work. Its own cost is negligible.
+        let tiny = (self.job)(&module, tiny)?;
+        let start = Instant::now();
+        tiny.prepare()?;
+        let first = start.elapsed() + setup.repetition(&tiny)?;
+        let again = setup.repetition(&tiny)?;
+        let job = (self.job)(&module, size)?;
+        let launches = job.launches() as u64;
+        Ok(PreparedJob::new(job, launches, loading + first.saturating_sub(again)))
+    }
+}

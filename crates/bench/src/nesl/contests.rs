@@ -1,10 +1,11 @@
 //! Flat and irregular benchmarks against C++: the programs of `examples/nesl`, called with arrays.
 
 use super::ragged::{filter_sums, list_argmin, list_pairs, list_sort};
-use super::{Contest, line};
-use crate::benchmark::{Benchmark, Subject, count};
+use super::{Contest, NeslFunction, line, near};
+use crate::benchmark::{Benchmark, count};
 use crate::error::Failure;
-use crate::inputs::{hashed, ragged, unit, units, weighed};
+use crate::group;
+use crate::inputs::{hashed, ragged_offsets, unit, units, weighed};
 use crate::job::Work;
 use crate::kernels::option;
 use broadloom::array::Precision;
@@ -12,12 +13,13 @@ use broadloom::array::Precision;
 macro_rules! benchmark {
     ($name:ident, $peer:literal, $tolerance:expr, $full:expr, $quick:expr, $shown:expr) => {
         Benchmark {
+            group: group::NESL,
             name: stringify!($name),
             peer: include_str!(concat!("../../peers/", $peer, ".cpp")),
             tolerance: $tolerance,
             size: |scale| scale.fixed($full, $quick),
             shown: $shown,
-            subject: Subject::Nesl($name),
+            subject: &NeslFunction($name),
         }
     };
 }
@@ -36,15 +38,6 @@ pub(crate) const ALL: &[Benchmark] = &[
     benchmark!(list_pairs, "nesl_list_pairs", 5e-3, 200_000, 40, |n| format!("{n} lists")),
     benchmark!(list_sort, "nesl_list_sort", 1e-9, 1_000_000, 60, |n| format!("{n} lists")),
 ];
-
-/// Fails if a number differs too much from the reference.
-pub(super) fn near(what: &str, got: f64, want: f64, relative: f64, absolute: f64) -> Result<(), Failure> {
-    // Written so that NaN fails.
-    if (got - want).abs() <= relative * want.abs() + absolute {
-        return Ok(());
-    }
-    Err(Failure::Wrong(format!("{what} is {got}, the reference says {want}")))
-}
 
 fn dot(n: usize) -> Contest {
     Contest {
@@ -120,19 +113,8 @@ fn quicksort(n: usize) -> Contest {
     }
 }
 
-/// Returns the offsets of ragged rows.
-pub(super) fn rows(n: usize, most: u32) -> Vec<i64> {
-    let mut offsets = vec![0i64];
-    let mut end = 0;
-    for row in 0..n as u32 {
-        end += i64::from(ragged(row, most));
-        offsets.push(end);
-    }
-    offsets
-}
-
 fn sparse_product(n: usize) -> Contest {
-    let starts = rows(n, 16);
+    let starts = ragged_offsets(n, 16);
     let total = starts[n] as usize;
     let column = move |i: usize| ((u64::from(hashed(i as u32, 15)) * n as u64) >> 32) as i32;
     let judged = starts.clone();

@@ -3,6 +3,7 @@
 //! first time in a process and again.
 
 use crate::error::Failure;
+use crate::group;
 use crate::measure::median;
 use crate::report::Row;
 use broadloom::device::private::Temporary;
@@ -102,5 +103,5 @@ fn hello(command: &Path, file: &Path) -> Result<Duration, Failure> {
 }
 
 fn row(name: &str, size: String, device: &str, times: Vec<Duration>) -> Row {
-    Row::timed(crate::start::GROUP, name, size, device.to_owned(), median(times).unwrap_or_default())
+    Row::timed(group::START, name, size, device.to_owned(), median(times).unwrap_or_default())
 }

@@ -19,8 +19,9 @@ mod ragged;
 
 pub(crate) use contests::ALL;
 pub(crate) use front::{NAME as FRONT_NAME, run as run_front};
-pub(crate) use programs::{Example, GROUP as PROGRAM_GROUP, PROGRAMS, run as run_program};
+pub(crate) use programs::{Example, PROGRAMS, run as run_program};
 
+use crate::benchmark::{PreparedJob, Setup, Subject};
 use crate::error::Failure;
 use crate::job::{Job, Work};
 use broadloom::array::{Element, Precision};
@@ -33,16 +34,13 @@ use broadloom::{Array, Context};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::time::Duration;
-
-/// The name of the group with peers.
-pub(crate) const GROUP: &str = "nesl";
+use std::time::{Duration, Instant};
 
 /// Time limit of a repetition.
-pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// A function of a program, and a flag that stops its calls.
-pub(crate) struct Called {
+struct CompiledFunction {
     program: Program,
     stop: &'static Stop,
     /// Takes a message when a call begins and another when it ends.
@@ -63,9 +61,9 @@ fn clock(stop: &'static Stop) -> Sender<()> {
     sender
 }
 
-impl Called {
-    /// Compiles a function. Floats have 32 bits if there is a precision for them, else 64.
-    pub(crate) fn new(device: &Device, text: &str, function: &str, narrow: Option<Precision>) -> Result<Called, Failure> {
+impl CompiledFunction {
+    /// Compiles a function of a program. Floats have 32 bits if there is a precision for them, else 64.
+    fn new(device: &Device, text: &str, function: &str, narrow: Option<Precision>) -> Result<Self, Failure> {
         // The flags of all programs of a run are leaked; there are only a few.
         let stop: &'static Stop = Box::leak(Box::default());
         let mut options = Options { stop: Some(stop), max_bytes: 64 << 30, max_steps: u64::MAX, ..Options::default() };
@@ -73,28 +71,28 @@ impl Called {
         let device = device.clone();
         let target = Target::new(move || Ok(device.clone())).with_precision(narrow.unwrap_or_default());
         let program = Program::new(text, function, options, target).map_err(|failure| Failure::Outside(failure.0))?;
-        Ok(Called { program, stop, clock: clock(stop) })
+        Ok(CompiledFunction { program, stop, clock: clock(stop) })
     }
 
     /// Calls the function and waits for its results, within the time limit.
-    pub(crate) fn call(&mut self, arguments: &[Column]) -> Result<Vec<Column>, Failure> {
+    fn call(&mut self, arguments: &[Column]) -> Result<Vec<Column>, Failure> {
         self.stop.clear();
         // The clock counts the calls that begin and end. Sending fails if its thread is gone.
         let _ = self.clock.send(());
         let results = self.program.call(arguments);
         let _ = self.clock.send(());
-        let results = self.in_time(results)?;
+        let results = self.name_time_limit(results)?;
         evaluate(&results)?;
         Ok(results)
     }
 
     /// Begins a call, within the time limit. Results on the device may still be pending when it returns.
-    pub(crate) fn submit(&mut self, arguments: &[Column]) -> Result<Pending, Failure> {
+    fn submit(&mut self, arguments: &[Column]) -> Result<Pending, Failure> {
         self.stop.clear();
         let _ = self.clock.send(());
         let pending = self.program.submit(arguments);
         let _ = self.clock.send(());
-        let pending = self.in_time(pending)?;
+        let pending = self.name_time_limit(pending)?;
         evaluate(pending.results().unwrap_or_default())?;
         Ok(pending)
     }
@@ -105,7 +103,7 @@ impl Called {
     }
 
     /// Names the time limit in the error of a stopped call.
-    fn in_time<T>(&self, result: Result<T, broadloom::nesl::program::Failure>) -> Result<T, Failure> {
+    fn name_time_limit<T>(&self, result: Result<T, broadloom::nesl::program::Failure>) -> Result<T, Failure> {
         result.map_err(|failure| {
             let late = self.stop.is_requested();
             Failure::Outside(if late { format!("stopped at the time limit of {LIMIT:?}") } else { failure.0 })
@@ -113,12 +111,12 @@ impl Called {
     }
 
     /// Returns the counters of the device.
-    pub(crate) fn statistics(&mut self) -> Statistics {
+    fn statistics(&mut self) -> Statistics {
         self.program.statistics()
     }
 
     /// Returns the context of the device.
-    pub(crate) fn context(&mut self) -> Result<Context, Failure> {
+    fn context(&mut self) -> Result<Context, Failure> {
         self.program.context().map_err(|failure| Failure::Outside(failure.0))
     }
 }
@@ -127,7 +125,7 @@ impl Called {
 fn evaluate(results: &[Column]) -> Result<(), Failure> {
     let nodes: Vec<Node> = results.iter().filter_map(node_of).cloned().collect();
     match nodes.first() {
-        Some(first) => first.context().evaluate(&nodes).map_err(outside),
+        Some(first) => first.context().evaluate(&nodes).map_err(outside_failure),
         None => Ok(()),
     }
 }
@@ -139,7 +137,7 @@ fn node_of(column: &Column) -> Option<&Node> {
     }
 }
 
-fn outside(error: impl std::fmt::Display) -> Failure {
+fn outside_failure(error: impl std::fmt::Display) -> Failure {
     Failure::Outside(error.to_string())
 }
 
@@ -155,7 +153,7 @@ fn numbers(column: &Column) -> Result<Vec<f64>, Failure> {
         Column::Floats(values) => Ok(values.clone()),
         Column::Bools(values) => Ok(values.iter().map(|&value| f64::from(u8::from(value))).collect()),
         Column::Device(node) => {
-            let array = node.read().map_err(outside)?;
+            let array = node.read().map_err(outside_failure)?;
             Ok(array
                 .lanes
                 .iter()
@@ -169,7 +167,7 @@ type MakeArguments = Box<dyn Fn(&Context) -> Result<Vec<Column>, Failure>>;
 type Judge = Box<dyn Fn(&[Vec<f64>]) -> Result<f64, Failure>>;
 
 /// A benchmark of the group: a text with the function `contest`, its arguments, and the judge of its results.
-pub(crate) struct Contest {
+struct Contest {
     text: String,
     /// The precision of floats.
     precision: Precision,
@@ -179,20 +177,20 @@ pub(crate) struct Contest {
     judge: Judge,
 }
 
-/// A contest that is ready to run on a device.
-pub(crate) struct Ready {
-    pub(crate) job: Job,
-    pub(crate) called: Rc<RefCell<Called>>,
+/// Contest that is ready to run on a device.
+struct CompiledContest {
+    job: Job,
+    function: Rc<RefCell<CompiledFunction>>,
 }
 
 /// Compiles the function `contest` of a benchmark and moves its arguments to the device.
-pub(crate) fn ready(device: &Device, contest: Contest) -> Result<Ready, Failure> {
+fn compile(device: &Device, contest: Contest) -> Result<CompiledContest, Failure> {
     let Contest { text, precision, work, arguments, judge } = contest;
-    let mut called = Called::new(device, &text, "contest", Some(precision))?;
-    let arguments = arguments(&called.context()?)?;
-    let called = Rc::new(RefCell::new(called));
+    let mut function = CompiledFunction::new(device, &text, "contest", Some(precision))?;
+    let arguments = arguments(&function.context()?)?;
+    let function = Rc::new(RefCell::new(function));
     let last: Rc<RefCell<Option<Pending>>> = Rc::default();
-    let (again, finished, pending) = (called.clone(), called.clone(), last.clone());
+    let (again, finished, pending) = (function.clone(), function.clone(), last.clone());
     let repetition = move || {
         let begun = again.borrow_mut().submit(&arguments)?;
         *last.borrow_mut() = Some(begun);
@@ -206,5 +204,34 @@ pub(crate) fn ready(device: &Device, contest: Contest) -> Result<Ready, Failure>
         }
         judge(&results.borrow().iter().map(numbers).collect::<Result<Vec<_>, _>>()?)
     };
-    Ok(Ready { job: Job::new(work, judge).expression(repetition), called })
+    Ok(CompiledContest { job: Job::new(work, judge).expression(repetition), function })
+}
+
+/// Function that makes the contest of a size.
+struct NeslFunction(fn(usize) -> Contest);
+
+impl Subject for NeslFunction {
+    fn prepare(&self, setup: &Setup, tiny: usize, size: usize) -> Result<PreparedJob, Failure> {
+        // Kernels are compiled for a tiny problem, as far as a large one needs the same kernels.
+        let start = Instant::now();
+        let tiny = compile(&setup.device, (self.0)(tiny))?;
+        let first = start.elapsed() + setup.repetition(&tiny.job)?;
+        let again = setup.repetition(&tiny.job)?;
+        let CompiledContest { job, function } = compile(&setup.device, (self.0)(size))?;
+        setup.repetition(&job)?;
+        let before = function.borrow_mut().statistics();
+        setup.repetition(&job)?;
+        let after = function.borrow_mut().statistics();
+        let prepared = PreparedJob::new(job, after.launches - before.launches, first.saturating_sub(again));
+        Ok(PreparedJob { waits: Some(after.waits - before.waits), ..prepared })
+    }
+}
+
+/// Fails if a number differs too much from the reference.
+fn near(name: &str, got: f64, want: f64, relative: f64, absolute: f64) -> Result<(), Failure> {
+    // Written so that NaN fails.
+    if (got - want).abs() <= relative * want.abs() + absolute {
+        return Ok(());
+    }
+    Err(Failure::Wrong(format!("{name} is {got}, the reference says {want}")))
 }

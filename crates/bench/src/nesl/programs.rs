@@ -1,15 +1,13 @@
 //! The group `nesl_programs`: `problem(n)` of every program of `examples/nesl`.
 
-use super::Called;
+use super::CompiledFunction;
 use crate::error::Failure;
+use crate::group;
 use crate::measure::median;
 use crate::report::Row;
 use broadloom::device::Device;
 use broadloom::nesl::Column;
 use std::time::{Duration, Instant};
-
-/// The name of the group.
-pub(crate) const GROUP: &str = "nesl_programs";
 
 /// Number of repetitions for the median, and the time after which no further one begins.
 const REPETITIONS: usize = 3;
@@ -68,11 +66,11 @@ pub(crate) const PROGRAMS: &[Example] = examples![
 pub(crate) fn run(example: &Example, device: &Device, quick: bool) -> Result<Row, Failure> {
     let size = if quick { example.quick } else { example.size };
     let start = Instant::now();
-    let mut called = Called::new(device, example.text, "problem", None)?;
+    let mut function = CompiledFunction::new(device, example.text, "problem", None)?;
     let mut compile = start.elapsed();
     let mut problem = |size: i64| -> Result<Duration, Failure> {
         let start = Instant::now();
-        let results = called.call(&[Column::Ints(vec![size])])?;
+        let results = function.call(&[Column::Ints(vec![size])])?;
         let time = start.elapsed();
         for column in &results {
             let flags = match column {
@@ -99,13 +97,13 @@ pub(crate) fn run(example: &Example, device: &Device, quick: bool) -> Result<Row
     }
     let time = median(times).unwrap_or(first);
     compile += first.saturating_sub(time);
-    let before = called.statistics();
-    called.call(&[Column::Ints(vec![size])])?;
-    let after = called.statistics();
+    let before = function.statistics();
+    function.call(&[Column::Ints(vec![size])])?;
+    let after = function.statistics();
     Ok(Row {
         launches: after.launches - before.launches,
         waits: Some(after.waits - before.waits),
         compile_ms: Some(compile.as_secs_f64() * 1e3),
-        ..Row::timed(GROUP, example.name, format!("n = {size}"), device.machine().id.clone(), time)
+        ..Row::timed(group::NESL_PROGRAMS, example.name, format!("n = {size}"), device.machine().id.clone(), time)
     })
 }

@@ -1,9 +1,8 @@
 //! Ragged benchmarks against Awkward Array: lists of different lengths, some of them empty.
 
-use super::contests::{near, rows};
-use super::{Contest, line};
+use super::{Contest, line, near};
 use crate::error::Failure;
-use crate::inputs::{unit, weighed};
+use crate::inputs::{ragged_offsets, unit, weighed};
 use crate::job::Work;
 use broadloom::array::Precision;
 
@@ -17,7 +16,7 @@ fn lists(
     text: &str,
     judge: impl Fn(&[Vec<f64>], &dyn Fn(usize) -> Vec<f32>, usize) -> Result<f64, Failure> + 'static,
 ) -> Contest {
-    let starts = rows(n, most);
+    let starts = ragged_offsets(n, most);
     let total = starts[n] as usize;
     let judged = starts.clone();
     Contest {

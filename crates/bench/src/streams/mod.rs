@@ -10,9 +10,12 @@ mod signals;
 mod sorts;
 mod transforms;
 
-use crate::benchmark::{Benchmark, Subject, count, square};
+use crate::benchmark::{Benchmark, PreparedJob, Setup, Subject, count, square};
 use crate::error::Failure;
+use crate::group;
 use crate::job::{Job, Scale, Verdict, Work};
+use crate::measure::by_turns;
+use crate::report::StraightTimes;
 use broadloom::device::Device;
 use broadloom::stream::Program;
 use broadloom::stream::compiled::{Compiled, Options, Precision, Resident};
@@ -23,34 +26,35 @@ use std::time::{Duration, Instant};
 type Judge = Box<dyn Fn(&[u32]) -> Result<Verdict, Failure>>;
 
 /// A stream program with its inputs and its judge.
-pub(crate) struct Task {
+struct Task {
     /// The text of the program.
-    pub(crate) text: &'static str,
+    text: &'static str,
     /// The measured stream.
-    pub(crate) stream: String,
+    stream: String,
     /// Number of steady states in a repetition.
-    pub(crate) states: u64,
+    states: u64,
     /// Returns the input word with a number: a float, an int or half of a complex number, as its bits.
-    pub(crate) input: fn(u32) -> u32,
+    input: fn(u32) -> u32,
     /// The accuracy of its floats. Peers are compiled with fast arithmetic, so most programs use it too.
-    pub(crate) precision: Precision,
+    precision: Precision,
     /// The work of a repetition.
-    pub(crate) work: Work,
+    work: Work,
     /// Compares the output with the reference.
-    pub(crate) judge: Judge,
+    judge: Judge,
 }
 
-/// A task that is ready on a device.
-pub(crate) struct Made {
-    pub(crate) job: Job,
-    pub(crate) launches: usize,
+/// Job of a compiled stream program.
+struct CompiledTask {
+    job: Job,
+    /// Number of launches in a repetition.
+    launches: u64,
     /// Time from the text to loaded kernels.
-    pub(crate) compile: Duration,
+    compile: Duration,
 }
 
 impl Task {
     /// Compiles the program, restructured or straight, and uploads its input.
-    pub(crate) fn ready(self, device: &Device, straight: bool, prefetch: Option<bool>) -> Result<Made, Failure> {
+    fn compile(self, device: &Device, straight: bool, prefetch: Option<bool>) -> Result<CompiledTask, Failure> {
         let failed = |failure: broadloom::stream::Failure| Failure::Outside(failure.to_string());
         let start = Instant::now();
         let files = [("benchmark.str", self.text)];
@@ -73,9 +77,28 @@ impl Task {
             again.check().map_err(failed)?;
             (self.judge)(&result.read()?)
         };
-        let launches = resident.launches();
+        let launches = resident.launches() as u64;
         let run = move || resident.run(&input, &output, states).map_err(failed);
-        Ok(Made { job: Job::new(self.work, judge).expression(run), launches, compile })
+        Ok(CompiledTask { job: Job::new(self.work, judge).expression(run), launches, compile })
+    }
+}
+
+/// Function that makes the task of a stream program of a size.
+struct StreamProgram(fn(usize) -> Task);
+
+impl Subject for StreamProgram {
+    fn prepare(&self, setup: &Setup, _tiny: usize, size: usize) -> Result<PreparedJob, Failure> {
+        let CompiledTask { job, launches, compile } = (self.0)(size).compile(&setup.device, false, setup.prefetch)?;
+        // The first launch has one-time work too.
+        let overhead = setup.first_overhead(&job)?;
+        Ok(PreparedJob::new(job, launches, compile + overhead))
+    }
+
+    fn straight(&self, setup: &Setup, size: usize) -> Result<Option<StraightTimes>, Failure> {
+        let CompiledTask { job, launches, .. } = (self.0)(size).compile(&setup.device, true, None)?;
+        let times = by_turns(&setup.device, &job, &mut [], setup.effort())?;
+        job.judge(times.repetitions)?;
+        Ok(Some(StraightTimes { ms: times.ours.as_secs_f64() * 1e3, device_ms: setup.device_ms(&job)?, launches }))
     }
 }
 
@@ -95,6 +118,7 @@ use program;
 macro_rules! benchmark {
     ($name:ident in $place:ident, $peer:literal $(behind $($header:literal)+)?, $tolerance:expr, $size:expr, $shown:expr) => {
         Benchmark {
+            group: group::STREAMS,
             name: stringify!($name),
             peer: concat!(
                 $($(include_str!(concat!("../../peers/", $header, ".h")),)+)?
@@ -103,14 +127,14 @@ macro_rules! benchmark {
             tolerance: $tolerance,
             size: $size,
             shown: $shown,
-            subject: Subject::Stream($place::$name),
+            subject: &StreamProgram($place::$name),
         }
     };
 }
 
 /// A peer that uses an optional library.
-pub(crate) struct Library {
-    /// The benchmark.
+pub(crate) struct LibraryPeer {
+    /// Name of the benchmark.
     pub(crate) benchmark: &'static str,
     /// The display name.
     pub(crate) name: &'static str,
@@ -133,36 +157,36 @@ const GNU_RADIO: &[&str] = &[
 ];
 
 /// Peers by libraries. Libraries that are not installed are left out.
-pub(crate) const LIBRARIES: &[Library] = &[
-    Library {
+pub(crate) const LIBRARY_PEERS: &[LibraryPeer] = &[
+    LibraryPeer {
         benchmark: "fir",
         name: "liquid-dsp",
         file: "fir_liquid",
         peer: concat!(include_str!("../../peers/low_pass.h"), include_str!("../../peers/fir_liquid.cpp")),
         flags: &["-lliquid"],
     },
-    Library {
+    LibraryPeer {
         benchmark: "fir",
         name: "VOLK",
         file: "fir_volk",
         peer: concat!(include_str!("../../peers/low_pass.h"), include_str!("../../peers/fir_volk.cpp")),
         flags: &["-lvolk"],
     },
-    Library {
+    LibraryPeer {
         benchmark: "long_fir",
         name: "liquid-dsp",
         file: "long_fir_liquid",
         peer: concat!(include_str!("../../peers/low_pass.h"), include_str!("../../peers/long_fir_liquid.cpp")),
         flags: &["-lliquid"],
     },
-    Library {
+    LibraryPeer {
         benchmark: "fm_radio",
         name: "GNU Radio",
         file: "fm_radio_gnuradio",
         peer: concat!(include_str!("../../peers/low_pass.h"), include_str!("../../peers/fm_radio_gnuradio.cpp")),
         flags: GNU_RADIO,
     },
-    Library {
+    LibraryPeer {
         benchmark: "filter_bank",
         name: "GNU Radio",
         file: "filter_bank_gnuradio",

@@ -8,11 +8,11 @@ mod realtime;
 mod guides;
 
 use broadloom_tidy::Repository;
-use broadloom_tidy::document::{Call, blocks, output, rewritten};
+use broadloom_tidy::document::{ConsoleCommand, blocks, output, rewritten};
 use std::path::Path;
 
 /// Returns what an example prints.
-fn printed(call: &Call) -> String {
+fn printed(call: &ConsoleCommand) -> String {
     let name = call.command.split_whitespace().last().unwrap();
     match name {
         "life" => life::life(&broadloom::context("cpu").unwrap(), 200).unwrap(),
@@ -30,7 +30,7 @@ fn documents_show_what_examples_print() {
         for block in
             blocks(&document.text).into_iter().filter(|block| block.lines.iter().any(|line| line.starts_with("$ cargo ")))
         {
-            let mut calls = block.calls().unwrap();
+            let mut calls = block.commands().unwrap();
             for call in &mut calls {
                 let text = printed(call);
                 let printed: Vec<&str> = text.lines().collect();
@@ -41,7 +41,7 @@ fn documents_show_what_examples_print() {
                 }
                 shown += 1;
             }
-            changes.push((block, calls.iter().flat_map(Call::lines).collect()));
+            changes.push((block, calls.iter().flat_map(ConsoleCommand::lines).collect()));
         }
         if bless && !changes.is_empty() {
             let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(&document.path);

@@ -5,8 +5,8 @@
 //! findings up to that point are kept.
 
 use super::{GRACE, command, failed, limit_time, not_started};
-use crate::check::{counted, stopped_by};
 use crate::failure::{Exit, Failure};
+use crate::findings::{count_text, stop_text, write_json};
 use crate::options::Check;
 use crate::terminal::Terminal;
 use crate::watch;
@@ -22,7 +22,7 @@ use std::process::ExitStatus;
 pub fn check(options: &Check, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let Some((program, arguments)) = options.program.split_first() else { return Ok(Exit::Usage) };
     let time_limit = options.launch.time_limit;
-    let report = Report::new()?;
+    let report = ReportFile::new()?;
     let mut command = command(program, arguments, "interp")?;
     command.env("BROADLOOM_CHECK", "1").env("BROADLOOM_CHECK_REPORT", report.path());
     if options.strict_barriers {
@@ -40,24 +40,24 @@ pub fn check(options: &Check, terminal: &mut Terminal) -> Result<Exit, Failure> 
     let findings: Vec<&Value> = lines.iter().filter(|line| line.get("kind").is_some()).collect();
     if let Some(path) = &options.json {
         let name = program.to_string_lossy();
-        super::super::check::write_report(
+        write_json(
             path,
             &json!({ "program": name, "findings": findings, "stopped": stopped.as_ref().map(|(_, name)| name) }),
             terminal,
         )?;
     }
     let name = program.to_string_lossy();
-    let what = match findings.len() {
+    let found = match findings.len() {
         0 if lines.is_empty() => "it launched no kernels, so nothing was checked".to_owned(),
-        count => counted(count),
+        count => count_text(count),
     };
     if let Some((exit, signal)) = stopped {
-        terminal.remark(&format!("`{name}`: {what}{}", stopped_by(Some(&signal))));
+        terminal.remark(&format!("`{name}`: {found}{}", stop_text(Some(&signal))));
         return Ok(exit);
     }
     match ending(status) {
-        None => terminal.remark(&format!("`{name}`: {what}")),
-        Some(ending) => terminal.remark(&format!("`{name}`: {what}; {ending}")),
+        None => terminal.remark(&format!("`{name}`: {found}")),
+        Some(ending) => terminal.remark(&format!("`{name}`: {found}; {ending}")),
     }
     Ok(if findings.is_empty() && status.success() { Exit::Done } else { Exit::Failed })
 }
@@ -74,12 +74,12 @@ fn ending(status: ExitStatus) -> Option<String> {
 }
 
 /// File in a new private folder, removed on drop. No other user can have replaced it.
-struct Report(Temporary);
+struct ReportFile(Temporary);
 
-impl Report {
-    fn new() -> Result<Report, Failure> {
+impl ReportFile {
+    fn new() -> Result<ReportFile, Failure> {
         let folder = Temporary::new("broadloom-check");
-        folder.map(Report).map_err(|refusal| failed(format!("there is no folder for the report of the check: {refusal}")))
+        folder.map(ReportFile).map_err(|refusal| failed(format!("there is no folder for the report of the check: {refusal}")))
     }
 
     fn path(&self) -> PathBuf {

@@ -3,15 +3,15 @@
 //!
 //! **A variable that the user has set is not changed.**
 
-use crate::ptxas;
+use crate::options::ASSEMBLER;
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Sets the paths of the driver and the assembler for Python libraries.
-pub fn tell(command: &mut Command, folder: &Path) {
-    let assembler = folder.join(ptxas::NAME).into_os_string();
+pub fn set_variables(command: &mut Command, folder: &Path) {
+    let assembler = folder.join(ASSEMBLER).into_os_string();
     let known: [(&str, OsString); 3] = [
         // Triton: its assemblers for GPUs before and since Hopper, and the driver that its launchers are
         // linked with.
@@ -30,13 +30,13 @@ pub fn tell(command: &mut Command, folder: &Path) {
 /// A library with its own `RPATH`, such as PyTorch's, finds NVIDIA's runtime before the search path is used.
 /// Its calls still go to the library that was loaded first. `cuda.core` opens NVIDIA's linker by its path,
 /// unless a library of that name is loaded.
-pub fn preloaded(folder: &Path, others: Option<OsString>) -> Option<OsString> {
+pub fn preload_list(folder: &Path, others: Option<OsString>) -> Option<OsString> {
     if folder.as_os_str().as_encoded_bytes().iter().any(|byte| byte.is_ascii_whitespace() || *byte == b':') {
         return None;
     }
     let linkers = super::NAMES[..super::RUNTIME].iter().map(|(name, _)| *name);
     let all: Vec<PathBuf> = [super::SHIM].into_iter().chain(linkers).map(|name| folder.join(name)).collect();
-    Some(all.iter().rev().fold(others.unwrap_or_default(), |others, path| super::before(path, Some(others))))
+    Some(all.iter().rev().fold(others.unwrap_or_default(), |others, path| super::prepend(path, Some(others))))
 }
 
 #[cfg(test)]
@@ -47,7 +47,7 @@ mod tests {
     fn only_paths_that_the_loader_understands_are_told() {
         let own = "/f/libbroadloom_shim.so:/f/libnvJitLink.so.12:/f/libnvJitLink.so.13";
         let told = |folder: &str, others: Option<&str>| {
-            preloaded(Path::new(folder), others.map(OsString::from)).map(|told| told.into_string().unwrap())
+            preload_list(Path::new(folder), others.map(OsString::from)).map(|told| told.into_string().unwrap())
         };
         assert_eq!(told("/f", None), Some(own.to_owned()));
         assert_eq!(told("/f", Some("/c.so")), Some(format!("{own}:/c.so")));

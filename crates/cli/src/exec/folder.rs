@@ -24,8 +24,8 @@ use std::path::{Path, PathBuf};
 /// Maximum size in bytes of a shim.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// Contents of a folder.
-pub struct Wanted<'a> {
+/// Folder of shims, by its contents.
+pub struct ShimFolder<'a> {
     /// Purpose of the folder. The folder beside an installed library is named `broadloom-` followed by this.
     pub kind: &'a str,
     /// Shims, each with its symbol version.
@@ -38,7 +38,7 @@ pub struct Wanted<'a> {
     pub programs: &'a [(&'a str, PathBuf)],
 }
 
-impl Wanted<'_> {
+impl ShimFolder<'_> {
     fn files(&self) -> impl Iterator<Item = (&str, Vec<u8>)> {
         let shim = |name, version| Shim { name, version, replacement: self.library };
         self.names.iter().map(move |(name, version)| (*name, shim(*name, *version).bytes()))
@@ -69,15 +69,15 @@ impl Wanted<'_> {
         let user = std::env::temp_dir().join(format!("broadloom-{}", broadloom::device::private::user()));
         let beside = self.library.with_file_name(format!("broadloom-{}", self.kind));
         let found = cache
-            .and_then(|folder| tried(self.made(&folder, &name).map(Some)))
+            .and_then(|folder| tried(self.create(&folder, &name).map(Some)))
             .or_else(|| tried(self.installed(&beside)))
-            .or_else(|| tried(self.made(&user, &name).map(Some)))
-            .or_else(|| tried(self.made(&state_folder()?.join("exec"), &name).map(Some)))
+            .or_else(|| tried(self.create(&user, &name).map(Some)))
+            .or_else(|| tried(self.create(&state_folder()?.join("exec"), &name).map(Some)))
             .or_else(|| {
                 // A user who occupies the known names cannot have occupied this one.
                 let new = Temporary::new("broadloom");
                 tried(new.and_then(|new| {
-                    self.made(new.path(), &name).map(|path| {
+                    self.create(new.path(), &name).map(|path| {
                         new.keep();
                         Some(path)
                     })
@@ -103,7 +103,7 @@ impl Wanted<'_> {
     }
 
     /// Returns a subfolder and creates it if it does not exist.
-    fn made(&self, within: &Path, name: &str) -> Result<PathBuf, Refusal> {
+    fn create(&self, within: &Path, name: &str) -> Result<PathBuf, Refusal> {
         let within = Folder::create(within)?;
         let written =
             |error: std::io::Error| Refusal { path: within.path().join(name), reason: Reason::System(error.to_string()) };
@@ -190,19 +190,19 @@ mod tests {
 
     const NAMES: [(&str, Option<&str>); 2] = [("liba.so.1", Some("liba.so.1")), ("liba.so", None)];
 
-    fn made(within: &Path) -> Result<PathBuf, Refusal> {
+    fn create(within: &Path) -> Result<PathBuf, Refusal> {
         let programs = [("program", PathBuf::from("/bin/command"))];
         let library = Path::new("/lib/stand-in.so");
-        let wanted = Wanted { kind: "cuda", names: &NAMES, library, link: "stand-in.so", programs: &programs };
-        wanted.made(within, "folder")
+        let wanted = ShimFolder { kind: "cuda", names: &NAMES, library, link: "stand-in.so", programs: &programs };
+        wanted.create(within, "folder")
     }
 
     #[test]
     fn a_folder_holds_nothing_but_what_was_put_there() {
         let temporary = Temporary::new("broadloom-stand-in").unwrap();
         let within = temporary.path().join("exec");
-        let folder = made(&within).unwrap();
-        assert_eq!(made(&within), Ok(folder.clone()));
+        let folder = create(&within).unwrap();
+        assert_eq!(create(&within), Ok(folder.clone()));
         let mut names: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
         assert_eq!(names, ["liba.so", "liba.so.1", "program", "stand-in.so"]);
@@ -210,9 +210,9 @@ mod tests {
         // Missing files are restored; foreign files are refused.
         fs::remove_file(folder.join("liba.so")).unwrap();
         fs::remove_file(folder.join("stand-in.so")).unwrap();
-        assert_eq!(made(&within), Ok(folder.clone()));
+        assert_eq!(create(&within), Ok(folder.clone()));
         let refused = |path: &Path| {
-            let refusal = made(&within).unwrap_err();
+            let refusal = create(&within).unwrap_err();
             assert_eq!(refusal.path, path, "{refusal}");
             refusal.reason
         };
@@ -236,7 +236,7 @@ mod tests {
             symlink("/lib/other.so", &link).unwrap();
             assert!(matches!(refused(&link), Reason::Content(_)));
             fs::remove_file(&link).unwrap();
-            assert_eq!(made(&within), Ok(folder.clone()));
+            assert_eq!(create(&within), Ok(folder.clone()));
         }
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o770)).unwrap();
         assert_eq!(refused(&folder), Reason::Writable(0o770));
@@ -249,7 +249,7 @@ mod tests {
     fn the_loader_reads_a_path_as_it_is_meant() {
         let temporary = Temporary::new("broadloom-search-path").unwrap();
         for name in ["a:b", "a;b", "$ORIGIN"] {
-            assert!(matches!(made(&temporary.path().join(name)).unwrap_err().reason, Reason::Content(_)), "{name}");
+            assert!(matches!(create(&temporary.path().join(name)).unwrap_err().reason, Reason::Content(_)), "{name}");
         }
     }
 }

@@ -20,7 +20,7 @@ mod recorded;
 pub use checked::check;
 
 use crate::failure::{Exit, Failure, codes};
-use crate::options::Exec;
+use crate::options::{ASSEMBLER, Exec};
 use crate::terminal::Terminal;
 use crate::watch;
 use broadloom::cpu::STRICT;
@@ -65,7 +65,7 @@ const DRIVER: usize = 6;
 
 /// Replaces this process by a program. Returns only on failure.
 pub fn run(options: &Exec, terminal: &mut Terminal) -> Result<Exit, Failure> {
-    usable_trace()?;
+    check_trace_folder()?;
     let named = || std::env::var("BROADLOOM_DEVICE").ok().filter(|name| !name.is_empty());
     let device = options.device.clone().or_else(named).unwrap_or_else(|| "cpu".into());
     let mut command = match device.as_str() {
@@ -86,7 +86,7 @@ pub fn run(options: &Exec, terminal: &mut Terminal) -> Result<Exit, Failure> {
         return recorded::run(command, options, terminal);
     }
     if let Some(path) = &options.trace {
-        command.env("BROADLOOM_TRACE", recorded::place(path)?);
+        command.env("BROADLOOM_TRACE", recorded::writable_path(path)?);
     }
     restore_file_size(&mut command);
     if let Some(limit) = options.time_limit {
@@ -105,7 +105,7 @@ fn finish(options: &Exec, Ended { status, stopped }: Ended, terminal: &mut Termi
         (Some(StopReason::Signal(signal)), _) => Ok(Exit::stopped(signal)),
         (Some(StopReason::TimeLimit), limit) => {
             let subject = format!("`{}`", options.program.to_string_lossy());
-            Err(Failure::new(Exit::Failed, watch::late(&subject, limit.unwrap_or_default())))
+            Err(Failure::new(Exit::Failed, watch::late_message(&subject, limit.unwrap_or_default())))
         }
         (None, _) => std::process::exit(status.code().unwrap_or_else(|| {
             use std::os::unix::process::ExitStatusExt;
@@ -130,16 +130,16 @@ pub fn command(program: &OsStr, arguments: &[OsString], device: &str) -> Result<
     }
     let folder = prepare("cuda", &NAMES)?;
     let mut command = Command::new(program);
-    command.args(arguments).env("LD_LIBRARY_PATH", before(&folder, std::env::var_os("LD_LIBRARY_PATH")));
+    command.args(arguments).env("LD_LIBRARY_PATH", prepend(&folder, std::env::var_os("LD_LIBRARY_PATH")));
     command.env("BROADLOOM_DEVICE", device);
     // A program that finds the runtime by the search path needs nothing else. The programs that it starts are
     // not affected.
     if !program::finds_runtime(Path::new(program))
-        && let Some(preloaded) = clients::preloaded(&folder, std::env::var_os("LD_PRELOAD"))
+        && let Some(preloaded) = clients::preload_list(&folder, std::env::var_os("LD_PRELOAD"))
     {
         command.env("LD_PRELOAD", preloaded);
     }
-    clients::tell(&mut command, &folder);
+    clients::set_variables(&mut command, &folder);
     Ok(command)
 }
 
@@ -160,11 +160,11 @@ fn on_gpu(options: &Exec, name: &str, ordinal: u32) -> Result<Command, Failure> 
     command.env("CUDA_VISIBLE_DEVICES", visible(ordinal, std::env::var("CUDA_VISIBLE_DEVICES").ok().as_deref()));
     if options.trace.is_some() || options.stats {
         let folder = prepare("driver", &NAMES[DRIVER..])?;
-        let preloaded = before(&folder.join(SHIM), std::env::var_os("LD_PRELOAD"));
+        let preloaded = prepend(&folder.join(SHIM), std::env::var_os("LD_PRELOAD"));
         command.env("BROADLOOM_DEVICE", name).env("LD_PRELOAD", preloaded);
         // The static runtime in such a program opens the driver by name.
         if program::objection(Path::new(&options.program)).is_some() {
-            command.env("LD_LIBRARY_PATH", before(&folder, std::env::var_os("LD_LIBRARY_PATH")));
+            command.env("LD_LIBRARY_PATH", prepend(&folder, std::env::var_os("LD_LIBRARY_PATH")));
         }
     }
     Ok(command)
@@ -191,7 +191,7 @@ fn not_started(path: &OsStr, error: &io::Error) -> Failure {
 }
 
 /// Prepends a folder or a file to a list for the loader.
-fn before(folder: &Path, others: Option<OsString>) -> OsString {
+fn prepend(folder: &Path, others: Option<OsString>) -> OsString {
     let mut all = folder.as_os_str().to_owned();
     if let Some(others) = others.filter(|others| !others.is_empty()) {
         all.push(":");
@@ -209,7 +209,7 @@ const NAMED_LIBRARY: &str = "BROADLOOM_CUDART";
 const TRACE: &str = "BROADLOOM_TRACE";
 
 /// Returns the path in an environment variable, if it is set and not empty.
-fn set(variable: &str) -> Option<PathBuf> {
+fn path_variable(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
@@ -220,8 +220,8 @@ fn unusable(variable: &str, path: &Path, reason: &str, takes: &str) -> Failure {
 }
 
 /// Fails if the folder of the trace does not exist.
-fn usable_trace() -> Result<(), Failure> {
-    let Some(path) = set(TRACE) else { return Ok(()) };
+fn check_trace_folder() -> Result<(), Failure> {
+    let Some(path) = path_variable(TRACE) else { return Ok(()) };
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match std::fs::metadata(folder) {
         Ok(found) if found.is_dir() && !path.is_dir() => Ok(()),
@@ -232,7 +232,7 @@ fn usable_trace() -> Result<(), Failure> {
 
 /// Returns the replacement library: beside this command, or in the build folder.
 fn library() -> Result<PathBuf, Failure> {
-    if let Some(named) = set(NAMED_LIBRARY) {
+    if let Some(named) = path_variable(NAMED_LIBRARY) {
         let refused = |reason: String| unusable(NAMED_LIBRARY, &named, &reason, &format!("the path of {LIBRARY}"));
         let mut magic = [0; 4];
         let read = std::fs::File::open(&named).and_then(|mut file| file.read_exact(&mut magic));
@@ -256,13 +256,13 @@ fn library() -> Result<PathBuf, Failure> {
 /// Returns programs with NVIDIA's names beside the libraries, with their link targets.
 fn programs() -> Result<[(&'static str, PathBuf); 1], Failure> {
     let command = std::env::current_exe().map_err(|error| failed(format!("the place of this command is not known: {error}")))?;
-    Ok([(crate::ptxas::NAME, command)])
+    Ok([(ASSEMBLER, command)])
 }
 
 /// Prepares a folder with some of NVIDIA's names.
 fn prepare(kind: &str, names: &[(&str, Option<&str>)]) -> Result<PathBuf, Failure> {
     let (library, programs) = (library()?, programs()?);
-    let (found, refused) = folder::Wanted { kind, names, library: &library, link: LIBRARY, programs: &programs }.prepare();
+    let (found, refused) = folder::ShimFolder { kind, names, library: &library, link: LIBRARY, programs: &programs }.prepare();
     let Some(found) = found else {
         let places: Vec<String> = refused.iter().map(|refusal| format!("{refusal}")).collect();
         return Err(failed(format!("there is no folder for the stand-in: {}", places.join("; "))));
@@ -277,7 +277,7 @@ fn prepare(kind: &str, names: &[(&str, Option<&str>)]) -> Result<PathBuf, Failur
 /// Returns why the folder beside compiled code is not used. Nothing is created.
 pub fn refusal() -> Option<Refusal> {
     let (library, programs) = (library().ok()?, programs().ok()?);
-    folder::Wanted { kind: "cuda", names: &NAMES, library: &library, link: LIBRARY, programs: &programs }.refusal()
+    folder::ShimFolder { kind: "cuda", names: &NAMES, library: &library, link: LIBRARY, programs: &programs }.refusal()
 }
 
 #[cfg(test)]

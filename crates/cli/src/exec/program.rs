@@ -23,9 +23,9 @@ fn number(bytes: &[u8], at: usize, count: usize) -> Option<u64> {
     Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
 }
 
-/// Facts about a program's file.
+/// Properties of a program's file.
 #[derive(Debug, Default)]
-struct Facts {
+struct ElfProperties {
     /// True if the program contains kernels.
     has_kernels: bool,
     /// True if the program requests a library that can be replaced.
@@ -35,7 +35,7 @@ struct Facts {
 }
 
 /// Inspects a program's file. Returns `None` if it cannot be judged.
-fn facts(path: &Path) -> Option<Facts> {
+fn elf_properties(path: &Path) -> Option<ElfProperties> {
     let mut file = File::open(path).ok()?;
     let head = bytes_at(&mut file, 0, 64)?;
     // Little-endian ELF-64.
@@ -51,33 +51,33 @@ fn facts(path: &Path) -> Option<Facts> {
     };
     let contents = |file: &mut File, section: &[u8]| bytes_at(file, number(section, 24, 8)?, number(section, 32, 8)?);
     let names = contents(&mut file, section(names)?)?;
-    let mut facts = Facts::default();
+    let mut properties = ElfProperties::default();
     for section in (0..count).filter_map(section) {
         let name = names.get(usize::try_from(number(section, 0, 4)?).ok()?..).unwrap_or_default();
-        facts.has_kernels |= name.starts_with(b".nv_fatbin\0");
+        properties.has_kernels |= name.starts_with(b".nv_fatbin\0");
         if name.starts_with(b".dynstr\0") {
             let linked = contents(&mut file, section)?;
             let asks_for = |name: &[u8]| linked.windows(name.len()).any(|bytes| bytes == name);
-            facts.replaceable = asks_for(b"libcudart.so") || asks_for(b"libcuda.so");
+            properties.replaceable = asks_for(b"libcudart.so") || asks_for(b"libcuda.so");
         }
         if name.starts_with(b".dynamic\0") {
             const RPATH: u64 = 15;
             let entries = contents(&mut file, section)?;
-            facts.has_rpath = entries.chunks_exact(16).any(|entry| number(entry, 0, 8) == Some(RPATH));
+            properties.has_rpath = entries.chunks_exact(16).any(|entry| number(entry, 0, 8) == Some(RPATH));
         }
     }
-    Some(facts)
+    Some(properties)
 }
 
 /// Returns the reason why a program cannot run with another runtime, if there is one.
 pub fn objection(path: &Path) -> Option<&'static str> {
-    let facts = facts(path)?;
+    let properties = elf_properties(path)?;
     let objection = "it was linked with the static CUDA runtime, which cannot be replaced";
-    (facts.has_kernels && !facts.replaceable).then_some(objection)
+    (properties.has_kernels && !properties.replaceable).then_some(objection)
 }
 
 /// Tests if a program finds the replacement library through the search path. Such a program requests NVIDIA's
 /// libraries itself, and has no folders that are searched first.
 pub fn finds_runtime(path: &Path) -> bool {
-    facts(path).is_some_and(|facts| facts.replaceable && !facts.has_rpath)
+    elf_properties(path).is_some_and(|properties| properties.replaceable && !properties.has_rpath)
 }

@@ -28,7 +28,7 @@ fn failed(path: &Path, what: &str, error: &dyn std::fmt::Display) -> Failure {
 
 /// Returns the absolute path of a trace, because the program may change its working folder. An unwritable
 /// path is reported before the program starts.
-pub fn place(path: &Path) -> Result<PathBuf, Failure> {
+pub fn writable_path(path: &Path) -> Result<PathBuf, Failure> {
     File::create(path).map_err(|error| failed(path, "written", &error))?;
     path.canonicalize().map_err(|error| failed(path, "written", &error))
 }
@@ -37,7 +37,7 @@ pub fn place(path: &Path) -> Result<PathBuf, Failure> {
 pub fn run(mut command: Command, options: &Exec, terminal: &mut Terminal) -> Result<Exit, Failure> {
     // No other user can have replaced a file in a new private folder.
     let own = Temporary::new("broadloom-trace").map_err(|refusal| failed(&refusal.path, "used", &refusal))?;
-    let path = place(options.trace.as_deref().unwrap_or(&own.path().join("trace.json")))?;
+    let path = writable_path(options.trace.as_deref().unwrap_or(&own.path().join("trace.json")))?;
     command.env("BROADLOOM_TRACE", &path);
     restore_file_size(&mut command);
     let limit = options.time_limit.map(|limit| limit + watch::GRACE);
@@ -54,7 +54,7 @@ pub fn run(mut command: Command, options: &Exec, terminal: &mut Terminal) -> Res
 
 /// Count, total time and maximum time in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Times {
+struct CallTimes {
     count: u64,
     total: f64,
     longest: f64,
@@ -74,7 +74,7 @@ fn tables(trace: &Value) -> Vec<String> {
         named
     };
     let (processes, lanes) = (of("process_name", "name"), of("thread_name", "name"));
-    let mut groups: BTreeMap<u64, BTreeMap<&str, Times>> = BTreeMap::new();
+    let mut groups: BTreeMap<u64, BTreeMap<&str, CallTimes>> = BTreeMap::new();
     for event in events.iter().filter(|event| event["ph"] == "X") {
         let (Some(pid), Some(tid)) = (event["pid"].as_u64(), event["tid"].as_u64()) else { continue };
         let (Some(name), Some(time)) = (event["name"].as_str(), event["dur"].as_f64()) else { continue };
@@ -96,7 +96,7 @@ fn tables(trace: &Value) -> Vec<String> {
         let process = processes.get(&(pid, 0)).map_or("?", String::as_str);
         let title = if process == "host" { "calls".to_owned() } else { format!("work of {process}") };
         lines.push(format!("{title:<48} {:>9} {:>12} {:>12} {:>12}", "times", "all", "mean", "longest"));
-        let mut rows: Vec<(&str, Times)> = rows.into_iter().collect();
+        let mut rows: Vec<(&str, CallTimes)> = rows.into_iter().collect();
         rows.sort_by(|(_, a), (_, b)| b.total.total_cmp(&a.total));
         for (name, times) in rows.iter().take(MOST_ROWS) {
             let mean = times.total / times.count as f64;

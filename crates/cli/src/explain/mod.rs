@@ -7,7 +7,7 @@ mod stages;
 
 use crate::failure::{Exit, Failure, codes};
 use crate::graph;
-use crate::input::Input;
+use crate::input::{FileKind, Input};
 use crate::nesl;
 use crate::options::{Emit, Explain};
 use crate::stream;
@@ -20,15 +20,16 @@ use std::sync::Arc;
 
 /// Explains a module or a graph, or prints a module.
 pub fn run(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failure> {
-    if stream::is_program(Some(&options.file)) {
+    let kind = FileKind::of(&options.file);
+    if kind == FileKind::Stream {
         return stream::explain(options, terminal);
     }
     options.math.refuse()?;
     options.prefetch.refuse()?;
-    if nesl::is_program(Some(&options.file)) {
+    if kind == FileKind::Nesl {
         return nesl::explain(options, terminal);
     }
-    if nesl::is_vcode(Some(&options.file)) {
+    if kind == FileKind::Vcode {
         let message = "a VCODE program has no other form to show: `run` executes it, and `check` checks its kernels";
         let help = "`broadloom explain x.nesl` shows the VCODE and the kernels of a NESL program";
         return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message).help(help)));
@@ -41,7 +42,7 @@ pub fn run(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failure> 
         let message = "the forms `flat` and `vcode` are for NESL programs: the name of the file must end with `.nesl`";
         return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message)));
     }
-    if graph::is_graph(Some(&options.file)) {
+    if kind == FileKind::Graph {
         return graph::explain(options, terminal);
     }
     if options.device.is_some() {

@@ -35,12 +35,12 @@ fn exact_product(a: f64, b: f64) -> [f64; 2] {
 }
 
 /// Float that can step to its neighbours.
-trait Stepping: Copy + Into<f64> {
+trait SteppableFloat: Copy + Into<f64> {
     fn up(self) -> Self;
     fn down(self) -> Self;
 }
 
-impl Stepping for f32 {
+impl SteppableFloat for f32 {
     fn up(self) -> f32 {
         self.next_up()
     }
@@ -49,7 +49,7 @@ impl Stepping for f32 {
     }
 }
 
-impl Stepping for f64 {
+impl SteppableFloat for f64 {
     fn up(self) -> f64 {
         self.next_up()
     }
@@ -60,7 +60,7 @@ impl Stepping for f64 {
 
 /// Returns the result in the modes rn, rz, ru, rd, given the nearest one and the side on which the true value
 /// lies.
-fn directed<T: Stepping>(nearest: T, side: Ordering) -> [T; 4] {
+fn directed<T: SteppableFloat>(nearest: T, side: Ordering) -> [T; 4] {
     let (low, high) = match side {
         Ordering::Less => (nearest.down(), nearest),
         Ordering::Equal => (nearest, nearest),
@@ -72,7 +72,7 @@ fn directed<T: Stepping>(nearest: T, side: Ordering) -> [T; 4] {
 
 /// Returns add, multiply, fused multiply-add, divide and square root in all modes. The arguments are of
 /// moderate size.
-fn all_operations<T: Stepping>(a: T, b: T, c: T, nearest: [T; 5]) -> Vec<T> {
+fn all_operations<T: SteppableFloat>(a: T, b: T, c: T, nearest: [T; 5]) -> Vec<T> {
     let (x, y, z): (f64, f64, f64) = (a.into(), b.into(), c.into());
     let [sum, product, fused, quotient, root] = nearest.map(Into::<f64>::into);
     let [p, pe] = exact_product(x, y);

@@ -1,6 +1,6 @@
 //! Files with cases, settings and expectations.
 
-use broadloom_filetest::{FileError, Language, PTX, TestFile};
+use broadloom_filetest::{FileError, PTX, TestFile, language_of};
 use std::path::Path;
 
 fn ptx(text: &str) -> Result<TestFile, FileError> {
@@ -10,7 +10,7 @@ fn ptx(text: &str) -> Result<TestFile, FileError> {
 /// Comments of NESL end with the mark they start with; the text stands between both.
 #[test]
 fn comments_may_have_an_end() {
-    let nesl = Language::of(Path::new("case.nesl")).unwrap();
+    let nesl = language_of(Path::new("case.nesl")).unwrap();
     let text = "% test: run %\n1 + 1;\n% expect run: %\n% it = 2 : int %\n";
     let mut file = TestFile::parse(text, nesl).unwrap();
     assert_eq!(file.cases[0].expectations["run"], "it = 2 : int\n");

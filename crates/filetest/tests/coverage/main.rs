@@ -1,8 +1,8 @@
 //! Instructions and features that the file tests must cover, and the parts of the format.
 
+mod device_differences;
 mod expand;
 mod file;
-mod latitude;
 mod tolerance;
 mod trials;
 

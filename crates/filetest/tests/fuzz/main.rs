@@ -61,20 +61,20 @@ fn text_of(seeds: &[String], number: u64) -> String {
 
 /// Outcome of a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum TextOutcome {
     Refused,
     Unverified,
     Accepted,
 }
 
-fn judge(text: &str) -> Result<Fate, String> {
+fn judge(text: &str) -> Result<TextOutcome, String> {
     let mut sources = Sources::new();
     let id = sources.add("fuzz.ptx", text);
     let module = match parse(&sources, id) {
         Ok(module) => module,
         Err(diagnostics) if diagnostics.has_errors() => {
             let told: String = diagnostics.iter().take(4).map(|diagnostic| sources.render(diagnostic)).collect();
-            return if told.is_empty() { Err("refused without a word".to_owned()) } else { Ok(Fate::Refused) };
+            return if told.is_empty() { Err("refused without a word".to_owned()) } else { Ok(TextOutcome::Refused) };
         }
         Err(_) => return Err("refused without an error".to_owned()),
     };
@@ -96,10 +96,10 @@ fn judge(text: &str) -> Result<Fate, String> {
         return Err(format!("the print means another module:\n{printed}"));
     }
     match verify(module) {
-        Ok(_) => Ok(Fate::Accepted),
+        Ok(_) => Ok(TextOutcome::Accepted),
         Err(diagnostics) if diagnostics.has_errors() => {
             diagnostics.iter().take(4).for_each(|diagnostic| drop(sources.render(diagnostic)));
-            Ok(Fate::Unverified)
+            Ok(TextOutcome::Unverified)
         }
         Err(_) => Err("not verified, but without an error".to_owned()),
     }
@@ -130,7 +130,7 @@ fn number_from(variable: &str) -> Option<u64> {
 fn drive(
     limit: Duration,
     text_of: impl Fn(u64) -> String + Send + Sync + 'static,
-    judge: fn(&str) -> Result<Fate, String>,
+    judge: fn(&str) -> Result<TextOutcome, String>,
 ) -> [u64; 3] {
     let first = number_from("BROADLOOM_FUZZ_FROM").unwrap_or(1);
     let keep = |number: u64, text: &str| {
@@ -195,16 +195,16 @@ fn texts_made_by_chance_are_read_safely() {
 }
 
 /// Loads verified modules and launches their kernels, in checking mode or not.
-fn execute(text: &str) -> Result<Fate, String> {
+fn execute(text: &str) -> Result<TextOutcome, String> {
     let mut sources = Sources::new();
     let id = sources.add("fuzz.ptx", text);
-    let Ok(module) = parse(&sources, id) else { return Ok(Fate::Refused) };
-    let Ok(module) = verify(module) else { return Ok(Fate::Unverified) };
+    let Ok(module) = parse(&sources, id) else { return Ok(TextOutcome::Refused) };
+    let Ok(module) = verify(module) else { return Ok(TextOutcome::Unverified) };
     let module = Arc::new(module);
     let options =
         Options { check: text.len().is_multiple_of(2), memory_bytes: 64 << 20, heap_bytes: 1 << 20, ..Options::default() };
     let device = Device::new(Interp::new(options));
-    let Ok(loaded) = device.load(&module) else { return Ok(Fate::Accepted) };
+    let Ok(loaded) = device.load(&module) else { return Ok(TextOutcome::Accepted) };
     let buffer = device.zeros::<u8>(1 << 16).map_err(|error| error.to_string())?;
     for (_, function) in module.kernels().take(3) {
         let Ok(kernel) = loaded.kernel(&function.name) else { continue };
@@ -218,7 +218,7 @@ fn execute(text: &str) -> Result<Fate, String> {
         // A fault is a valid outcome.
         drop(kernel.launch(&launch, &arguments.collect::<Vec<_>>()));
     }
-    Ok(Fate::Accepted)
+    Ok(TextOutcome::Accepted)
 }
 
 #[test]

@@ -44,14 +44,14 @@ impl Verdict {
 }
 
 /// Time limit of an answer. Kernels end within milliseconds, and the code is small.
-const PATIENCE: Duration = Duration::from_secs(6);
+const ANSWER_LIMIT: Duration = Duration::from_secs(6);
 /// Time limit of the interpreter, and of the GPU without optimisations: a kernel with removed pieces may not
 /// end.
-const LIMIT: Duration = Duration::from_secs(1);
+const RUN_LIMIT: Duration = Duration::from_secs(1);
 const VALID: &str = "valid";
 
 /// Helper process.
-pub(super) struct Judge {
+pub(super) struct KernelJudge {
     process: Process,
     path: PathBuf,
 }
@@ -95,10 +95,10 @@ impl Drop for Process {
     }
 }
 
-impl Judge {
-    pub(super) fn new() -> Result<Judge, String> {
+impl KernelJudge {
+    pub(super) fn new() -> Result<KernelJudge, String> {
         let path = std::env::temp_dir().join(format!("broadloom-reduce-{}.ptx", std::process::id()));
-        Ok(Judge { process: Process::start()?, path })
+        Ok(KernelJudge { process: Process::start()?, path })
     }
 
     /// Tests a kernel on the GPU.
@@ -106,8 +106,8 @@ impl Judge {
         std::fs::write(&self.path, saved::text(kernel)).map_err(|error| format!("{}: {error}", self.path.display()))?;
         writeln!(self.process.questions, "{}", self.path.display()).map_err(|error| error.to_string())?;
         // A process that ended or hangs is restarted.
-        let (verdict, is_lost) = match self.process.answers.recv_timeout(PATIENCE) {
-            Ok(answer) if answer == VALID => match self.process.answers.recv_timeout(PATIENCE) {
+        let (verdict, is_lost) = match self.process.answers.recv_timeout(ANSWER_LIMIT) {
+            Ok(answer) if answer == VALID => match self.process.answers.recv_timeout(ANSWER_LIMIT) {
                 Ok(answer) => read(&answer),
                 Err(RecvTimeoutError::Timeout) => (Verdict::Stuck, true),
                 Err(RecvTimeoutError::Disconnected) => (Verdict::Faults, true),
@@ -137,7 +137,7 @@ fn read(answer: &str) -> (Verdict, bool) {
     }
 }
 
-impl Drop for Judge {
+impl Drop for KernelJudge {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
     }
@@ -158,7 +158,7 @@ pub(crate) fn run(_: &Options) -> Summary {
         let kernel = std::fs::read_to_string(&path).ok().and_then(|text| saved::kernel(&text));
         match kernel.ok_or_else(|| format!("{path} is not a kernel")).and_then(|kernel| Ok((expected(&kernel)?, kernel))) {
             Err(why) => answer(&why),
-            Ok(((code, expected), kernel)) => match run_within(LIMIT, &plain, &kernel, &code) {
+            Ok(((code, expected), kernel)) => match run_within(RUN_LIMIT, &plain, &kernel, &code) {
                 Err(_) => answer(LOST),
                 Ok(outcome) if outcome.output != expected => answer("it differs without optimisations, too"),
                 Ok(_) => {
@@ -167,7 +167,7 @@ pub(crate) fn run(_: &Options) -> Summary {
                         Err(_) => answer("faults"),
                         Ok(outcome) => match (0..expected.len()).find(|at| expected[*at] != outcome.output[*at]) {
                             None => answer("right"),
-                            Some(at) => answer(&format!("differs {}", kernel.place(at))),
+                            Some(at) => answer(&format!("differs {}", kernel.describe_byte(at))),
                         },
                     }
                 }
@@ -182,7 +182,8 @@ pub(super) fn expected(kernel: &Kernel) -> Result<(Arc<Verified>, Vec<u8>), Stri
     let code = module(kernel).map_err(|_| "it is not valid")?;
     let interp = Interp::new(broadloom_interp::Options { check: true, ..broadloom_interp::Options::default() });
     let watched = interp.clone();
-    let outcome = run_within(LIMIT, &Device::new(interp), kernel, &code).map_err(|error| error.to_string().replace('\n', " "))?;
+    let outcome =
+        run_within(RUN_LIMIT, &Device::new(interp), kernel, &code).map_err(|error| error.to_string().replace('\n', " "))?;
     match watched.findings().is_empty() {
         true => Ok((code, outcome.output)),
         false => Err("the interpreter finds fault with it".to_owned()),

@@ -11,14 +11,14 @@ pub(crate) use judge::run as run_judge;
 
 use crate::{Options, Summary, saved, say};
 use broadloom_fuzzgen::Kernel;
-use judge::{Judge, Verdict};
+use judge::{KernelJudge, Verdict};
 use std::ops::Range;
 
 /// Reduces the kernel of the seed or of the file. The result is saved, and its body is in the report.
 pub(crate) fn run(options: &Options) -> Summary {
     let mut summary = Summary::default();
     let reduced = saved::wanted(options).and_then(|kernel| {
-        let mut judge = Judge::new()?;
+        let mut judge = KernelJudge::new()?;
         let how = match judge.ask(&kernel)? {
             Verdict::Right => return Ok(None),
             Verdict::Invalid(why) => return Err(why),

@@ -3,7 +3,7 @@
 //! The word behind the backticks is the language of a block. The second word says how the block is tested;
 //! [`Block::kind`] has the table. `docs/TESTING.md` is the guide.
 //!
-//! A `console` block is a list of [`Call`]s: a line `$ COMMAND`, then its output. A command whose next line
+//! A `console` block is a list of [`ConsoleCommand`]s: a line `$ COMMAND`, then its output. A command whose next line
 //! begins with `> ` is a session: such lines are its input. [`output`] compares an output with what the block
 //! shows, in which `…` stands for text that differs between machines.
 
@@ -22,7 +22,7 @@ pub struct Block {
 
 /// Kind of a block: how it is tested.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum BlockKind {
     /// `console`: its commands print what it shows.
     Console,
     /// `console gpu`, `console nvcc`, …: a console block whose commands need something that few machines have.
@@ -51,18 +51,18 @@ impl Block {
     /// Returns the kind of the block.
     ///
     /// # Errors
-    /// If the words behind the backticks are not in the table of [`Kind`].
-    pub fn kind(&self) -> Result<Kind, String> {
+    /// If the words behind the backticks are not in the table of [`BlockKind`].
+    pub fn kind(&self) -> Result<BlockKind, String> {
         let info: Vec<&str> = self.info.iter().map(String::as_str).collect();
         match info.as_slice() {
-            ["console"] => Ok(Kind::Console),
-            ["console", requirement] if REQUIREMENTS.contains(requirement) => Ok(Kind::Skipped((*requirement).to_owned())),
-            ["sh"] => Ok(Kind::Commands),
-            ["text", "diagram"] => Ok(Kind::Diagram),
-            ["rust"] => Ok(Kind::Example),
-            [language, "fragment"] if LANGUAGES.contains(language) => Ok(Kind::Fragment),
-            [language, file] if LANGUAGES.contains(language) && file.contains('/') => Ok(Kind::Excerpt((*file).to_owned())),
-            [language, file] if LANGUAGES.contains(language) && file.contains('.') => Ok(Kind::File((*file).to_owned())),
+            ["console"] => Ok(BlockKind::Console),
+            ["console", requirement] if REQUIREMENTS.contains(requirement) => Ok(BlockKind::Skipped((*requirement).to_owned())),
+            ["sh"] => Ok(BlockKind::Commands),
+            ["text", "diagram"] => Ok(BlockKind::Diagram),
+            ["rust"] => Ok(BlockKind::Example),
+            [language, "fragment"] if LANGUAGES.contains(language) => Ok(BlockKind::Fragment),
+            [language, file] if LANGUAGES.contains(language) && file.contains('/') => Ok(BlockKind::Excerpt((*file).to_owned())),
+            [language, file] if LANGUAGES.contains(language) && file.contains('.') => Ok(BlockKind::File((*file).to_owned())),
             _ => Err(format!("a block of the kind `{}`", self.info.join(" "))),
         }
     }
@@ -71,8 +71,8 @@ impl Block {
     ///
     /// # Errors
     /// If the block begins with output.
-    pub fn calls(&self) -> Result<Vec<Call>, String> {
-        let mut calls: Vec<Call> = vec![];
+    pub fn commands(&self) -> Result<Vec<ConsoleCommand>, String> {
+        let mut calls: Vec<ConsoleCommand> = vec![];
         let mut continues = false;
         for line in &self.lines {
             match (line.strip_prefix("$ "), calls.last_mut()) {
@@ -80,7 +80,9 @@ impl Block {
                     call.command.push('\n');
                     call.command.push_str(line);
                 }
-                (Some(command), _) => calls.push(Call { command: command.to_owned(), steps: vec![Step::default()] }),
+                (Some(command), _) => {
+                    calls.push(ConsoleCommand { command: command.to_owned(), steps: vec![OutputPart::default()] })
+                }
                 (None, Some(call)) => call.add(line),
                 (None, None) => return Err("a console block begins with `$ ` and a command".to_owned()),
             }
@@ -105,23 +107,23 @@ impl Block {
 
 /// Command of a console block and its output.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Call {
+pub struct ConsoleCommand {
     /// Text for the shell.
     pub command: String,
     /// The output before the first input, then each input with the output that follows it.
-    pub steps: Vec<Step>,
+    pub steps: Vec<OutputPart>,
 }
 
 /// Part of the output of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Step {
+pub struct OutputPart {
     /// Line that the session reads; `None` for the output before the first input.
     pub input: Option<String>,
     /// Output up to the next input.
     pub shown: Vec<String>,
 }
 
-impl Call {
+impl ConsoleCommand {
     /// Tests if nothing but the command was added.
     fn is_bare(&self) -> bool {
         self.steps.len() == 1 && self.steps[0].shown.is_empty()
@@ -131,7 +133,7 @@ impl Call {
         let is_input = line.starts_with("> ") && (self.is_bare() || self.is_session());
         match self.steps.last_mut() {
             Some(step) if !is_input => step.shown.push(line.to_owned()),
-            _ => self.steps.push(Step { input: Some(line[2..].to_owned()), shown: vec![] }),
+            _ => self.steps.push(OutputPart { input: Some(line[2..].to_owned()), shown: vec![] }),
         }
     }
 
@@ -211,14 +213,14 @@ mod tests {
         let blocks = blocks(PAGE);
         assert_eq!(
             blocks.iter().map(|block| block.kind().unwrap()).collect::<Vec<_>>(),
-            [Kind::Console, Kind::File("a.str".into())]
+            [BlockKind::Console, BlockKind::File("a.str".into())]
         );
-        let calls = blocks[0].calls().unwrap();
+        let calls = blocks[0].commands().unwrap();
         assert_eq!(calls[0].command, "broadloom x \\\n    --y");
         assert_eq!(calls[0].steps[0].shown, ["one"]);
         assert!(calls[1].is_session() && !calls[0].is_session());
-        assert_eq!(calls[1].steps[1], Step { input: Some("1;".into()), shown: vec!["it = 1".into()] });
-        assert_eq!(calls.iter().flat_map(Call::lines).collect::<Vec<_>>(), blocks[0].lines);
+        assert_eq!(calls[1].steps[1], OutputPart { input: Some("1;".into()), shown: vec!["it = 1".into()] });
+        assert_eq!(calls.iter().flat_map(ConsoleCommand::lines).collect::<Vec<_>>(), blocks[0].lines);
         assert_eq!(rewritten(PAGE, &[(blocks[1].clone(), vec!["int".into(), "x".into()])]), PAGE.replace("void\n", "int\nx\n"));
     }
 
@@ -229,9 +231,9 @@ mod tests {
             assert!(block.kind().is_err(), "{info}");
         }
         let skipped = Block { start: 1, info: vec!["console".into(), "gpu".into()], lines: vec![] };
-        assert_eq!(skipped.kind(), Ok(Kind::Skipped("gpu".into())));
+        assert_eq!(skipped.kind(), Ok(BlockKind::Skipped("gpu".into())));
         let output = Block { start: 1, info: vec!["console".into()], lines: vec!["it = 1".into()] };
-        assert!(output.calls().is_err());
+        assert!(output.commands().is_err());
     }
 
     #[test]

@@ -16,7 +16,7 @@ const NEVER: &[(&str, &[&str], &str)] = &[
 ];
 
 /// Row of the crate table: the allowed dependencies of a crate, and the additional ones of its tests.
-struct Allowed {
+struct AllowedDependencies {
     always: BTreeSet<String>,
     in_tests: BTreeSet<String>,
 }
@@ -35,14 +35,14 @@ fn ticked(cell: &str) -> BTreeSet<String> {
     cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
-fn crate_table(repository: &Repository) -> BTreeMap<String, Allowed> {
+fn crate_table(repository: &Repository) -> BTreeMap<String, AllowedDependencies> {
     let mut table = BTreeMap::new();
     for row in table_under(repository, "## Crates") {
         let [name, _, always, in_tests] = row.as_slice() else {
             panic!("{ARCHITECTURE}: a row of Crates without four cells: {row:?}")
         };
         for name in ticked(name) {
-            let previous = table.insert(name.clone(), Allowed { always: ticked(always), in_tests: ticked(in_tests) });
+            let previous = table.insert(name.clone(), AllowedDependencies { always: ticked(always), in_tests: ticked(in_tests) });
             assert!(previous.is_none(), "{ARCHITECTURE}: `{name}` stands twice in the table");
         }
     }

@@ -1,6 +1,6 @@
 //! Laws for documents: they name only existing files, and show only what a test produces.
 
-use broadloom_tidy::document::{Kind, blocks};
+use broadloom_tidy::document::{BlockKind, blocks};
 use broadloom_tidy::{Repository, hold};
 use std::collections::BTreeSet;
 
@@ -94,15 +94,17 @@ fn every_block_of_a_document_is_tested() {
         for block in blocks(&file.text) {
             let wrong = match block.kind() {
                 Err(reason) => Some(reason),
-                Ok(Kind::Console | Kind::Skipped(_)) => block.calls().err(),
-                Ok(Kind::Example) => (!has_examples()).then(|| "an example in Rust, and no crate includes the page".to_owned()),
-                Ok(Kind::Excerpt(path)) => match repository.file(&path) {
+                Ok(BlockKind::Console | BlockKind::Skipped(_)) => block.commands().err(),
+                Ok(BlockKind::Example) => {
+                    (!has_examples()).then(|| "an example in Rust, and no crate includes the page".to_owned())
+                }
+                Ok(BlockKind::Excerpt(path)) => match repository.file(&path) {
                     None => Some(format!("an excerpt of `{path}`, which is not there")),
                     Some(source) => {
                         (!block.is_excerpt_of(&source.text)).then(|| format!("an excerpt that `{path}` does not have"))
                     }
                 },
-                Ok(Kind::Commands | Kind::File(_) | Kind::Fragment | Kind::Diagram) => {
+                Ok(BlockKind::Commands | BlockKind::File(_) | BlockKind::Fragment | BlockKind::Diagram) => {
                     let output = block.lines.iter().find(|line| OUTPUTS.iter().any(|start| line.starts_with(start)));
                     output.map(|line| format!("`{line}` is an output: it stands in a `console` block"))
                 }

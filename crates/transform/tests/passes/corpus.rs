@@ -6,7 +6,7 @@
 
 use crate::interpreted::all_but_load;
 use broadloom_analysis::Facts;
-use broadloom_conformance::{SUITE, Subject, VARIANTS};
+use broadloom_conformance::{DeviceUnderTest, SUITE, VARIANTS};
 use broadloom_device::{Backend, Device, EventId, GlobalVariable, Launch, LoadedModule, Machine, MemoryUse, Result, Stream};
 use broadloom_interp::{Interp, Options};
 use broadloom_ptx::{Func, Function, Module, Space, Verified, verify};
@@ -114,7 +114,7 @@ fn corpus(variant: &str) -> Tally {
             sink.lock().unwrap_or_else(PoisonError::into_inner).push_str(&String::from_utf8_lossy(text));
         });
         let interp = Interp::new(Options { output, ..Options::default() });
-        let subject = Subject { device: Device::new(InStep { interp, tally: tally.clone() }), printed };
+        let subject = DeviceUnderTest { device: Device::new(InStep { interp, tally: tally.clone() }), printed };
         if let Err(failure) = case.run(&subject, variant) {
             wrong.push(format!("{}: {failure}", case.kernel));
         }

@@ -1,6 +1,6 @@
 //! Work of several threads: barriers, exchange through shared memory, shuffles and votes.
 
-use crate::statements::{BINS, Together, Writer};
+use crate::writer::{BINS, Convergence, Writer};
 use broadloom_ptx::Type;
 
 impl Writer<'_> {
@@ -97,7 +97,7 @@ impl Writer<'_> {
                 0 => self.shuffle("%some", false),
                 1 => self.vote("%some"),
                 2 => self.redux("%some"),
-                _ if depth > 0 => self.statement(depth - 1, Together::No),
+                _ if depth > 0 => self.statement(depth - 1, Convergence::Diverged),
                 _ => self.vote("%some"),
             }
         }

@@ -1,6 +1,6 @@
 //! Outputs that may differ between devices.
 
-use broadloom_filetest::latitude::same;
+use broadloom_filetest::device_differences::same;
 
 #[test]
 fn nans_and_faults_may_differ_and_nothing_else() {
