@@ -12,16 +12,18 @@
 //! ```
 
 pub mod catalogue;
+mod declaration;
 pub mod effects;
 pub mod file;
 pub mod functor;
 pub mod graph;
 pub mod image;
+mod layers;
 pub mod plan;
 pub mod reference;
 
-pub use catalogue::EffectError;
+pub use declaration::EffectError;
 pub use file::FileError;
-pub use functor::{Error, Result};
-pub use graph::{Boundary, Picture, Reduction};
+pub use functor::{Boundary, Error, Result};
+pub use graph::{Picture, Reduction};
 pub use image::{Alpha, ColorSpace, Image, ImageError, Metadata, Orientation, Plane, Rect, Sample, SampleType, Samples};

@@ -1,9 +1,6 @@
 //! Chains of effects, in the notation of the command.
 
-use super::{Effect, EffectError, Settings, nearest};
-
-/// An effect with its settings.
-pub type Step = Settings;
+use crate::declaration::{Effect, EffectError, Settings, Step, nearest};
 
 /// Parses a chain: comma-separated names of effects, and settings `name=value`.
 ///

@@ -1,6 +1,8 @@
 //! The table of effects.
 
-use super::{Effect, Inputs, Kind, Parameter};
+use crate::declaration::{Effect, Inputs, Kind, Parameter, grid_range};
+use crate::effects::{self, Extreme, calls};
+use crate::reference::{blur, clahe, color, edges, grain, laplacian, rank, raw, resize, smooth, warp};
 
 const IMAGE: Inputs = Inputs::Images(&["image"]);
 const MIRROR: Option<&str> = Some("mirror");
@@ -41,6 +43,14 @@ pub const EFFECTS: &[Effect] = &[
             parameter("sigma_range", Kind::Number(1e-6, 1e30), "0.1", "standard deviation of differences of values"),
         ],
         boundary: MIRROR,
+        functor: |call| {
+            let (space, range) = (call.number("sigma_space"), call.number("sigma_range"));
+            call.each(|x| effects::bilateral(x, call.whole("radius"), space, range, call.boundary()))
+        },
+        reference: |call| {
+            let (space, range) = (call.number("sigma_space"), call.number("sigma_range"));
+            call.each(|x, edge| smooth::bilateral(x, edge, call.integer("radius"), space, range))
+        },
     },
     Effect {
         name: "bilateral_grid",
@@ -57,6 +67,11 @@ pub const EFFECTS: &[Effect] = &[
             Parameter { doc: "upper end of the grid in value; values above count as this", ..HIGH },
         ],
         boundary: CLAMP,
+        functor: calls::bilateral_grid,
+        reference: |call| {
+            let (low, high) = grid_range(call.settings)?;
+            call.each(|x, edge| smooth::grid(x, edge, call.integer("cell"), call.number("range"), low, high))
+        },
     },
     Effect {
         name: "box",
@@ -65,6 +80,8 @@ pub const EFFECTS: &[Effect] = &[
         inputs: IMAGE,
         parameters: &[radius("3")],
         boundary: MIRROR,
+        functor: |call| call.each(|x| effects::box_blur(x, call.whole("radius"), call.boundary())),
+        reference: |call| call.each(|x, edge| blur::mean(x, edge, call.integer("radius"))),
     },
     Effect {
         name: "camera",
@@ -85,6 +102,8 @@ pub const EFFECTS: &[Effect] = &[
             parameter("sharpen", Kind::Number(0.0, 100.0), "1", "strength of sharpening"),
         ],
         boundary: MIRROR,
+        functor: calls::camera,
+        reference: raw::camera,
     },
     Effect {
         name: "canny",
@@ -100,6 +119,8 @@ pub const EFFECTS: &[Effect] = &[
             parameter("high", Kind::Number(0.0, 1e30), "0.3", "upper threshold of the gradient"),
         ],
         boundary: MIRROR,
+        functor: calls::canny,
+        reference: edges::canny,
     },
     Effect {
         name: "clahe",
@@ -118,6 +139,8 @@ pub const EFFECTS: &[Effect] = &[
             HIGH,
         ],
         boundary: MIRROR,
+        functor: calls::clahe,
+        reference: clahe::clahe,
     },
     Effect {
         name: "close",
@@ -126,6 +149,8 @@ pub const EFFECTS: &[Effect] = &[
         inputs: IMAGE,
         parameters: &[radius("1")],
         boundary: MIRROR,
+        functor: |call| call.each(|x| effects::close(x, call.whole("radius"), call.boundary())),
+        reference: |call| call.each(|x, edge| rank::close(x, edge, call.integer("radius"))),
     },
     Effect {
         name: "color_matrix",
@@ -134,6 +159,8 @@ pub const EFFECTS: &[Effect] = &[
         inputs: IMAGE,
         parameters: &[MATRIX],
         boundary: None,
+        functor: |call| call.colors(|x| effects::color_matrix(x, call.matrix())),
+        reference: color::matrix,
     },
     Effect {
         name: "curves",
@@ -146,6 +173,8 @@ pub const EFFECTS: &[Effect] = &[
             parameter("interpolation", Kind::Choice(&["cubic", "linear"]), "cubic", "shape between points"),
         ],
         boundary: None,
+        functor: calls::curves,
+        reference: color::curves,
     },
     Effect {
         name: "degrain",
@@ -158,6 +187,8 @@ pub const EFFECTS: &[Effect] = &[
             parameter("threshold", Kind::Number(0.0, 1e30), "0.02", "threshold of the first level"),
         ],
         boundary: CLAMP,
+        functor: |call| call.each(|x| effects::degrain(x, call.whole("levels"), call.number("threshold"), call.boundary())),
+        reference: |call| call.each(|x, edge| grain::degrain(x, edge, call.integer("levels"), call.number("threshold"))),
     },
     Effect {
         name: "demosaic",
@@ -166,6 +197,8 @@ pub const EFFECTS: &[Effect] = &[
         inputs: IMAGE,
         parameters: &[PATTERN],
         boundary: MIRROR,
+        functor: |call| call.sensor(|x| effects::demosaic(x, call.bayer(), call.boundary())),
+        reference: raw::demosaic,
     },
     Effect {
         name: "diffusion",
@@ -178,6 +211,8 @@ pub const EFFECTS: &[Effect] = &[
             parameter("mix", Kind::Number(0.0, 1.0), "0.5", "share of the filtered image"),
         ],
         boundary: CLAMP,
+        functor: |call| call.each(|x| effects::diffusion(x, call.whole("radius"), call.number("mix"), call.boundary())),
+        reference: |call| call.each(|x, edge| grain::diffusion(x, edge, call.integer("radius"), call.number("mix"))),
     },
     Effect {
         name: "dilate",
@@ -186,6 +221,8 @@ pub const EFFECTS: &[Effect] = &[
         inputs: IMAGE,
         parameters: &[radius("1")],
         boundary: MIRROR,
+        functor: |call| call.each(|x| effects::extreme(x, call.whole("radius"), Extreme::Greatest, call.boundary())),
+        reference: |call| call.each(|x, edge| rank::dilate(x, edge, call.integer("radius"))),
     },
     Effect {
         name: "erode",
@@ -194,6 +231,8 @@ pub const EFFECTS: &[Effect] = &[
         inputs: IMAGE,
         parameters: &[radius("1")],
         boundary: MIRROR,
+        functor: |call| call.each(|x| effects::extreme(x, call.whole("radius"), Extreme::Least, call.boundary())),
+        reference: |call| call.each(|x, edge| rank::erode(x, edge, call.integer("radius"))),
     },
     Effect {
         name: "gaussian",
@@ -202,6 +241,8 @@ pub const EFFECTS: &[Effect] = &[
         inputs: IMAGE,
         parameters: &[SIGMA],
         boundary: MIRROR,
+        functor: |call| call.each(|x| effects::gaussian(x, call.wide("sigma"), call.boundary())),
+        reference: |call| call.each(|x, edge| blur::gaussian(x, edge, call.number("sigma"))),
     },
     Effect {
         name: "harris",
@@ -211,6 +252,8 @@ pub const EFFECTS: &[Effect] = &[
         inputs: IMAGE,
         parameters: &[radius("2"), parameter("k", Kind::Number(0.0, 1.0), "0.04", "weight of the squared trace")],
         boundary: MIRROR,
+        functor: |call| call.single(|x| effects::harris(x, call.whole("radius"), call.number("k"), call.boundary())),
+        reference: edges::harris,
     },
     Effect {
         name: "key",
@@ -228,6 +271,8 @@ pub const EFFECTS: &[Effect] = &[
             parameter("premultiply", Kind::Choice(&["yes", "no"]), "yes", "whether the result has associated alpha"),
         ],
         boundary: None,
+        functor: calls::key,
+        reference: color::key,
     },
     Effect {
         name: "local_laplacian",
@@ -247,6 +292,8 @@ pub const EFFECTS: &[Effect] = &[
             parameter("beta", Kind::Number(0.0, 100.0), "1", "gain of edges"),
         ],
         boundary: CLAMP,
+        functor: calls::local_laplacian,
+        reference: laplacian::local,
     },
     Effect {
         name: "lut",
@@ -263,6 +310,8 @@ pub const EFFECTS: &[Effect] = &[
             ),
         ],
         boundary: None,
+        functor: calls::lut,
+        reference: color::lut,
     },
     Effect {
         name: "median",
@@ -271,6 +320,8 @@ pub const EFFECTS: &[Effect] = &[
         inputs: IMAGE,
         parameters: &[parameter("radius", Kind::Integer(0, 1000), "2", "radius of the square, in pixels")],
         boundary: MIRROR,
+        functor: |call| call.each(|x| effects::median(x, call.whole("radius"), call.boundary())),
+        reference: |call| call.each(|x, edge| rank::median(x, edge, call.integer("radius"))),
     },
     Effect {
         name: "nlmeans",
@@ -284,6 +335,14 @@ pub const EFFECTS: &[Effect] = &[
             parameter("strength", Kind::Number(1e-6, 1e30), "0.1", "difference that counts as noise"),
         ],
         boundary: MIRROR,
+        functor: |call| {
+            let (search, patch) = (call.whole("search") / 2, call.whole("patch") / 2);
+            call.each(|x| effects::nlmeans(x, search, patch, call.number("strength"), call.boundary()))
+        },
+        reference: |call| {
+            let (search, patch) = (call.integer("search") / 2, call.integer("patch") / 2);
+            call.each(|x, edge| smooth::nlmeans(x, edge, search, patch, call.number("strength")))
+        },
     },
     Effect {
         name: "open",
@@ -292,6 +351,8 @@ pub const EFFECTS: &[Effect] = &[
         inputs: IMAGE,
         parameters: &[radius("1")],
         boundary: MIRROR,
+        functor: |call| call.each(|x| effects::open(x, call.whole("radius"), call.boundary())),
+        reference: |call| call.each(|x, edge| rank::open(x, edge, call.integer("radius"))),
     },
     Effect {
         name: "resize",
@@ -309,6 +370,8 @@ pub const EFFECTS: &[Effect] = &[
             ),
         ],
         boundary: None,
+        functor: calls::resize,
+        reference: resize::resize,
     },
     Effect {
         name: "sobel",
@@ -317,6 +380,8 @@ pub const EFFECTS: &[Effect] = &[
         inputs: IMAGE,
         parameters: &[],
         boundary: MIRROR,
+        functor: |call| call.each(|x| effects::sobel(x, call.boundary())),
+        reference: |call| call.each(edges::sobel),
     },
     Effect {
         name: "temporal_degrain",
@@ -333,6 +398,8 @@ pub const EFFECTS: &[Effect] = &[
             parameter("strength", Kind::Number(1e-6, 1e30), "0.05", "difference that counts as noise"),
         ],
         boundary: CLAMP,
+        functor: calls::temporal_degrain,
+        reference: grain::temporal,
     },
     Effect {
         name: "tone_map",
@@ -341,6 +408,8 @@ pub const EFFECTS: &[Effect] = &[
         inputs: IMAGE,
         parameters: &[parameter("exposure", Kind::Number(-100.0, 100.0), "0", "exposure, in stops")],
         boundary: None,
+        functor: |call| call.each_color(|x| effects::tone_map(x, call.number("exposure"))),
+        reference: color::tone_map,
     },
     Effect {
         name: "unsharp",
@@ -349,6 +418,8 @@ pub const EFFECTS: &[Effect] = &[
         inputs: IMAGE,
         parameters: &[SIGMA, parameter("amount", Kind::Number(-1e6, 1e6), "1", "strength")],
         boundary: MIRROR,
+        functor: |call| call.each(|x| effects::unsharp(x, call.wide("sigma"), call.number("amount"), call.boundary())),
+        reference: |call| call.each(|x, edge| blur::unsharp(x, edge, call.number("sigma"), call.number("amount"))),
     },
     Effect {
         name: "warp",
@@ -357,5 +428,7 @@ pub const EFFECTS: &[Effect] = &[
         inputs: Inputs::Images(&["image", "field"]),
         parameters: &[parameter("scale", Kind::Number(-1e6, 1e6), "1", "factor of the field")],
         boundary: MIRROR,
+        functor: calls::warp,
+        reference: warp::warp,
     },
 ];

@@ -1,7 +1,7 @@
 //! Effects on single pixels.
 
+use crate::declaration::KeyFactor;
 use crate::functor::{Indexer, Kernel, Output, Primitive, Real};
-use crate::reference::KeyFactor;
 use crate::{Picture, Result};
 
 /// Multiplies pixels of three components by a matrix, given row by row.

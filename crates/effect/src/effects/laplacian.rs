@@ -134,3 +134,20 @@ pub fn local_laplacian(brightness: &Picture, settings: &LocalLaplacian, boundary
     }
     Ok(result.unwrap_or_else(|| brightness.clone()))
 }
+
+/// Computes the brightness of red, green and blue.
+pub fn luma(picture: &Picture) -> Result<Picture> {
+    let inputs = [Indexer::point().pixel(3)];
+    let functor = Primitive::from_kernel("luma", &inputs, &[Output::Pixel(1)], &[], |k| {
+        let [r, g, b] = [0, 1, 2].map(|component| k.input(0).component(component).centre());
+        vec![r * 0.299 + g * 0.587 + b * 0.114]
+    })?;
+    functor.one(&[picture])
+}
+
+/// Gives colours the brightness that the local Laplacian filter computes.
+pub fn detail(picture: &Picture, brightness: &Picture, settings: &LocalLaplacian, boundary: Boundary) -> Result<Picture> {
+    let bright = local_laplacian(brightness, settings, boundary)?;
+    let functor = Primitive::point("recolour", 3, |x| x[1] / (x[2] + 0.01) * (x[0] + 0.01))?;
+    functor.one(&[picture, &bright, brightness])
+}

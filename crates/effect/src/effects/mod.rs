@@ -4,6 +4,7 @@
 //! has the formulas. The guide says which effects are approximate.
 
 mod blur;
+pub(crate) mod calls;
 mod canny;
 mod clahe;
 mod colour;
@@ -12,7 +13,6 @@ mod engine;
 mod grain;
 mod grid;
 mod laplacian;
-mod layers;
 #[doc(hidden)]
 pub mod median;
 mod morphology;
@@ -23,17 +23,17 @@ mod table;
 mod temporal;
 mod warp;
 
-pub use crate::reference::KeyFactor;
+pub use crate::declaration::KeyFactor;
+pub use crate::layers::Layers;
 pub use blur::{box_blur, gaussian, line_mean, unsharp};
 pub use canny::canny;
 pub use clahe::{Clahe, clahe};
 pub use colour::{ColourKey, Curve, color_matrix, curves, key, tone_map};
 pub use edges::{gradients, harris, mean_of_components, sobel};
-pub use engine::{OnDevice, apply, chained, detail, luma, run};
+pub use engine::{OnDevice, apply, chained, run};
 pub use grain::{degrain, diffusion};
 pub use grid::{Grid, bilateral_grid};
-pub use laplacian::{LocalLaplacian, local_laplacian};
-pub use layers::Layers;
+pub use laplacian::{LocalLaplacian, detail, local_laplacian, luma};
 pub use median::median;
 pub use morphology::{Extreme, close, extreme, open};
 pub use raw::{Bayer, Camera, camera, demosaic};

@@ -8,6 +8,7 @@
 //!
 //! The optimiser knows the indexers and whether there is a state. It never looks into a kernel.
 
+mod boundary;
 mod error;
 mod indexer;
 mod kernel;
@@ -15,6 +16,7 @@ mod primitive;
 pub(crate) mod trace;
 mod traced;
 
+pub use boundary::Boundary;
 pub use error::{Error, Result};
 pub use indexer::{Axis, Freedom, Indexer, MAX_COMPONENTS, MAX_FRAMES, MAX_RADIUS, MAX_SPARSE, Output, Reach};
 pub(crate) use kernel::reported;

@@ -1,11 +1,11 @@
 //! Primitives: functors that are checked and traced.
 
+use super::boundary::Boundary;
 use super::indexer::{Axis, Freedom, Indexer, MAX_COMPONENTS, MAX_RADIUS, Output, Reach};
 use super::kernel::Kernel;
 use super::trace::{Body, Slot, Subject, Trace, slots, trace};
 use super::traced::{Real, Traced};
 use super::{Functor, Moving};
-use crate::graph::Boundary;
 use crate::{Error, Result};
 use broadloom_scalar::{Type, Value};
 use std::sync::Arc;

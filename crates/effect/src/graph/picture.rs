@@ -1,12 +1,10 @@
 //! Pictures: images in memory, and images that will be computed.
 
-use super::{Application, Whole};
-use crate::image::{Image, Plane, Rect, Sample, SampleType};
-use crate::plan::{Options, Plan};
+use crate::functor::{Boundary, Primitive, Reach};
+use crate::image::{Image, Rect};
 use crate::{Error, Result};
-use broadloom_device::Buffer;
-use broadloom_graph::{Context, Elementwise, Node, Shape};
-use broadloom_scalar::{BinaryOp, Element, Literal, Type};
+use broadloom_graph::{Context, Node};
+use broadloom_scalar::Type;
 use std::fmt;
 use std::sync::Arc;
 
@@ -40,94 +38,73 @@ impl fmt::Debug for Picture {
     }
 }
 
-/// Maximum number of samples per copy of an image whose rows are not contiguous.
-const COPIED: usize = 1 << 20;
-
-/// Copies a plane to a part of the device's memory. Contiguous rows are copied in place, without a temporary
-/// buffer.
-fn copy<T: Sample + broadloom_device::Element>(plane: &Plane, to: &Buffer<T>) -> broadloom_device::Result<()> {
-    let (width, height, pitch) = (plane.width() as usize, plane.height() as usize, plane.pitch());
-    let (start, Some(samples)) = (plane.start(), T::unwrap(plane.samples())) else { return Ok(()) };
-    if pitch == width || height == 1 {
-        return to.write(&samples[start..start + width * height]);
-    }
-    let rows = (COPIED / width.max(1)).clamp(1, height);
-    let mut copied: Vec<T> = Vec::with_capacity(rows * width);
-    for first in (0..height).step_by(rows) {
-        copied.clear();
-        for row in first..(first + rows).min(height) {
-            copied.extend_from_slice(&samples[start + row * pitch..start + row * pitch + width]);
-        }
-        if let Some(part) = to.slice(first * width, copied.len()) {
-            part.write(&copied)?;
-        }
-    }
-    Ok(())
+/// A call of a functor.
+#[derive(Debug)]
+pub(crate) struct Application {
+    pub(crate) primitive: Primitive,
+    pub(crate) inputs: Vec<Picture>,
 }
 
-/// Copies the planes of an image to the device, one after the other. Samples are converted to the type `T` if
-/// they have another one.
-fn copied<T: Sample + broadloom_device::Element>(to: &Buffer<u8>, image: &Image) -> Result<()> {
-    let Some(all) = to.view::<T>() else { return Ok(()) };
-    let area = image.bounds().area() as usize;
-    for (number, plane) in image.planes().iter().enumerate() {
-        let Some(part) = all.slice(number * area, area) else { continue };
-        let done = match plane.sample_type() == <T as Sample>::TYPE {
-            true => copy(plane, &part),
-            false => copy(&plane.converted(<T as Sample>::TYPE), &part),
-        };
-        done.map_err(broadloom_graph::Error::from)?;
+impl Drop for Application {
+    /// Drops pictures iteratively: a long chain must not need a deep stack.
+    fn drop(&mut self) {
+        drop_pictures(std::mem::take(&mut self.inputs));
     }
-    Ok(())
 }
 
-/// Returns an array in device memory with uninitialised elements.
-pub(crate) fn allocated(context: &Context, ty: Type, shape: Shape) -> Result<Node> {
-    let bytes = shape.count() * ty.bytes() as usize;
-    let buffer = context.device().allocate::<u8>(bytes).map_err(broadloom_graph::Error::from)?;
-    Ok(Node::from_buffer(context, ty, shape, buffer)?)
+/// Drops pictures and their inputs iteratively.
+fn drop_pictures(mut doomed: Vec<Picture>) {
+    while let Some(picture) = doomed.pop() {
+        doomed.append(&mut picture.into_inputs());
+    }
 }
 
-/// Creates an array of `f32` with the axes component, row, column from an image. Copies its samples to the
-/// device if `is_copied` is set.
-pub(crate) fn uploaded(context: &Context, image: &Image, is_copied: bool) -> Result<Node> {
-    // Identifiers that an effect is told to take are numbers.
-    let ty = if image.sample_type() == SampleType::U32 { SampleType::F32 } else { image.sample_type() };
-    let (components, [height, width]) = (image.planes().len(), [image.height() as usize, image.width() as usize]);
-    let element = match ty {
-        SampleType::U8 => Type::U8,
-        SampleType::U16 => Type::U16,
-        SampleType::F16 => Type::F16,
-        SampleType::F32 | SampleType::U32 => Type::F32,
-    };
-    let node = allocated(context, element, Shape::from([components, height, width]))?;
-    if let Some(buffer) = node.buffer().filter(|_| is_copied) {
-        match ty {
-            SampleType::U8 => copied::<u8>(&buffer, image)?,
-            SampleType::U16 => copied::<u16>(&buffer, image)?,
-            SampleType::F16 => copied::<half::f16>(&buffer, image)?,
-            SampleType::F32 | SampleType::U32 => copied::<f32>(&buffer, image)?,
-        }
+/// Position of the computed region in the input arrays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Frame {
+    /// Row and column of the region's first pixel in the arrays.
+    pub(crate) origin: [i64; 2],
+    /// Rows and columns of the region.
+    pub(crate) size: [usize; 2],
+}
+
+/// Computes an array from arrays with the axes component, row, column.
+type Make = dyn Fn(&[Node], &Frame) -> Result<Node> + Send + Sync;
+
+/// Window of an operation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    pub(crate) reach: Reach,
+    pub(crate) boundary: Boundary,
+}
+
+/// Estimate of the bytes of temporary arrays, from the number of components and the rows and columns.
+type Scratch = dyn Fn(usize, [usize; 2]) -> u64 + Send + Sync;
+
+/// A call of an operation on whole images.
+pub(crate) struct Whole {
+    pub(crate) name: String,
+    pub(crate) inputs: Vec<Picture>,
+    pub(crate) make: Box<Make>,
+    /// Window around each pixel of the result; `None` if all pixels are needed.
+    pub(crate) window: Option<Window>,
+    /// Memory needed besides the inputs and the result.
+    pub(crate) scratch: Box<Scratch>,
+}
+
+impl fmt::Debug for Whole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` of whole images", self.name)
     }
-    let scale = |node: Node, most: f32| -> broadloom_graph::Result<Node> {
-        let real = Node::elementwise(Elementwise::Convert(Element::F32), &[&node])?;
-        let most = Node::fill(context, Shape::from([]), &[Literal::from(most)])?;
-        Node::elementwise(Elementwise::Binary(BinaryOp::Div), &[&real, &most])
-    };
-    match ty {
-        SampleType::F32 | SampleType::U32 => Ok(node),
-        SampleType::F16 => Ok(Node::elementwise(Elementwise::Convert(Element::F32), &[&node])?),
-        SampleType::U8 => Ok(scale(node, 255.0)?),
-        SampleType::U16 => Ok(scale(node, 65535.0)?),
+}
+
+impl Drop for Whole {
+    fn drop(&mut self) {
+        drop_pictures(std::mem::take(&mut self.inputs));
     }
 }
 
 impl Picture {
-    /// Copies an image to the device. Integers keep their type there. Kernels scale them to 0 … 1.
-    pub fn new(context: &Context, image: &Image) -> Result<Picture> {
-        Picture::from_node(uploaded(context, image, true)?, image.bounds().x, image.bounds().y)
-    }
-
     /// Creates a picture from an image of the host. Each plan copies the part that it needs to the device.
     /// Images larger than device memory can therefore be computed in tiles.
     pub fn from_image(context: &Context, image: &Image) -> Picture {
@@ -203,16 +180,5 @@ impl Picture {
     /// Returns a number that no other living picture has.
     pub(crate) fn identity(&self) -> usize {
         Arc::as_ptr(&self.0) as usize
-    }
-
-    /// Computes all pixels, with the default options. Planes are named by their numbers.
-    pub fn image(&self) -> Result<Image> {
-        self.region(self.bounds(), &Options::default())
-    }
-
-    /// Computes a region.
-    pub fn region(&self, region: Rect, options: &Options) -> Result<Image> {
-        let mut images = Plan::new(&[(self.clone(), region)], options)?.run()?;
-        images.pop().ok_or_else(|| Error::Call { name: "picture".into(), reason: "there is no result".into() })
     }
 }

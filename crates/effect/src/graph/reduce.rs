@@ -2,10 +2,9 @@
 //!
 //! The picture is computed and reduced on the device. [`Picture::reduced`] and [`Picture::counted`] return
 //! pictures that other functors can read. [`Picture::reduce`] and [`Picture::histogram`] copy the numbers to
-//! the host.
+//! the host; they run a plan.
 
 use super::Picture;
-use crate::plan::{Options, Plan};
 use crate::{Error, Result};
 use broadloom_graph::{Combine, Elementwise, Node, Shape};
 use broadloom_scalar::{BinaryOp, Builder, Element, Literal, Type};
@@ -27,11 +26,6 @@ pub enum Reduction {
 const MAX_BINS: usize = 1 << 26;
 
 impl Picture {
-    fn computed(&self, options: &Options) -> Result<Node> {
-        let nodes = Plan::new(&[(self.clone(), self.bounds())], options)?.nodes()?;
-        nodes.into_iter().next().ok_or_else(|| Error::Call { name: "reduction".into(), reason: "there is no image".into() })
-    }
-
     /// Combines all pixels. Returns a picture of one pixel, rounded to `f32`. Nothing runs until an image is
     /// requested.
     pub fn reduced(&self, reduction: Reduction) -> Result<Picture> {
@@ -64,49 +58,18 @@ impl Picture {
         })
     }
 
-    fn check_bins(&self, bins: usize, low: f32, high: f32) -> Result<()> {
+    pub(crate) fn check_bins(&self, bins: usize, low: f32, high: f32) -> Result<()> {
         if bins == 0 || bins.saturating_mul(self.components()) > MAX_BINS || low.is_nan() || high.is_nan() || low >= high {
             let reason = format!("{bins} bins from {low} to {high}; there are 1 to {MAX_BINS} for all components");
             return Err(Error::Call { name: "histogram".into(), reason });
         }
         Ok(())
     }
-
-    /// Combines all pixels. Returns a number for each component. Waits for the device.
-    ///
-    /// ```
-    /// # use broadloom_effect::{Image, Picture, Reduction, plan::Options};
-    /// # use broadloom_graph::Context;
-    /// # let context = Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
-    /// let image = Image::from_f32(2, 2, [("Y", vec![1.0, 2.0, 4.0, -3.0])])?;
-    /// let picture = Picture::new(&context, &image)?;
-    /// assert_eq!(picture.reduce(Reduction::Mean, &Options::default())?, [1.0]);
-    /// assert_eq!(picture.histogram(2, -4.0, 4.0, &Options::default())?, [[1, 3]]);
-    /// # Ok::<(), broadloom_effect::Error>(())
-    /// ```
-    pub fn reduce(&self, reduction: Reduction, options: &Options) -> Result<Vec<f64>> {
-        let node = self.computed(options)?;
-        let scale = match reduction {
-            Reduction::Least | Reduction::Greatest | Reduction::Sum => 1.0,
-            Reduction::Mean => 1.0 / self.bounds().area() as f64,
-        };
-        let numbers = reduction.of(&node)?.read()?;
-        Ok(numbers.lanes.iter().map(|lane| lane.as_f64().unwrap_or(f64::NAN) * scale).collect())
-    }
-
-    /// Counts the pixels of each component in equal bins from `low` to `high`. Values outside are counted in
-    /// the first or the last bin, and NaN in the first. Waits for the device.
-    pub fn histogram(&self, bins: usize, low: f32, high: f32, options: &Options) -> Result<Vec<Vec<u32>>> {
-        self.check_bins(bins, low, high)?;
-        let counts = counts(&self.computed(options)?, bins, low, high)?.read()?;
-        let counts: Vec<u32> = counts.lanes.iter().map(|lane| lane.as_i128().unwrap_or(0) as u32).collect();
-        Ok(counts.chunks(bins).map(<[u32]>::to_vec).collect())
-    }
 }
 
 impl Reduction {
     /// Reduces rows and columns, in double precision.
-    fn of(self, node: &Node) -> Result<Node> {
+    pub(crate) fn of(self, node: &Node) -> Result<Node> {
         let combine = match self {
             Reduction::Least => Combine::Min,
             Reduction::Greatest => Combine::Max,
@@ -118,7 +81,7 @@ impl Reduction {
 }
 
 /// Counts the pixels of each component in bins, component by component.
-fn counts(node: &Node, bins: usize, low: f32, high: f32) -> Result<Node> {
+pub(crate) fn counts(node: &Node, bins: usize, low: f32, high: f32) -> Result<Node> {
     let total = bins * node.shape().extents()[0];
     let f = Builder::function("bin");
     let (value, component) = (f.parameter("x", Type::F32), f.parameter("c", Type::I32));

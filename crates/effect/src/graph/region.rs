@@ -1,8 +1,7 @@
 //! Regions: the part of an image that a part of a result needs.
 
-use super::Boundary;
 use crate::Rect;
-use crate::functor::Reach;
+use crate::functor::{Boundary, Reach};
 
 fn rect(left: i64, top: i64, right: i64, bottom: i64) -> Option<Rect> {
     let extent = |from: i64, to: i64| u32::try_from(to - from).ok().filter(|extent| *extent > 0);

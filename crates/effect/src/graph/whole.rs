@@ -7,57 +7,11 @@
 //! An operation that declares a window computes any region of its result from the pixels around it. Regions
 //! of interest therefore propagate through the operation.
 
+use super::picture::{Frame, Picture, Whole, Window};
 use super::region::shrunk;
-use super::{Boundary, Picture};
-use crate::functor::{MAX_RADIUS, Reach};
+use crate::functor::{Boundary, MAX_RADIUS, Reach};
 use crate::{Error, Rect, Result};
 use broadloom_graph::Node;
-use std::fmt;
-
-/// Position of the computed region in the input arrays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Frame {
-    /// Row and column of the region's first pixel in the arrays.
-    pub(crate) origin: [i64; 2],
-    /// Rows and columns of the region.
-    pub(crate) size: [usize; 2],
-}
-
-/// Computes an array from arrays with the axes component, row, column.
-type Make = dyn Fn(&[Node], &Frame) -> Result<Node> + Send + Sync;
-
-/// Window of an operation.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Window {
-    pub(crate) reach: Reach,
-    pub(crate) boundary: Boundary,
-}
-
-/// Estimate of the bytes of temporary arrays, from the number of components and the rows and columns.
-type Scratch = dyn Fn(usize, [usize; 2]) -> u64 + Send + Sync;
-
-/// A call of an operation on whole images.
-pub(crate) struct Whole {
-    pub(crate) name: String,
-    pub(crate) inputs: Vec<Picture>,
-    pub(crate) make: Box<Make>,
-    /// Window around each pixel of the result; `None` if all pixels are needed.
-    pub(crate) window: Option<Window>,
-    /// Memory needed besides the inputs and the result.
-    pub(crate) scratch: Box<Scratch>,
-}
-
-impl fmt::Debug for Whole {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` of whole images", self.name)
-    }
-}
-
-impl Drop for Whole {
-    fn drop(&mut self) {
-        super::drop_pictures(std::mem::take(&mut self.inputs));
-    }
-}
 
 impl Picture {
     /// Creates a picture from all pixels of some pictures, by operations on arrays with the axes component,

@@ -81,12 +81,3 @@ pub enum ImageError {
     #[error("there is no memory for {0} bytes of an image")]
     Memory(u64),
 }
-
-/// Returns an empty vector with capacity for `len` samples.
-pub(crate) fn reserved<T>(len: u64) -> Result<Vec<T>, ImageError> {
-    let bytes = len.saturating_mul(size_of::<T>() as u64);
-    let mut samples = Vec::new();
-    let len = usize::try_from(len).map_err(|_| ImageError::Memory(bytes))?;
-    samples.try_reserve_exact(len).map_err(|_| ImageError::Memory(bytes))?;
-    Ok(samples)
-}

@@ -20,6 +20,7 @@ mod alpha;
 mod color;
 mod error;
 mod host;
+mod limits;
 mod metadata;
 mod orientation;
 mod plane;
@@ -34,7 +35,7 @@ pub use orientation::Orientation;
 pub use plane::{Plane, Sample, SampleType, Samples};
 pub use rect::Rect;
 
-pub(crate) use error::reserved;
+pub(crate) use limits::reserved;
 pub(crate) use metadata::{Attributes, Chunk, Field, FieldValue, Part, PartChannel};
 pub(crate) use plane::with_samples;
 pub(crate) use profile::is_srgb_gamma;

@@ -1,6 +1,5 @@
 //! Rectangles of pixels.
 
-use super::ImageError;
 use std::fmt;
 
 /// A rectangle of pixels with an origin. `x` grows to the right, `y` downwards.
@@ -58,29 +57,6 @@ impl Rect {
         match (u32::try_from(width), u32::try_from(height)) {
             (Ok(width @ 1..), Ok(height @ 1..)) => Some(Rect { x, y, width, height }),
             _ => None,
-        }
-    }
-
-    /// Returns the smallest rectangle that contains both. Fails if it exceeds the limits of an image.
-    pub fn union(self, other: Rect) -> Result<Rect, ImageError> {
-        let (x, y) = (self.x.min(other.x), self.y.min(other.y));
-        let width = self.right().max(other.right()) - i64::from(x);
-        let height = self.bottom().max(other.bottom()) - i64::from(y);
-        let too_large = ImageError::Size { width: width.unsigned_abs(), height: height.unsigned_abs() };
-        match (u32::try_from(width), u32::try_from(height)) {
-            (Ok(width), Ok(height)) => Rect { x, y, width, height }.checked(),
-            _ => Err(too_large),
-        }
-    }
-
-    /// Returns the rectangle if it is valid for an image: not empty, and all coordinates below 2³¹.
-    pub fn checked(self) -> Result<Rect, ImageError> {
-        let far = i64::from(i32::MAX);
-        let is_sound = self.width > 0 && self.height > 0 && self.right() <= far && self.bottom() <= far;
-        let too_long = self.width > Rect::MAX_EXTENT || self.height > Rect::MAX_EXTENT;
-        match is_sound && !too_long {
-            true => Ok(self),
-            false => Err(ImageError::Size { width: u64::from(self.width), height: u64::from(self.height) }),
         }
     }
 }

@@ -8,6 +8,7 @@
 //!
 //! Each technique has a switch in [`Options`]. [`Plan::explain`] reports where each was used.
 
+mod evaluate;
 mod items;
 mod lower;
 mod measure;

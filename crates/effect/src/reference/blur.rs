@@ -11,7 +11,7 @@ fn separable(x: &Field, edge: Edge, kernel: &[f64]) -> Field {
 }
 
 /// Returns weights exp(−d² / 2σ²) up to distance ⌈5σ⌉, whose sum over both sides is 1.
-pub(super) fn gaussian_kernel(sigma: f64) -> Vec<f64> {
+pub(crate) fn gaussian_kernel(sigma: f64) -> Vec<f64> {
     if sigma == 0.0 {
         return vec![1.0];
     }
@@ -22,18 +22,18 @@ pub(super) fn gaussian_kernel(sigma: f64) -> Vec<f64> {
 }
 
 /// Computes `gaussian`: Σ w·x(q) / Σ w along rows and columns, w = exp(−d² / 2σ²).
-pub(super) fn gaussian(x: &Field, edge: Edge, sigma: f64) -> Field {
+pub(crate) fn gaussian(x: &Field, edge: Edge, sigma: f64) -> Field {
     separable(x, edge, &gaussian_kernel(sigma))
 }
 
 /// Computes `box`: Σ x(q) / (2r+1)² over the square.
-pub(super) fn mean(x: &Field, edge: Edge, radius: i64) -> Field {
+pub(crate) fn mean(x: &Field, edge: Edge, radius: i64) -> Field {
     let taps = (2 * radius + 1) as f64;
     separable(x, edge, &vec![1.0 / taps; radius as usize + 1])
 }
 
 /// Computes the mean of a line of 2r+1 pixels along rows, or else along columns.
-pub(super) fn line_mean(x: &Field, edge: Edge, radius: i64, along_rows: bool) -> Field {
+pub(crate) fn line_mean(x: &Field, edge: Edge, radius: i64, along_rows: bool) -> Field {
     let taps = (2 * radius + 1) as f64;
     x.around(|i, j| {
         let sum: f64 = (-radius..=radius).map(|d| if along_rows { x.at(i + d, j, edge) } else { x.at(i, j + d, edge) }).sum();
@@ -42,6 +42,12 @@ pub(super) fn line_mean(x: &Field, edge: Edge, radius: i64, along_rows: bool) ->
 }
 
 /// Computes the blur by [1 2 1]/4 along rows and columns.
-pub(super) fn binomial(x: &Field, edge: Edge) -> Field {
+pub(crate) fn binomial(x: &Field, edge: Edge) -> Field {
     separable(x, edge, &[0.5, 0.25])
+}
+
+/// Computes `unsharp`: x + amount · (x − gaussian(x)).
+pub(crate) fn unsharp(x: &Field, edge: Edge, sigma: f64, amount: f64) -> Field {
+    let soft = gaussian(x, edge, sigma);
+    x.zip(&soft, |value, soft| value + amount * (value - soft))
 }

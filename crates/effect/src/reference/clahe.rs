@@ -1,9 +1,11 @@
 //! `clahe`: equalisation of local histograms with limited contrast (Zuiderveld).
 
 use super::field::{Edge, Field};
+use crate::declaration::{EffectError, ReferenceCall, range};
+use crate::image::Image;
 
 /// Computes `clahe` of one plane.
-pub(super) fn equalise(x: &Field, edge: Edge, tiles: i64, clip: f64, bins: i64, (low, high): (f64, f64)) -> Field {
+pub(crate) fn equalise(x: &Field, edge: Edge, tiles: i64, clip: f64, bins: i64, (low, high): (f64, f64)) -> Field {
     let bin = |value: f64| {
         let place = (value - low) / (high - low) * bins as f64;
         (place.floor() as i64).clamp(0, bins - 1)
@@ -46,4 +48,11 @@ pub(super) fn equalise(x: &Field, edge: Edge, tiles: i64, clip: f64, bins: i64, 
         let line = |row: i64| (1.0 - fx) * table(left, row) + fx * table(right, row);
         (1.0 - fy) * line(top) + fy * line(bottom)
     })
+}
+
+/// Computes `clahe` of all planes but alpha.
+pub(crate) fn clahe(call: &ReferenceCall<'_>) -> Result<Image, EffectError> {
+    let range = range(call.settings)?;
+    let (tiles, bins) = (call.integer("tiles"), call.integer("bins"));
+    call.each_color(|x, edge| equalise(x, edge, tiles, call.number("clip"), bins, range))
 }

@@ -1,13 +1,14 @@
 //! Effects on the colour of single pixels: `color_matrix`, `curves`, `lut`, `key`.
 
 use super::field::Field;
-use super::{colors, replaced};
-use crate::catalogue::{EffectError, Settings};
+use super::replaced;
+use crate::declaration::{Curve, EffectError, KeyFactor, ReferenceCall, colors};
 use crate::file::Cube;
 use crate::image::{Alpha, Image, Plane};
 
 /// Applies a function to red, green and blue together. Other planes are not changed.
-fn each_pixel(settings: &Settings, image: &Image, function: impl Fn([f64; 3]) -> [f64; 3]) -> Result<Image, EffectError> {
+fn each_pixel(call: &ReferenceCall<'_>, function: impl Fn([f64; 3]) -> [f64; 3]) -> Result<Image, EffectError> {
+    let ReferenceCall { settings, image, .. } = *call;
     let indices = colors(settings.effect().name, &image.names().collect::<Vec<&str>>())?;
     let mut fields = indices.map(|index| Field::of(&image.planes()[index]));
     for place in 0..fields[0].values.len() {
@@ -20,46 +21,19 @@ fn each_pixel(settings: &Settings, image: &Image, function: impl Fn([f64; 3]) ->
 }
 
 /// Computes `color_matrix`: matrix · rgb.
-pub(super) fn matrix(settings: &Settings, image: &Image) -> Result<Image, EffectError> {
-    let matrix = settings.numbers("matrix");
-    each_pixel(settings, image, |rgb| [0, 3, 6].map(|row| (0..3).map(|column| matrix[row + column] * rgb[column]).sum()))
+pub(crate) fn matrix(call: &ReferenceCall<'_>) -> Result<Image, EffectError> {
+    let matrix = call.settings.numbers("matrix");
+    each_pixel(call, |rgb| [0, 3, 6].map(|row| (0..3).map(|column| matrix[row + column] * rgb[column]).sum()))
 }
 
 /// Computes `lut`: a table of a `.cube` file.
-pub(super) fn lut(settings: &Settings, image: &Image) -> Result<Image, EffectError> {
-    let cube = Cube::read(settings.file("file"))?;
-    let tetrahedral = settings.choice("interpolation") == "tetrahedral";
-    each_pixel(settings, image, |rgb| if tetrahedral { cube.tetrahedral(rgb) } else { cube.trilinear(rgb) })
-}
-
-/// A curve through points, with its slopes at the points.
-pub(crate) struct Curve {
-    /// Abscissas in ascending order.
-    pub(crate) xs: Vec<f64>,
-    /// Ordinates.
-    pub(crate) ys: Vec<f64>,
-    /// Slopes at the points; empty if the curve consists of straight lines.
-    pub(crate) slopes: Vec<f64>,
+pub(crate) fn lut(call: &ReferenceCall<'_>) -> Result<Image, EffectError> {
+    let cube = Cube::read(call.settings.file("file"))?;
+    let tetrahedral = call.settings.choice("interpolation") == "tetrahedral";
+    each_pixel(call, |rgb| if tetrahedral { cube.tetrahedral(rgb) } else { cube.trilinear(rgb) })
 }
 
 impl Curve {
-    /// Creates the curve from the settings of `curves`.
-    pub(crate) fn new(settings: &Settings) -> Result<Curve, EffectError> {
-        let points = settings.numbers("points");
-        let xs: Vec<f64> = points.iter().step_by(2).copied().collect();
-        let ys: Vec<f64> = points.iter().skip(1).step_by(2).copied().collect();
-        if let Some(at) = xs.windows(2).position(|pair| pair[0] as f32 >= pair[1] as f32) {
-            return Err(EffectError::BadValue {
-                effect: settings.effect().name.to_owned(),
-                name: "points".to_owned(),
-                value: settings.value("points").to_string(),
-                reason: format!("x must ascend as f32, and {} is followed by {}", xs[at], xs[at + 1]),
-            });
-        }
-        let slopes = if settings.choice("interpolation") == "cubic" { slopes(&xs, &ys) } else { vec![] };
-        Ok(Curve { xs, ys, slopes })
-    }
-
     /// Returns the ordinate at an abscissa.
     pub(crate) fn at(&self, x: f64) -> f64 {
         let last = self.xs.len() - 1;
@@ -85,31 +59,16 @@ impl Curve {
     }
 }
 
-/// Computes slopes by Fritsch and Carlson: means of the secants, limited so that the curve is monotonic
-/// between points.
-fn slopes(xs: &[f64], ys: &[f64]) -> Vec<f64> {
-    let secants: Vec<f64> = xs.windows(2).zip(ys.windows(2)).map(|(x, y)| (y[1] - y[0]) / (x[1] - x[0])).collect();
-    let last = secants.len();
-    let mut slopes: Vec<f64> = (0..=last)
-        .map(|i| match i {
-            0 => secants[0],
-            i if i == last => secants[last - 1],
-            i if secants[i - 1] * secants[i] <= 0.0 => 0.0,
-            i => (secants[i - 1] + secants[i]) / 2.0,
-        })
-        .collect();
-    for (i, secant) in secants.iter().enumerate() {
-        if *secant == 0.0 {
-            (slopes[i], slopes[i + 1]) = (0.0, 0.0);
-            continue;
-        }
-        let (a, b) = (slopes[i] / secant, slopes[i + 1] / secant);
-        let size = (a * a + b * b).sqrt();
-        if size > 3.0 {
-            (slopes[i], slopes[i + 1]) = (3.0 * a / size * secant, 3.0 * b / size * secant);
-        }
-    }
-    slopes
+/// Computes `curves`: a curve through points.
+pub(crate) fn curves(call: &ReferenceCall<'_>) -> Result<Image, EffectError> {
+    let curve = Curve::new(call.settings)?;
+    call.each_color(|x, _| x.map(|value| curve.at(value)))
+}
+
+/// Computes `tone_map`: e·x / (1 + e·x).
+pub(crate) fn tone_map(call: &ReferenceCall<'_>) -> Result<Image, EffectError> {
+    let gain = call.number("exposure").exp2();
+    call.each_color(|x, _| x.map(|value| gain * value / (1.0 + gain * value)))
 }
 
 /// Weights of red, green and blue in brightness.
@@ -121,34 +80,9 @@ fn luma_chroma([r, g, b]: [f64; 3]) -> (f64, [f64; 2]) {
     (y, [0.564 * (b - y), 0.713 * (r - y)])
 }
 
-/// Factor of the colours of a keyed image, in which alpha is the old alpha times the opacity of the key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeyFactor {
-    /// Colours stay: straight alpha from straight alpha.
-    One,
-    /// Colours are multiplied by the opacity: associated alpha from associated alpha.
-    Opacity,
-    /// Colours are multiplied by the new alpha: associated alpha from straight alpha.
-    NewAlpha,
-    /// Colours are divided by the old alpha: straight alpha from associated alpha.
-    PerOldAlpha,
-}
-
-impl KeyFactor {
-    /// Returns the factor for the alpha of an image, and for associated or straight alpha of the result. Unknown alpha
-    /// counts as straight.
-    pub fn new(alpha: Alpha, is_associated: bool) -> KeyFactor {
-        match (alpha, is_associated) {
-            (Alpha::Straight | Alpha::Unknown, false) => KeyFactor::One,
-            (Alpha::Straight | Alpha::Unknown, true) => KeyFactor::NewAlpha,
-            (Alpha::Associated, true) => KeyFactor::Opacity,
-            (Alpha::Associated, false) => KeyFactor::PerOldAlpha,
-        }
-    }
-}
-
 /// Computes `key`: alpha from the chroma distance, and colours without the chroma of the screen.
-pub(super) fn key(settings: &Settings, image: &Image) -> Result<Image, EffectError> {
+pub(crate) fn key(call: &ReferenceCall<'_>) -> Result<Image, EffectError> {
+    let ReferenceCall { settings, image, .. } = *call;
     let effect = settings.effect().name;
     let color = settings.numbers("color");
     let (_, screen) = luma_chroma([color[0], color[1], color[2]]);

@@ -2,7 +2,7 @@
 
 use super::field::{Edge, Field};
 use super::{blur, mean_of_planes};
-use crate::catalogue::{EffectError, Settings};
+use crate::declaration::{EffectError, ReferenceCall};
 use crate::image::Image;
 
 /// Computes the gradients by [1 2 1]ᵀ·[−1 0 1] and its transpose.
@@ -16,13 +16,14 @@ fn gradients(x: &Field, edge: Edge) -> (Field, Field) {
 }
 
 /// Computes `sobel`: √(gx² + gy²).
-pub(super) fn sobel(x: &Field, edge: Edge) -> Field {
+pub(crate) fn sobel(x: &Field, edge: Edge) -> Field {
     let (gx, gy) = gradients(x, edge);
     gx.zip(&gy, |gx, gy| (gx * gx + gy * gy).sqrt())
 }
 
 /// Computes `harris`: det − k·trace² of the sums of gradient products over the square.
-pub(super) fn harris(settings: &Settings, image: &Image, edge: Edge) -> Result<Image, EffectError> {
+pub(crate) fn harris(call: &ReferenceCall<'_>) -> Result<Image, EffectError> {
+    let (ReferenceCall { settings, image, .. }, edge) = (*call, call.edge());
     let (gx, gy) = gradients(&mean_of_planes(image), edge);
     let radius = settings.integer("radius");
     let count = ((2 * radius + 1) * (2 * radius + 1)) as f64;
@@ -35,7 +36,8 @@ pub(super) fn harris(settings: &Settings, image: &Image, edge: Edge) -> Result<I
 }
 
 /// Computes `canny`: thin edges, by thresholds with hysteresis.
-pub(super) fn canny(settings: &Settings, image: &Image, edge: Edge) -> Result<Image, EffectError> {
+pub(crate) fn canny(call: &ReferenceCall<'_>) -> Result<Image, EffectError> {
+    let (ReferenceCall { settings, image, .. }, edge) = (*call, call.edge());
     let soft = blur::gaussian(&mean_of_planes(image), edge, settings.number("sigma"));
     let (gx, gy) = gradients(&soft, edge);
     let size = gx.zip(&gy, |gx, gy| (gx * gx + gy * gy).sqrt());

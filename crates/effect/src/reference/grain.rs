@@ -2,7 +2,7 @@
 
 use super::field::{Edge, Field};
 use super::{blur, mean_of_planes};
-use crate::catalogue::{EffectError, Settings};
+use crate::declaration::{EffectError, ReferenceCall};
 use crate::image::Image;
 
 /// Splits by the wavelet of the paper along an axis: high = (x − (x(−r) + x(r))/2)/2, low = x − high.
@@ -18,7 +18,7 @@ fn soft(value: f64, threshold: f64) -> f64 {
 }
 
 /// Computes `degrain`: soft thresholds of the high bands of an undecimated wavelet transform.
-pub(super) fn degrain(x: &Field, edge: Edge, levels: i64, threshold: f64) -> Field {
+pub(crate) fn degrain(x: &Field, edge: Edge, levels: i64, threshold: f64) -> Field {
     degrain_level(x, edge, 0, levels, threshold)
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn diffusion_taps() -> Vec<(i64, i64, f64)> {
 }
 
 /// Computes `diffusion`: four moving averages, a sparse filter, and a mix with the input.
-pub(super) fn diffusion(x: &Field, edge: Edge, radius: i64, mix: f64) -> Field {
+pub(crate) fn diffusion(x: &Field, edge: Edge, radius: i64, mix: f64) -> Field {
     let mut soft = x.clone();
     for along_rows in [true, false, true, false] {
         soft = blur::line_mean(&soft, edge, radius, along_rows);
@@ -79,7 +79,8 @@ fn motion(current: &Field, other: &Field, edge: Edge, block: i64, search: i64) -
 }
 
 /// Computes `temporal_degrain`: a mean over frames along the motion, weighted by similarity.
-pub(super) fn temporal(settings: &Settings, frames: &[Image], edge: Edge) -> Result<Image, EffectError> {
+pub(crate) fn temporal(call: &ReferenceCall<'_>) -> Result<Image, EffectError> {
+    let (ReferenceCall { settings, inputs: frames, .. }, edge) = (*call, call.edge());
     let middle = frames.len() / 2;
     let (block, search) = (settings.integer("block"), settings.integer("search"));
     let strength = settings.number("strength");

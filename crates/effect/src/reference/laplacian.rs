@@ -4,8 +4,8 @@
 //! brightness by Aubry and others. Pyramids are halved by [1 3 3 1]/8 along both axes and doubled by [1 3]/4.
 
 use super::field::{Edge, Field};
-use super::{colors, replaced};
-use crate::catalogue::{EffectError, Settings};
+use super::replaced;
+use crate::declaration::{EffectError, ReferenceCall, colors};
 use crate::image::Image;
 
 /// Offset that keeps quotients of dark pixels finite.
@@ -84,7 +84,8 @@ fn filtered(y: &Field, edge: Edge, copies: i64, count: i64, alpha: f64, beta: f6
 
 /// Computes `local_laplacian`. Brightness is 0.299·r + 0.587·g + 0.114·b, or the mean of the planes without
 /// alpha if there are fewer than three.
-pub(super) fn local(settings: &Settings, image: &Image, edge: Edge) -> Result<Image, EffectError> {
+pub(crate) fn local(call: &ReferenceCall<'_>) -> Result<Image, EffectError> {
+    let (ReferenceCall { settings, image, .. }, edge) = (*call, call.edge());
     let planes: Vec<usize> = match colors(settings.effect().name, &image.names().collect::<Vec<&str>>()) {
         Ok(colors) => colors.to_vec(),
         Err(_) => (0..image.planes().len()).filter(|index| image.planes()[*index].channel() != "A").collect(),

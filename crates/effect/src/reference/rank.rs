@@ -8,7 +8,7 @@ fn square(x: &Field, edge: Edge, radius: i64, column: i64, row: i64) -> impl Ite
 }
 
 /// Computes `median`: the median of the values of the square.
-pub(super) fn median(x: &Field, edge: Edge, radius: i64) -> Field {
+pub(crate) fn median(x: &Field, edge: Edge, radius: i64) -> Field {
     let mut values = vec![];
     x.around(|column, row| {
         values.clear();
@@ -19,11 +19,21 @@ pub(super) fn median(x: &Field, edge: Edge, radius: i64) -> Field {
 }
 
 /// Computes `erode`: the minimum of the square; NaN if all values are NaN.
-pub(super) fn erode(x: &Field, edge: Edge, radius: i64) -> Field {
+pub(crate) fn erode(x: &Field, edge: Edge, radius: i64) -> Field {
     x.around(|column, row| square(x, edge, radius, column, row).fold(f64::NAN, f64::min))
 }
 
 /// Computes `dilate`: the maximum of the square; NaN if all values are NaN.
-pub(super) fn dilate(x: &Field, edge: Edge, radius: i64) -> Field {
+pub(crate) fn dilate(x: &Field, edge: Edge, radius: i64) -> Field {
     x.around(|column, row| square(x, edge, radius, column, row).fold(f64::NAN, f64::max))
+}
+
+/// Computes `open`: dilate(erode(x)).
+pub(crate) fn open(x: &Field, edge: Edge, radius: i64) -> Field {
+    dilate(&erode(x, edge, radius), edge, radius)
+}
+
+/// Computes `close`: erode(dilate(x)).
+pub(crate) fn close(x: &Field, edge: Edge, radius: i64) -> Field {
+    erode(&dilate(x, edge, radius), edge, radius)
 }

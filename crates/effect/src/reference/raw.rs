@@ -2,7 +2,7 @@
 
 use super::blur;
 use super::field::{Edge, Field};
-use crate::catalogue::{EffectError, Settings};
+use crate::declaration::{EffectError, ReferenceCall, Settings, levels};
 use crate::image::{Image, Plane};
 
 /// Returns the position of red in the pattern: column and row, each 0 or 1.
@@ -62,15 +62,17 @@ fn picture(image: &Image, fields: &[Field; 3]) -> Result<Image, EffectError> {
 }
 
 /// Computes `demosaic`.
-pub(super) fn demosaic(settings: &Settings, image: &Image, edge: Edge) -> Result<Image, EffectError> {
+pub(crate) fn demosaic(call: &ReferenceCall<'_>) -> Result<Image, EffectError> {
+    let (ReferenceCall { settings, image, .. }, edge) = (*call, call.edge());
     let x = sensor(settings, image)?;
     picture(image, &colors_of(&x, edge, settings.choice("pattern")))
 }
 
 /// Computes `camera`: hot pixels, levels, white balance, demosaicing, matrix, curve, sharpening.
-pub(super) fn camera(settings: &Settings, image: &Image, edge: Edge) -> Result<Image, EffectError> {
+pub(crate) fn camera(call: &ReferenceCall<'_>) -> Result<Image, EffectError> {
+    let (ReferenceCall { settings, image, .. }, edge) = (*call, call.edge());
     let raw = sensor(settings, image)?;
-    let (black, white) = super::levels(settings)?;
+    let (black, white) = levels(settings)?;
     let pattern = settings.choice("pattern");
     let red = red_site(pattern);
     let balanced = raw.around(|i, j| {
@@ -101,5 +103,5 @@ pub(super) fn camera(settings: &Settings, image: &Image, edge: Edge) -> Result<I
         let soft = blur::binomial(&mixed, edge);
         mixed.zip(&soft, |v, soft| v + sharpen * (v - soft))
     });
-    picture(image, &rgb)
+    Ok(picture(image, &rgb)?.with_gamma(gamma))
 }

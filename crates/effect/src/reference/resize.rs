@@ -1,7 +1,7 @@
 //! `resize`.
 
 use super::field::{Edge, Field};
-use crate::catalogue::{EffectError, Settings};
+use crate::declaration::{EffectError, ReferenceCall, new_size};
 use crate::image::{Image, Rect};
 use broadloom_skeleton::Rule;
 
@@ -46,24 +46,9 @@ fn weights(name: &str, index: i64, old: i64, new: i64) -> (i64, Vec<f64>) {
     (first, weights.into_iter().map(|weight| weight / sum).collect())
 }
 
-/// Returns the new size. A side of 0 preserves the aspect ratio.
-pub(crate) fn new_size(settings: &Settings, bounds: Rect) -> Result<(i64, i64), EffectError> {
-    let (width, height) = (settings.integer("width"), settings.integer("height"));
-    let (old_width, old_height) = (i64::from(bounds.width), i64::from(bounds.height));
-    let scaled = |side: i64, by: i64, of: i64| ((side as f64 * by as f64 / of as f64).round() as i64).max(1);
-    match (width, height) {
-        (0, 0) => Err(EffectError::Inputs {
-            effect: settings.effect().name,
-            reason: "it needs a new size: set width, height or both".to_owned(),
-        }),
-        (0, height) => Ok((scaled(old_width, height, old_height), height)),
-        (width, 0) => Ok((width, scaled(old_height, width, old_width))),
-        both => Ok(both),
-    }
-}
-
 /// Computes `resize`: rows, then columns.
-pub(super) fn resize(settings: &Settings, image: &Image) -> Result<Image, EffectError> {
+pub(crate) fn resize(call: &ReferenceCall<'_>) -> Result<Image, EffectError> {
+    let ReferenceCall { settings, image, .. } = *call;
     let (width, height) = new_size(settings, image.bounds())?;
     let bounds = Rect { width: width as u32, height: height as u32, ..image.bounds() }.checked()?;
     crate::image::reserved::<f64>(bounds.area())?;

@@ -3,7 +3,7 @@
 use super::field::{Edge, Field};
 
 /// Computes `bilateral`: weights of distance and of difference, over the square.
-pub(super) fn bilateral(x: &Field, edge: Edge, radius: i64, space: f64, range: f64) -> Field {
+pub(crate) fn bilateral(x: &Field, edge: Edge, radius: i64, space: f64, range: f64) -> Field {
     x.around(|column, row| {
         let here = x.get(column, row);
         let (mut sum, mut weights) = (0.0, 0.0);
@@ -22,7 +22,7 @@ pub(super) fn bilateral(x: &Field, edge: Edge, radius: i64, space: f64, range: f
 }
 
 /// Computes `nlmeans`: weights exp(−mean squared difference of patches / strength²) over the search square.
-pub(super) fn nlmeans(x: &Field, edge: Edge, search: i64, patch: i64, strength: f64) -> Field {
+pub(crate) fn nlmeans(x: &Field, edge: Edge, search: i64, patch: i64, strength: f64) -> Field {
     let count = ((2 * patch + 1) * (2 * patch + 1)) as f64;
     x.around(|column, row| {
         let (mut sum, mut weights) = (0.0, 0.0);
@@ -86,7 +86,7 @@ impl Grid {
 
 /// Computes `bilateral_grid`: values gathered in cells, blurred, and interpolated at the position and value
 /// of each pixel.
-pub(super) fn grid(x: &Field, edge: Edge, cell: i64, range: f64, low: f64, high: f64) -> Field {
+pub(crate) fn grid(x: &Field, edge: Edge, cell: i64, range: f64, low: f64, high: f64) -> Field {
     let level = |value: f64| (value.max(low).min(high) - low) / range;
     // Margin of cells that interpolation and the two blurs along x and y read: two before the first and three
     // after the last.

@@ -1,7 +1,7 @@
 //! `warp`.
 
 use super::field::{Edge, Field};
-use crate::catalogue::{EffectError, Settings};
+use crate::declaration::{EffectError, ReferenceCall};
 use crate::image::Image;
 
 /// Maximum coordinate that is read. Larger coordinates and NaN are replaced by it.
@@ -19,8 +19,9 @@ fn bilinear(x: &Field, column: f64, row: f64, edge: Edge) -> f64 {
 }
 
 /// Computes `warp`: x(p + scale · d(p)).
-pub(super) fn warp(settings: &Settings, image: &Image, field: &Image, edge: Edge) -> Result<Image, EffectError> {
-    let [dx, dy] = match field.planes() {
+pub(crate) fn warp(call: &ReferenceCall<'_>) -> Result<Image, EffectError> {
+    let (ReferenceCall { settings, image, inputs }, edge) = (*call, call.edge());
+    let [dx, dy] = match inputs[1].planes() {
         [dx, dy, ..] => [Field::of(dx), Field::of(dy)],
         _ => {
             let reason = "its field needs two planes: the displacement along x and along y".to_owned();

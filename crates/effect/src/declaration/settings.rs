@@ -4,6 +4,9 @@ use super::{Effect, EffectError, Parameter, Value, nearest, parameter};
 use broadloom_skeleton::Rule;
 use std::path::Path;
 
+/// An effect with its settings.
+pub type Step = Settings;
+
 /// Values of the parameters of one effect: defaults, and values that were set.
 #[derive(Clone, Debug)]
 pub struct Settings {

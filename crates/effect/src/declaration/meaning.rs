@@ -1,0 +1,194 @@
+//! Meaning of settings that depend on each other or on the image: ranges, sizes, colours, curves.
+
+use super::{EffectError, Inputs, Settings};
+use crate::image::{Alpha, Rect};
+
+/// Maximum number of cells of a bilateral grid from `low` to `high`.
+const MAX_GRID: f64 = 4094.0;
+
+/// Fails if the number or the sizes of images do not fit the effect.
+pub(crate) fn check(settings: &Settings, inputs: &[(Rect, Vec<&str>)]) -> Result<(), EffectError> {
+    let effect = settings.effect();
+    let wanted = match effect.inputs {
+        Inputs::Images(roles) => roles.len(),
+        Inputs::Frames(parameter) => 2 * settings.integer(parameter) as usize + 1,
+    };
+    let fail = |reason| Err(EffectError::Inputs { effect: effect.name, reason });
+    if inputs.len() != wanted {
+        let plural = if wanted == 1 { "" } else { "s" };
+        return fail(format!("it takes {wanted} image{plural}, and there are {}", inputs.len()));
+    }
+    let (first, names) = &inputs[0];
+    if let Some((other, _)) = inputs.iter().find(|(bounds, _)| bounds != first) {
+        return fail(format!("its images must cover the same pixels; one is {first}, another {other}"));
+    }
+    if matches!(effect.inputs, Inputs::Frames(_)) && inputs.iter().any(|(_, own)| own != names) {
+        return fail("its frames must have the same planes".to_owned());
+    }
+    Ok(())
+}
+
+/// Returns `black` and `white` of a sensor. Fails if they are equal in `f32`.
+pub(crate) fn levels(settings: &Settings) -> Result<(f64, f64), EffectError> {
+    let (black, white) = (settings.number("black"), settings.number("white"));
+    match black as f32 != white as f32 {
+        true => Ok((black, white)),
+        false => Err(EffectError::BadValue {
+            effect: settings.effect().name.to_owned(),
+            name: "white".to_owned(),
+            value: white.to_string(),
+            reason: format!("it must differ from black, which is {black}, as an f32"),
+        }),
+    }
+}
+
+/// Returns `low` and `high`. Fails unless `low` is less than `high` in `f32`.
+pub(crate) fn range(settings: &Settings) -> Result<(f64, f64), EffectError> {
+    let (low, high) = (settings.number("low"), settings.number("high"));
+    match (low as f32) < high as f32 {
+        true => Ok((low, high)),
+        false => Err(EffectError::BadValue {
+            effect: settings.effect().name.to_owned(),
+            name: "high".to_owned(),
+            value: high.to_string(),
+            reason: format!("it must be greater than low, which is {low}, as an f32"),
+        }),
+    }
+}
+
+/// Returns `low` and `high` of a bilateral grid. Fails if the grid has too many cells.
+pub(crate) fn grid_range(settings: &Settings) -> Result<(f64, f64), EffectError> {
+    let (low, high) = range(settings)?;
+    if (high - low) / settings.number("range") <= MAX_GRID {
+        return Ok((low, high));
+    }
+    let (effect, name) = (settings.effect().name.to_owned(), "range".to_owned());
+    let reason = format!("it must be at least 1/{MAX_GRID} of high − low, which are {high} and {low}");
+    Err(EffectError::BadValue { effect, name, value: settings.value("range").to_string(), reason })
+}
+
+/// Returns the new size. A side of 0 preserves the aspect ratio.
+pub(crate) fn new_size(settings: &Settings, bounds: Rect) -> Result<(i64, i64), EffectError> {
+    let (width, height) = (settings.integer("width"), settings.integer("height"));
+    let (old_width, old_height) = (i64::from(bounds.width), i64::from(bounds.height));
+    let scaled = |side: i64, by: i64, of: i64| ((side as f64 * by as f64 / of as f64).round() as i64).max(1);
+    match (width, height) {
+        (0, 0) => Err(EffectError::Inputs {
+            effect: settings.effect().name,
+            reason: "it needs a new size: set width, height or both".to_owned(),
+        }),
+        (0, height) => Ok((scaled(old_width, height, old_height), height)),
+        (width, 0) => Ok((width, scaled(old_height, width, old_width))),
+        both => Ok(both),
+    }
+}
+
+/// Returns the layer of a plane: its name before the last dot; empty if there is no dot.
+pub(crate) fn layer(name: &str) -> &str {
+    name.rsplit_once('.').map_or("", |(layer, _)| layer)
+}
+
+/// Returns the channel of a plane: its name after the last dot.
+pub(crate) fn channel(name: &str) -> &str {
+    name.rsplit_once('.').map_or(name, |(_, channel)| channel)
+}
+
+/// Returns the indices of red, green and blue: the planes of these names in the layer of the first `R`;
+/// otherwise the first three planes.
+pub(crate) fn colors(effect: &'static str, names: &[&str]) -> Result<[usize; 3], EffectError> {
+    if let Some(red) = names.iter().position(|name| channel(name) == "R") {
+        let of = |wanted: &str| names.iter().position(|name| layer(name) == layer(names[red]) && channel(name) == wanted);
+        if let (Some(green), Some(blue)) = (of("G"), of("B")) {
+            return Ok([red, green, blue]);
+        }
+    }
+    match names.len() {
+        3.. => Ok([0, 1, 2]),
+        count => {
+            let reason = format!("it needs red, green and blue; the image has {count} of them");
+            Err(EffectError::Inputs { effect, reason })
+        }
+    }
+}
+
+/// A curve through points, with its slopes at the points.
+pub(crate) struct Curve {
+    /// Abscissas in ascending order.
+    pub(crate) xs: Vec<f64>,
+    /// Ordinates.
+    pub(crate) ys: Vec<f64>,
+    /// Slopes at the points; empty if the curve consists of straight lines.
+    pub(crate) slopes: Vec<f64>,
+}
+
+impl Curve {
+    /// Creates the curve from the settings of `curves`.
+    pub(crate) fn new(settings: &Settings) -> Result<Curve, EffectError> {
+        let points = settings.numbers("points");
+        let xs: Vec<f64> = points.iter().step_by(2).copied().collect();
+        let ys: Vec<f64> = points.iter().skip(1).step_by(2).copied().collect();
+        if let Some(at) = xs.windows(2).position(|pair| pair[0] as f32 >= pair[1] as f32) {
+            return Err(EffectError::BadValue {
+                effect: settings.effect().name.to_owned(),
+                name: "points".to_owned(),
+                value: settings.value("points").to_string(),
+                reason: format!("x must ascend as f32, and {} is followed by {}", xs[at], xs[at + 1]),
+            });
+        }
+        let slopes = if settings.choice("interpolation") == "cubic" { slopes(&xs, &ys) } else { vec![] };
+        Ok(Curve { xs, ys, slopes })
+    }
+}
+
+/// Computes slopes by Fritsch and Carlson: means of the secants, limited so that the curve is monotonic
+/// between points.
+fn slopes(xs: &[f64], ys: &[f64]) -> Vec<f64> {
+    let secants: Vec<f64> = xs.windows(2).zip(ys.windows(2)).map(|(x, y)| (y[1] - y[0]) / (x[1] - x[0])).collect();
+    let last = secants.len();
+    let mut slopes: Vec<f64> = (0..=last)
+        .map(|i| match i {
+            0 => secants[0],
+            i if i == last => secants[last - 1],
+            i if secants[i - 1] * secants[i] <= 0.0 => 0.0,
+            i => (secants[i - 1] + secants[i]) / 2.0,
+        })
+        .collect();
+    for (i, secant) in secants.iter().enumerate() {
+        if *secant == 0.0 {
+            (slopes[i], slopes[i + 1]) = (0.0, 0.0);
+            continue;
+        }
+        let (a, b) = (slopes[i] / secant, slopes[i + 1] / secant);
+        let size = (a * a + b * b).sqrt();
+        if size > 3.0 {
+            (slopes[i], slopes[i + 1]) = (3.0 * a / size * secant, 3.0 * b / size * secant);
+        }
+    }
+    slopes
+}
+
+/// Factor of the colours of a keyed image, in which alpha is the old alpha times the opacity of the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyFactor {
+    /// Colours stay: straight alpha from straight alpha.
+    One,
+    /// Colours are multiplied by the opacity: associated alpha from associated alpha.
+    Opacity,
+    /// Colours are multiplied by the new alpha: associated alpha from straight alpha.
+    NewAlpha,
+    /// Colours are divided by the old alpha: straight alpha from associated alpha.
+    PerOldAlpha,
+}
+
+impl KeyFactor {
+    /// Returns the factor for the alpha of an image, and for associated or straight alpha of the result. Unknown alpha
+    /// counts as straight.
+    pub fn new(alpha: Alpha, is_associated: bool) -> KeyFactor {
+        match (alpha, is_associated) {
+            (Alpha::Straight | Alpha::Unknown, false) => KeyFactor::One,
+            (Alpha::Straight | Alpha::Unknown, true) => KeyFactor::NewAlpha,
+            (Alpha::Associated, true) => KeyFactor::Opacity,
+            (Alpha::Associated, false) => KeyFactor::PerOldAlpha,
+        }
+    }
+}
