@@ -1,10 +1,14 @@
 //! Items in files: `int` and `float` as 4 bytes, `double` as 8, `complex` as two floats, all little-endian.
 //! `bit` items are packed, the most significant bit of a byte first.
 //!
+//! Items between a file and a kernel pass in blocks, as the words that kernels see. Only bits are converted: all other
+//! items have the same bytes in a file.
+//!
 //! Files take part in the checkpoints of a run. A reader keeps the bytes since the last checkpoint and can go back
 //! to it. A writer holds its bytes back until they are committed.
 
 use crate::language::core::{Type, Value};
+use std::borrow::Cow;
 use std::io::{self, Read, Write};
 
 /// Bytes that are read or written at once, item by item.
@@ -77,10 +81,17 @@ impl Reader {
         }
     }
 
+    /// Drops bytes that were taken, if there are many.
+    fn tidy(&mut self) {
+        if self.taken >= PORTION && self.taken >= self.bytes.len() / 2 {
+            self.mark();
+        }
+    }
+
     /// Takes bytes. Returns `None` at the end of the file. A partial item at the end is dropped.
     fn take<const N: usize>(&mut self, keeps: bool) -> io::Result<Option<[u8; N]>> {
-        if !keeps && self.taken >= PORTION && self.taken >= self.bytes.len() / 2 {
-            self.mark();
+        if !keeps {
+            self.tidy();
         }
         if self.bytes.len() - self.taken < N {
             self.fill(N, PORTION);
@@ -135,6 +146,37 @@ impl Reader {
     }
 }
 
+impl Reader {
+    /// Takes a block of items that were read ahead, as words of kernels. Returns `None` if there are fewer items.
+    /// `keeps` says that the reader may have to go back to its mark.
+    pub(super) fn take_words(&mut self, ty: &Type, items: usize, keeps: bool) -> Option<Cow<'_, [u8]>> {
+        if !keeps {
+            self.tidy();
+        }
+        let Some(size) = item_bytes(ty) else { return self.take_bits(items).map(Cow::from) };
+        let block = self.bytes[self.taken..].get(..items.checked_mul(size)?)?;
+        self.taken += block.len();
+        Some(block.into())
+    }
+
+    /// Takes bits as integers.
+    fn take_bits(&mut self, items: usize) -> Option<Vec<u8>> {
+        let bits = &mut self.bits.0;
+        let mut words = Vec::with_capacity(items.checked_mul(4)?);
+        while words.len() < items * 4 {
+            if bits.count == 0 {
+                *bits = Bits { byte: *self.bytes.get(self.taken)?, count: 8 };
+                self.taken += 1;
+            }
+            for _ in 0..bits.count.min((items - words.len() / 4) as u32) {
+                bits.count -= 1;
+                words.extend_from_slice(&u32::from(bits.byte >> bits.count & 1).to_le_bytes());
+            }
+        }
+        Some(words)
+    }
+}
+
 /// Returns the bytes of an item in a file. Returns `None` if items are bits.
 fn item_bytes(ty: &Type) -> Option<usize> {
     match ty {
@@ -163,13 +205,7 @@ impl Writer {
     /// Writes an item. `holds` says that the item may have to be dropped.
     pub(super) fn write(&mut self, value: &Value, holds: bool) -> io::Result<()> {
         match value {
-            Value::Bit(bit) => {
-                let bits = &mut self.bits.0;
-                *bits = Bits { byte: bits.byte << 1 | u8::from(*bit), count: bits.count + 1 };
-                if bits.count == 8 {
-                    self.bytes.push(std::mem::take(bits).byte);
-                }
-            }
+            Value::Bit(bit) => self.write_bit(*bit),
             Value::Int(value) => self.bytes.extend_from_slice(&value.to_le_bytes()),
             Value::Float(value) => self.bytes.extend_from_slice(&value.to_le_bytes()),
             Value::Double(value) => self.bytes.extend_from_slice(&value.to_le_bytes()),
@@ -182,6 +218,32 @@ impl Writer {
             }
         }
         if holds || self.bytes.len() < PORTION { Ok(()) } else { self.commit() }
+    }
+
+    fn write_bit(&mut self, bit: bool) {
+        let bits = &mut self.bits.0;
+        *bits = Bits { byte: bits.byte << 1 | u8::from(bit), count: bits.count + 1 };
+        if bits.count == 8 {
+            self.bytes.push(std::mem::take(bits).byte);
+        }
+    }
+
+    /// Adds a block of items, of which `read` stores the words of kernels. They are written by the next commit.
+    pub(super) fn write_words<E>(
+        &mut self,
+        ty: &Type,
+        bytes: usize,
+        read: impl FnOnce(&mut [u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if *ty == Type::Bit {
+            let mut words = vec![0; bytes];
+            read(&mut words)?;
+            words.as_chunks::<4>().0.iter().for_each(|word| self.write_bit(*word != [0; 4]));
+            return Ok(());
+        }
+        let start = self.bytes.len();
+        self.bytes.resize(start + bytes, 0);
+        read(&mut self.bytes[start..])
     }
 
     /// Writes all items so far. They cannot be dropped any more.

@@ -12,6 +12,7 @@ use crate::language::limits::Limits;
 use crate::language::schedule::Style;
 use broadloom_diag::Span;
 use cranelift_entity::EntityRef;
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// Settings of a run.
@@ -185,16 +186,45 @@ impl<'a> Machine<'a> {
         })
     }
 
-    pub(super) fn write_item(&mut self, id: NodeId, _: &Layout, name: &str, value: &Value) -> Result<(), Stop> {
-        let span = self.graph.nodes[id].span;
-        let failed =
-            |error: std::io::Error| Stop::error(codes::FILE, format!("`{name}` cannot be written: {error}"), span).help(PATHS);
+    pub(super) fn write_item(&mut self, id: NodeId, name: &str, value: &Value) -> Result<(), Stop> {
+        let (span, holds) = (self.graph.nodes[id].span, self.holds);
+        self.writer(id, name)
+            .and_then(|writer| writer.write(value, holds))
+            .map_err(|error| Stop::error(codes::FILE, format!("`{name}` cannot be written: {error}"), span).help(PATHS))
+    }
+
+    /// Returns the writer of a file. Creates the file first.
+    fn writer(&mut self, id: NodeId, name: &str) -> std::io::Result<&mut Writer> {
         let state = &mut self.nodes[id.index()];
-        if state.writer.is_none() {
-            state.writer = Some(Writer::new(self.host.create(name).map_err(failed)?));
-        }
-        let holds = self.holds;
-        state.writer.as_mut().map_or(Ok(()), |writer| writer.write(value, holds).map_err(failed))
+        Ok(match &mut state.writer {
+            Some(writer) => writer,
+            absent => absent.insert(Writer::new(self.host.create(name)?)),
+        })
+    }
+
+    /// Fires a `FileReader` many times. Returns its items as words of kernels. They must have been read ahead.
+    pub(crate) fn read_words(&mut self, id: NodeId, items: usize) -> Result<Cow<'_, [u8]>, Stop> {
+        let NodeKind::FileReader(layout, _) = &self.graph.nodes[id].kind else { return Err(Stop::EndOfInput) };
+        let (keeps, state) = (self.holds, &mut self.nodes[id.index()]);
+        state.fired += items as u64;
+        let reader = state.reader.as_mut().ok_or(Stop::EndOfInput)?;
+        reader.take_words(&layout.ty(), items, keeps).ok_or(Stop::EndOfInput)
+    }
+
+    /// Fires a `FileWriter` many times. `read` stores its items as words of kernels, which have a number of bytes.
+    pub(crate) fn write_words<E: From<Stop>>(
+        &mut self,
+        id: NodeId,
+        (items, bytes): (usize, usize),
+        read: impl FnOnce(&mut [u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let node = &self.graph.nodes[id];
+        let NodeKind::FileWriter(layout, name) = &node.kind else { return Ok(()) };
+        self.nodes[id.index()].fired += items as u64;
+        let writer = self
+            .writer(id, name)
+            .map_err(|error| Stop::error(codes::FILE, format!("`{name}` cannot be written: {error}"), node.span).help(PATHS))?;
+        writer.write_words(&layout.ty(), bytes, read)
     }
 
     /// Writes the last items of all files.

@@ -229,9 +229,9 @@ impl Machine<'_> {
                 let value = self.read_item(id, layout, name)?;
                 self.put(node.outputs[0], value, node.span)?;
             }
-            NodeKind::FileWriter(layout, name) => {
+            NodeKind::FileWriter(_, name) => {
                 let value = self.take(node.inputs[0], id)?;
-                self.write_item(id, layout, name, &value)?;
+                self.write_item(id, name, &value)?;
             }
             NodeKind::Duplicate => {
                 let value = self.take(node.inputs[0], id)?;

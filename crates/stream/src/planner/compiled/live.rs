@@ -39,15 +39,11 @@ pub(super) struct Live {
     flag: Option<Buffer<u32>>,
     /// True if any firing can fail.
     fails: bool,
-    /// Tapes from a file to a kernel, with bytes that were fed and not yet consumed.
-    pub(super) inputs: Vec<(TapeId, Vec<u8>)>,
     /// Items for the next batch of a tape from a file, if they are on the device.
     pub(super) given: Option<(TapeId, Buffer<u8>)>,
-    /// Tapes from a kernel to a file, with the bytes produced.
-    pub(super) outputs: Vec<(TapeId, Vec<u8>)>,
     /// Output buffers, if the caller wants them on the device.
     pub(super) made: Option<Vec<Buffer<u8>>>,
-    /// Readers and writers that do not fire.
+    /// Readers and writers of files at tapes of kernels. Their items pass in blocks.
     pub(super) files: Vec<NodeId>,
 }
 
@@ -77,6 +73,7 @@ impl Live {
     /// number of steady states already run.
     pub(super) fn take_over(&mut self, compiled: &Compiled<'_>, machine: &mut Machine<'_>, done: u64) -> Result<(), Trouble> {
         let (device, graph) = (&compiled.device, &compiled.program.graph);
+        self.files = compiled.files_at_kernels();
         self.flag = Some(device.zeros::<u32>(1).map_err(|error| failed(&error))?);
         self.fails = compiled.pieces().any(|piece| match piece {
             Made::Section(ready) => ready.section.actors.iter().any(|actor| actor.code.fails),
@@ -184,15 +181,16 @@ impl Live {
                 room.copy_from(Stream::default(), &given).map_err(|error| failed(&error))?;
             }
         } else if !written {
-            let mut bytes = Vec::with_capacity(items * size);
-            if let Some((_, given)) = self.inputs.iter_mut().find(|(own, _)| *own == tape) {
-                bytes.extend(given.drain(..items * size));
+            let own = &compiled.program.graph.tapes[tape];
+            let bytes = if self.files.contains(&own.from.0) {
+                machine.read_words(own.from.0, items)?
             } else {
-                let (layout, consumer) = (&compiled.program.graph.tapes[tape].layout, compiled.program.graph.tapes[tape].to.0);
+                let mut bytes = Vec::with_capacity(items * size);
                 for _ in 0..items {
-                    encode(layout, inlet.words, &machine.take(tape, consumer)?, &mut bytes);
+                    encode(&own.layout, inlet.words, &machine.take(tape, own.to.0)?, &mut bytes);
                 }
-            }
+                bytes.into()
+            };
             let room = self.room(&compiled.device, tape, items)?;
             if !bytes.is_empty() {
                 let room = room.slice(0, bytes.len()).ok_or_else(missing)?;

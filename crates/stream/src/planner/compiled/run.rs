@@ -14,7 +14,7 @@ use crate::language::schedule::{Entry, Phase, Schedule};
 use crate::planner::classify::Placement;
 use crate::planner::restructure::Role;
 use crate::planner::translate::Words;
-use broadloom_device::Buffer;
+use broadloom_device::{Buffer, Stream};
 use broadloom_diag::{Diagnostics, Span};
 use broadloom_scalar::Literal;
 use broadloom_skeleton::Call;
@@ -207,9 +207,12 @@ pub(super) fn batch(
         let begun = Instant::now();
         match stage {
             Part::Host(chosen) => {
+                let mut chosen = chosen.clone();
+                live.files.iter().for_each(|file| chosen[file.index()] = false);
+                let states = if chosen.contains(&true) { states } else { 0 };
                 for _ in 0..states {
                     for phase in &schedule.steady {
-                        machine.phase_of(phase, &|node| chosen[node.index()] && !live.files.contains(&node))?;
+                        machine.phase_of(phase, &|node| chosen[node.index()])?;
                     }
                 }
             }
@@ -313,6 +316,17 @@ impl Compiled<'_> {
     }
 }
 
+impl Compiled<'_> {
+    /// Returns the readers and writers of files at tapes of kernels.
+    pub(super) fn files_at_kernels(&self) -> Vec<NodeId> {
+        let graph = &self.program.graph;
+        let readers = self.pieces().flat_map(Made::inlets).map(|inlet| graph.tapes[inlet.tape].from.0);
+        let writers = self.pieces().flat_map(Made::extras).map(|(tape, _)| graph.tapes[tape].to.0);
+        let is_file = |node: &NodeId| matches!(graph.nodes[*node].kind, NodeKind::FileReader(..) | NodeKind::FileWriter(..));
+        readers.chain(writers).filter(is_file).collect()
+    }
+}
+
 /// Counts firings of nodes on the device.
 fn fired(compiled: &Compiled<'_>, machine: &mut Machine<'_>, nodes: &[NodeId], states: u64) {
     for node in nodes {
@@ -358,7 +372,9 @@ fn hand_over(
     }
     let size = outlet.words.bytes() as usize;
     let Some(items) = memory.slice(0, outlet.items * size) else { return Ok(()) };
-    let is_file = live.outputs.iter().any(|(own, _)| *own == outlet.tape);
+    let graph = &compiled.program.graph;
+    let consumer = graph.tapes[outlet.tape].to.0;
+    let is_file = live.files.contains(&consumer);
     if is_file && let Some(made) = &mut live.made {
         made.push(items);
         return Ok(());
@@ -367,12 +383,11 @@ fn hand_over(
         return Ok(());
     }
     live.check()?;
-    let mut bytes = items.read().map_err(|error| failed(&error))?;
-    if let Some((_, into)) = live.outputs.iter_mut().find(|(own, _)| *own == outlet.tape) {
-        into.append(&mut bytes);
-        return Ok(());
+    if is_file {
+        let read = |into: &mut [u8]| items.read_into(Stream::default(), into).map_err(|error| failed(&error));
+        return machine.write_words(consumer, (outlet.items, items.len()), read);
     }
-    let graph = &compiled.program.graph;
+    let bytes = items.read().map_err(|error| failed(&error))?;
     let (layout, producer) = (&graph.tapes[outlet.tape].layout, graph.tapes[outlet.tape].from.0);
     let span = graph.nodes[producer].span;
     for item in bytes.chunks_exact(size) {

@@ -90,7 +90,8 @@ pub struct Session<'s> {
     /// Bytes of an item of the input and of the output.
     item: (usize, usize),
     types: (Type, Type),
-    pending: VecDeque<u8>,
+    /// Items that were fed.
+    fed: u64,
     live: Live,
     done: Option<u64>,
 }
@@ -137,7 +138,7 @@ impl<'s> Session<'s> {
             writer,
             item,
             types: (input, output),
-            pending: VecDeque::new(),
+            fed: 0,
             live: Live::default(),
             done: None,
         })
@@ -155,7 +156,9 @@ impl<'s> Session<'s> {
 
     /// Returns the number of items that were fed and not yet passed to a steady state.
     pub fn held_items(&self) -> u64 {
-        (self.pending.len() / self.item.0) as u64
+        let (Some(schedule), Some(done)) = (&self.compiled.program.schedule, self.done) else { return self.fed };
+        let taken = schedule.init_firings[self.reader.index()] + done * schedule.repetition(self.reader);
+        self.fed.saturating_sub(taken)
     }
 
     /// Feeds items and returns the produced items. `complex` items are pairs of `f32`.
@@ -166,7 +169,8 @@ impl<'s> Session<'s> {
         }
         let mut bytes = vec![0; items.len() * I::BYTES];
         items.iter().zip(bytes.chunks_exact_mut(I::BYTES)).for_each(|(item, place)| item.to_bytes(place));
-        self.pending.extend(bytes);
+        self.fed += (bytes.len() / self.item.0) as u64;
+        self.input.lock().unwrap_or_else(PoisonError::into_inner).extend(bytes);
         let ended = with_stack(|| self.advance());
         self.ended(ended)?;
         let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
@@ -196,10 +200,12 @@ impl<'s> Session<'s> {
             return Err(refused(&format!("the buffer holds more than {} steady states", compiled.indexed_batch())));
         }
         let tape = compiled.program.graph.nodes[self.reader].outputs[0];
-        let connected = |live: &Live| live.inputs.iter().any(|(own, _)| *own == tape) && live.outputs.len() == 1;
+        let files = [self.reader, self.writer];
         let result = with_stack(|| -> Result<(), Trouble> {
             self.advance()?;
-            let Some(done) = self.done.filter(|_| self.pending.is_empty() && connected(&self.live)) else {
+            let Some(done) =
+                self.done.filter(|_| self.held_items() == 0 && files.iter().all(|file| self.live.files.contains(file)))
+            else {
                 return Err(Trouble::Device(
                     "items on the device need a kernel behind the reader and before the writer, and what it looks back at first"
                         .into(),
@@ -209,6 +215,7 @@ impl<'s> Session<'s> {
             self.live.made = Some(vec![]);
             batch(compiled, schedule, &mut self.machine, (states, done), false, &mut self.live)?;
             self.done = Some(done + states);
+            self.fed += states * schedule.repetition(self.reader);
             Ok(())
         });
         let made = self.live.made.take().unwrap_or_default();
@@ -240,77 +247,29 @@ impl<'s> Session<'s> {
         self.machine.budget.start_stack();
         let Some(schedule) = &compiled.program.schedule else { return Ok(()) };
         let warm_up = compiled.sections().map(|ready| ready.warm_up).max().unwrap_or(0);
-        let rate = schedule.repetition(self.reader) as usize * self.item.0;
-        let mut done = match self.done {
-            Some(done) => done,
-            None => {
-                let needed = schedule.init_firings[self.reader.index()] as usize * self.item.0 + warm_up as usize * rate;
-                if self.pending.len() < needed {
-                    return Ok(());
-                }
-                self.give(needed);
-                begin(compiled, schedule, &mut self.machine, warm_up)?;
-                // Items of kernels follow.
-                self.machine.commit()?;
-                self.connect();
-                self.live.take_over(compiled, &mut self.machine, warm_up)?;
-                warm_up
+        if self.done.is_none() {
+            if self.fed < schedule.init_firings[self.reader.index()] + warm_up * schedule.repetition(self.reader) {
+                return Ok(());
             }
-        };
+            begin(compiled, schedule, &mut self.machine, warm_up)?;
+            self.live.take_over(compiled, &mut self.machine, warm_up)?;
+        }
+        let mut done = self.done.unwrap_or(warm_up);
         self.done = Some(done);
-        let mut left = (self.pending.len() / rate.max(1)) as u64;
+        let mut left = self.held_items() / schedule.repetition(self.reader).max(1);
         let most = compiled.largest_batch();
         while left > 0 {
-            let states = left.min(most);
-            let tape = compiled.program.graph.nodes[self.reader].outputs[0];
-            match self.live.inputs.iter_mut().find(|(own, _)| *own == tape) {
-                Some((_, bytes)) => {
-                    let count = states as usize * rate;
-                    let (front, back) = self.pending.as_slices();
-                    bytes.extend_from_slice(&front[..count.min(front.len())]);
-                    bytes.extend_from_slice(&back[..count.saturating_sub(front.len())]);
-                    self.pending.drain(..count);
-                }
-                None => self.give(states as usize * rate),
+            let states = self.machine.read_ahead(schedule, left.min(most));
+            if states == 0 {
+                return Err(Trouble::Device("an item that was fed is not there".into()));
             }
             batch(compiled, schedule, &mut self.machine, (states, done), false, &mut self.live)?;
-            let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
-            for (_, bytes) in &mut self.live.outputs {
-                output.append(bytes);
-            }
-            drop(output);
             done += states;
             left -= states;
             self.done = Some(done);
         }
         self.machine.commit()?;
         Ok(())
-    }
-
-    /// Moves pending bytes to the evaluator's input.
-    fn give(&mut self, bytes: usize) {
-        self.input.lock().unwrap_or_else(PoisonError::into_inner).extend(self.pending.drain(..bytes));
-    }
-
-    /// Records the tapes between files and kernels, whose items are kept as bytes.
-    fn connect(&mut self) {
-        let graph = &self.compiled.program.graph;
-        for piece in self.compiled.pieces() {
-            for inlet in piece.inlets() {
-                let from = graph.tapes[inlet.tape].from.0;
-                if matches!(graph.nodes[from].kind, NodeKind::FileReader(..)) {
-                    self.live.inputs.push((inlet.tape, vec![]));
-                    self.live.files.push(from);
-                }
-            }
-            for (tape, _) in piece.extras() {
-                let to = graph.tapes[tape].to.0;
-                if matches!(graph.nodes[to].kind, NodeKind::FileWriter(..)) {
-                    self.live.outputs.push((tape, vec![]));
-                    self.live.files.push(to);
-                }
-            }
-        }
     }
 }
 
