@@ -5,6 +5,8 @@
 //!                                              graph, schedule → classify → restructure → compiled
 //! ```
 //!
+//! The first line is the room `language`, the second the room `planner`, which stands on it.
+//!
 //! [`syntax`] parses. [`lower()`](lower::lower) resolves names and types. Its result is [`core`], the typed
 //! program that later stages work on. [`elaborate()`](elaborate::elaborate) runs the code that builds the
 //! graph. Its result is [`graph`]: filter instances, splitters and joiners with evaluated rates. [`schedule`]
@@ -32,20 +34,9 @@
 //! # Ok::<(), broadloom_stream::Failure>(())
 //! ```
 
-pub mod classify;
-pub mod codes;
-pub mod compiled;
-pub mod core;
-pub mod elaborate;
-pub mod eval;
-pub mod graph;
-pub mod lower;
-pub mod picture;
-mod program;
-pub mod restructure;
-pub mod schedule;
-pub mod syntax;
-pub mod translate;
+mod language;
+mod planner;
 
-pub(crate) use program::plural;
-pub use program::{Failure, Program};
+pub use language::program::{Failure, Program};
+pub use language::{codes, core, elaborate, eval, graph, lower, picture, schedule, syntax};
+pub use planner::{classify, compiled, restructure, translate};

@@ -12,6 +12,7 @@ mod ahead;
 mod beside;
 mod convolution;
 mod ends;
+mod files;
 mod reductions;
 
 fn devices() -> [Device; 2] {

@@ -1,0 +1,169 @@
+//! Elaboration: runs the bodies of composite streams and builds the [`Graph`].
+//!
+//! In: a checked program. Out: a graph whose tapes are all connected and carry one type each. All its rates
+//! are evaluated and not negative. All its fields have the values that `init` gave them. Rates that cannot be
+//! balanced are found later, by [`crate::language::schedule`].
+
+mod connect;
+mod instance;
+mod site;
+
+use crate::language::codes;
+use crate::language::core::{Layout, Program, StreamId, Value};
+use crate::language::eval::{Budget, Code, Host, Stop};
+use crate::language::graph::{Graph, Node, NodeId, NodeKind, Tape, TapeId, Tree, unconnected};
+use crate::language::limits::Limits;
+use broadloom_diag::{Diagnostic, Span};
+use cranelift_entity::PrimaryMap;
+use site::{Parts, Site};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Initial state of the random generator.
+const SEED: u64 = 1_182_736_490_827;
+
+/// Builds the graph of a program.
+pub fn elaborate(program: &Program, host: &mut dyn Host, limits: &Limits) -> Result<Graph, Box<Diagnostic>> {
+    let mut builder = Builder {
+        program,
+        host,
+        budget: Budget::new(Limits { steps: limits.steps.min(limits.construction), ..limits.clone() }),
+        nodes: PrimaryMap::new(),
+        tapes: PrimaryMap::new(),
+        names: HashMap::new(),
+        portals: vec![],
+        statics: Arc::new(vec![]),
+        printed: String::new(),
+        random: SEED,
+        depth: 0,
+        known: instance::Known::default(),
+    };
+    let built = builder.statics().and_then(|()| {
+        let top = program.top;
+        builder.stream(top, Arc::new([]), &[], program.streams[top].span)
+    });
+    match built {
+        Ok(top) => Ok(builder.finish(top.tree)),
+        Err(Stop::Error(error)) => Err(error),
+        Err(Stop::EndOfInput | Stop::Idle | Stop::OutputClosed) => {
+            Err(Box::new(Diagnostic::error(codes::RUN_TIME, "the construction of the graph was interrupted")))
+        }
+    }
+}
+
+/// A built stream with its open ends.
+struct Built {
+    tree: Tree,
+    input: Option<End>,
+    output: Option<End>,
+    name: String,
+}
+
+/// An open end of a stream: a port of a node and the items it carries.
+#[derive(Clone)]
+struct End {
+    node: NodeId,
+    port: usize,
+    layout: Layout,
+}
+
+struct Builder<'a> {
+    program: &'a Program,
+    host: &'a mut dyn Host,
+    budget: Budget,
+    nodes: PrimaryMap<NodeId, Node>,
+    tapes: PrimaryMap<TapeId, Tape>,
+    /// Number of nodes with each name.
+    names: HashMap<String, u32>,
+    portals: Vec<Vec<NodeId>>,
+    statics: Arc<Vec<Value>>,
+    printed: String,
+    random: u64,
+    depth: u32,
+    known: instance::Known,
+}
+
+impl<'a> Builder<'a> {
+    fn finish(mut self, tree: Tree) -> Graph {
+        // A number distinguishes nodes with the same name. A unique name needs none.
+        for node in self.nodes.values_mut() {
+            if let Some((name, "1")) = node.name.rsplit_once('#')
+                && self.names.get(name) == Some(&1)
+            {
+                node.name.truncate(name.len());
+            }
+        }
+        Graph {
+            nodes: self.nodes,
+            tapes: self.tapes,
+            tree,
+            portals: self.portals,
+            statics: self.statics,
+            printed: self.printed,
+            random: self.random,
+        }
+    }
+
+    /// Initialises the static variables.
+    fn statics(&mut self) -> Result<(), Stop> {
+        let program = self.program;
+        for field in &program.statics {
+            let statics = self.statics.clone();
+            let mut site = Site { builder: self, parts: Parts::default() };
+            let mut code = Code::new(program, &[], vec![], statics, &mut site);
+            let value = instance::field_value(&mut code, field)?;
+            drop(code);
+            Arc::make_mut(&mut self.statics).push(value);
+        }
+        for function in &program.static_init {
+            let statics = self.statics.clone();
+            let mut site = Site { builder: self, parts: Parts::default() };
+            let mut code = Code::new(program, &[], vec![], statics, &mut site);
+            code.enter(*function, vec![])?;
+            let statics = code.statics;
+            self.statics = statics;
+        }
+        Ok(())
+    }
+
+    /// Builds a stream of the program with values for its parameters.
+    fn stream(&mut self, id: StreamId, params: Arc<[Value]>, portals: &[u32], span: Span) -> Result<Built, Stop> {
+        let stream = &self.program.streams[id];
+        self.depth += 1;
+        if self.depth > self.budget.limits.depth || !self.budget.has_stack() {
+            let message = format!("streams are nested deeper than the limit of {}", self.budget.limits.depth);
+            let error = Diagnostic::error(codes::DEPTH, message).at(span, format!("`{}` is created here", stream.name));
+            let error = error.help("a stream that adds itself needs a condition that ends the recursion");
+            return Err(Stop::Error(Box::new(error)));
+        }
+        let built = match &stream.kind {
+            crate::language::core::StreamKind::Filter(filter) => self.filter(id, filter, params, span),
+            crate::language::core::StreamKind::Composite(composite, body) => self.composite(id, *composite, *body, &params),
+        }?;
+        self.depth -= 1;
+        for portal in portals {
+            let Tree::Node(node) = built.tree else {
+                let error = Stop::error(codes::BAD_MESSAGE, "only filters can be registered with a portal", span);
+                return Err(
+                    error.help("move `to …` to the `add` of the filter, and hand the portal to the stream as a parameter")
+                );
+            };
+            self.portals[*portal as usize].push(node);
+        }
+        Ok(built)
+    }
+
+    fn node(&mut self, name: &str, kind: NodeKind, ports: (usize, usize), span: Span) -> Result<NodeId, Stop> {
+        if self.nodes.len() >= self.budget.limits.nodes as usize {
+            let message = format!("the graph has more than {} nodes", self.budget.limits.nodes);
+            let error = Diagnostic::error(codes::TOO_LARGE, message).at(span, "the last one is created here");
+            let error = error.help("check the end of the loop or the recursion that creates streams");
+            return Err(Stop::Error(Box::new(error)));
+        }
+        let count = self.names.entry(name.to_owned()).or_default();
+        *count += 1;
+        let name = format!("{name}#{count}");
+        let node = Node { name, kind, inputs: vec![unconnected(); ports.0], outputs: vec![unconnected(); ports.1], span };
+        Ok(self.nodes.push(node))
+    }
+}

@@ -1,0 +1,184 @@
+//! The environment of code that runs while the graph is built.
+
+use super::{Builder, Built};
+use crate::language::codes;
+use crate::language::core::{Create, Created, Layout, Role, Type, Value};
+use crate::language::eval::Weights;
+use crate::language::eval::{Budget, PATHS, Stop, World, random};
+use crate::language::graph::{NodeKind, Tree};
+use broadloom_diag::{Diagnostic, Span};
+use std::io::Read as _;
+use std::sync::Arc;
+
+/// The parts of a composite stream, as its body created them.
+#[derive(Default)]
+pub(super) struct Parts {
+    pub(super) children: Vec<(Built, Span)>,
+    pub(super) body: Option<(Built, Span)>,
+    pub(super) back: Option<(Built, Span)>,
+    pub(super) split: Option<(Weights, Span)>,
+    pub(super) join: Option<(Weights, Span)>,
+    pub(super) enqueued: Vec<(Value, Span)>,
+}
+
+pub(super) struct Site<'b, 'a> {
+    pub(super) builder: &'b mut Builder<'a>,
+    pub(super) parts: Parts,
+}
+
+/// Maximum size of a text file for an array.
+const MAX_FILE: u64 = 256 << 20;
+
+fn no_tapes(span: Span) -> Stop {
+    Stop::error(codes::MISPLACED, "there are no tapes while the graph is built", span)
+}
+
+fn twice(word: &str, span: Span, first: Span) -> Stop {
+    let error = Diagnostic::error(codes::BAD_SHAPE, format!("the stream has two `{word}` statements"));
+    let error = error.at(span, "this is the second").label(first, "this is the first");
+    Stop::Error(Box::new(error.help("remove one of them")))
+}
+
+impl World for Site<'_, '_> {
+    fn pop(&mut self, span: Span) -> Result<Value, Stop> {
+        Err(no_tapes(span))
+    }
+
+    fn peek(&mut self, _: i32, span: Span) -> Result<Value, Stop> {
+        Err(no_tapes(span))
+    }
+
+    fn push(&mut self, _: Value, span: Span) -> Result<(), Stop> {
+        Err(no_tapes(span))
+    }
+
+    fn print(&mut self, text: &str) -> Result<(), Stop> {
+        self.builder.printed.push_str(text);
+        let budget = &mut self.builder.budget;
+        budget.cells = budget.cells.saturating_add(text.len() as u64 / 8);
+        if budget.cells > budget.limits.cells {
+            let error = Diagnostic::error(codes::MEMORY, "the program prints too much while its graph is built");
+            return Err(Stop::Error(Box::new(error)));
+        }
+        Ok(())
+    }
+
+    fn iterations(&self) -> i32 {
+        0
+    }
+
+    fn random(&mut self) -> f64 {
+        random(&mut self.builder.random)
+    }
+
+    fn send(&mut self, _: u32, _: &Arc<str>, _: Vec<Value>, _: i32, span: Span) -> Result<(), Stop> {
+        Err(no_tapes(span))
+    }
+
+    fn portal(&mut self) -> u32 {
+        self.builder.portals.push(vec![]);
+        self.builder.portals.len() as u32 - 1
+    }
+
+    fn create(
+        &mut self,
+        role: Role,
+        create: &Create,
+        args: Vec<Value>,
+        portals: Vec<u32>,
+        item: Option<Layout>,
+    ) -> Result<(), Stop> {
+        let built = match (&create.stream, item) {
+            (Created::Stream(id), _) => self.builder.stream(*id, args.into(), &portals, create.span)?,
+            (created, Some(layout)) => self.builder.built_in(created, layout, args.first(), create.span)?,
+            (_, None) => return Err(Stop::error(codes::RUN_TIME, "the type of the items is missing", create.span)),
+        };
+        let slot = match role {
+            Role::Child => {
+                self.parts.children.push((built, create.span));
+                return Ok(());
+            }
+            Role::Body => &mut self.parts.body,
+            Role::Loop => &mut self.parts.back,
+        };
+        match slot.replace((built, create.span)) {
+            Some((_, first)) => Err(twice(if role == Role::Body { "body" } else { "loop" }, create.span, first)),
+            None => Ok(()),
+        }
+    }
+
+    fn split(&mut self, weights: Weights, span: Span) -> Result<(), Stop> {
+        match self.parts.split.replace((weights, span)) {
+            Some((_, first)) => Err(twice("split", span, first)),
+            None => Ok(()),
+        }
+    }
+
+    fn join(&mut self, weights: Weights, span: Span) -> Result<(), Stop> {
+        match self.parts.join.replace((weights, span)) {
+            Some((_, first)) => Err(twice("join", span, first)),
+            None => Ok(()),
+        }
+    }
+
+    fn enqueue(&mut self, value: Value, span: Span) -> Result<(), Stop> {
+        let budget = &mut self.builder.budget;
+        budget.cells = budget.cells.saturating_add(value.cells());
+        if budget.cells > budget.limits.cells {
+            let message = format!("the enqueued items need more memory than the limit of {} scalars", budget.limits.cells);
+            return Err(Stop::error(codes::MEMORY, message, span).help("enqueue fewer items"));
+        }
+        self.parts.enqueued.push((value, span));
+        Ok(())
+    }
+
+    fn read_numbers(&mut self, file: &str, count: u32, span: Span) -> Result<Vec<f64>, Stop> {
+        let failed = |error: String| Stop::error(codes::FILE, format!("`{file}` cannot be read: {error}"), span).help(PATHS);
+        let mut text = String::new();
+        let reader = self.builder.host.open(file).map_err(|error| failed(error.to_string()))?;
+        reader.take(MAX_FILE).read_to_string(&mut text).map_err(|error| failed(error.to_string()))?;
+        let mut numbers = vec![];
+        for line in text.split_whitespace().take(count as usize) {
+            numbers.push(line.parse().map_err(|_| failed(format!("`{line}` is no number")))?);
+        }
+        if numbers.len() < count as usize {
+            return Err(failed(format!("it holds {} of {count} numbers", numbers.len())));
+        }
+        Ok(numbers)
+    }
+
+    fn budget(&mut self) -> &mut Budget {
+        &mut self.builder.budget
+    }
+}
+
+impl Builder<'_> {
+    /// Builds a stream of the library.
+    fn built_in(&mut self, created: &Created, layout: Layout, file: Option<&Value>, span: Span) -> Result<Built, Stop> {
+        let file: Arc<str> = match file {
+            Some(Value::Text(file)) => file.clone(),
+            _ => "".into(),
+        };
+        let (name, kind, ports) = match created {
+            Created::FileReader(_) => ("FileReader", NodeKind::FileReader(layout.clone(), file), (0, 1)),
+            Created::FileWriter(_) => ("FileWriter", NodeKind::FileWriter(layout.clone(), file), (1, 0)),
+            Created::Identity(_) | Created::Stream(_) => ("Identity", NodeKind::Identity, (1, 1)),
+        };
+        if layout.ty() == Type::Void {
+            return Err(
+                Stop::error(codes::TAPE_TYPE, format!("`{name}` of void has no items"), span).help("name the type of its items")
+            );
+        }
+        let scalar = matches!(layout.ty(), Type::Int | Type::Float | Type::Bit | Type::Double | Type::Complex);
+        if name != "Identity" && !scalar {
+            let message = format!("`{name}` has no format for items of type {}", layout.show(&self.program.structs));
+            let error = Diagnostic::error(codes::TAPE_TYPE, message).at(span, "");
+            return Err(Stop::Error(Box::new(error.help("read and write int, float, double, complex or bit"))));
+        }
+        let node = self.node(name, kind, ports, span)?;
+        let end = || super::End { node, port: 0, layout: layout.clone() };
+        let input = (ports.0 == 1).then(end);
+        let output = (ports.1 == 1).then(end);
+        Ok(Built { tree: Tree::Node(node), input, output, name: name.to_owned() })
+    }
+}

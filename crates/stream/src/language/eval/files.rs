@@ -1,0 +1,274 @@
+//! Items in files: `int` and `float` as 4 bytes, `double` as 8, `complex` as two floats, all little-endian.
+//! `bit` items are packed, the most significant bit of a byte first.
+//!
+//! Items between a file and a kernel pass in blocks, as the words that kernels see. Only bits are converted: all other
+//! items have the same bytes in a file.
+//!
+//! Files take part in the checkpoints of a run. A reader keeps the bytes since the last checkpoint and can go back
+//! to it. A writer holds its bytes back until they are committed.
+
+use crate::language::core::{Type, Value};
+use std::borrow::Cow;
+use std::io::{self, Read, Write};
+
+/// Bytes that are read or written at once, item by item.
+const PORTION: usize = 1 << 13;
+/// Bytes of one read ahead. It is more than a pipe holds, so that a pipe gives less when it has no more.
+const READ_AHEAD: usize = 1 << 17;
+
+/// The bits of a byte that are read or written one by one.
+#[derive(Clone, Copy, Debug, Default)]
+struct Bits {
+    byte: u8,
+    count: u32,
+}
+
+/// A reader of items.
+pub(super) struct Reader {
+    file: Box<dyn Read + Send>,
+    /// The bytes since the last checkpoint, and those that are read ahead.
+    bytes: Vec<u8>,
+    /// Number of bytes that items have taken.
+    taken: usize,
+    /// The unread bits of a byte, now and at the last checkpoint.
+    bits: (Bits, Bits),
+    /// The end of the file: an error if the file cannot be read further.
+    end: Option<Option<io::Error>>,
+}
+
+impl Reader {
+    pub(super) fn new(file: Box<dyn Read + Send>) -> Self {
+        Reader { file, bytes: vec![], taken: 0, bits: Default::default(), end: None }
+    }
+
+    /// Reads ahead: at least `least` items unless the file ends, and at most `most`. Between them, no more than
+    /// the file has ready. Returns the number of items.
+    pub(super) fn read_ahead(&mut self, ty: &Type, least: u64, most: u64) -> u64 {
+        let bytes = |items: u64| match item_bytes(ty) {
+            Some(size) => items.saturating_mul(size as u64),
+            None => items.saturating_sub(u64::from(self.bits.0.count)).div_ceil(8),
+        };
+        let number = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        self.fill(number(bytes(least)), number(bytes(most)));
+        let ahead = (self.bytes.len() - self.taken) as u64;
+        match item_bytes(ty) {
+            Some(size) => ahead / size as u64,
+            None => ahead.saturating_mul(8).saturating_add(u64::from(self.bits.0.count)),
+        }
+    }
+
+    /// Reads until there are `least` bytes ahead or the file ends, and further up to `most` as long as reads are
+    /// complete.
+    fn fill(&mut self, least: usize, most: usize) {
+        let mut is_ready = true;
+        while self.end.is_none() {
+            let (there, ahead) = (self.bytes.len(), self.bytes.len() - self.taken);
+            let missing = if is_ready { most.max(least) } else { least }.saturating_sub(ahead);
+            if missing == 0 {
+                break;
+            }
+            let wanted = missing.min(READ_AHEAD);
+            self.bytes.resize(there + wanted, 0);
+            let read = self.file.read(&mut self.bytes[there..]);
+            let count = read.as_ref().map_or(0, |count| (*count).min(wanted));
+            self.bytes.truncate(there + count);
+            match read {
+                Ok(0) => self.end = Some(None),
+                Ok(_) => is_ready = count == wanted,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => self.end = Some(Some(error)),
+            }
+        }
+    }
+
+    /// Drops bytes that were taken, if there are many.
+    fn tidy(&mut self) {
+        if self.taken >= PORTION && self.taken >= self.bytes.len() / 2 {
+            self.mark();
+        }
+    }
+
+    /// Takes bytes. Returns `None` at the end of the file. A partial item at the end is dropped.
+    fn take<const N: usize>(&mut self, keeps: bool) -> io::Result<Option<[u8; N]>> {
+        if !keeps {
+            self.tidy();
+        }
+        if self.bytes.len() - self.taken < N {
+            self.fill(N, PORTION);
+        }
+        match self.bytes[self.taken..].first_chunk::<N>() {
+            Some(bytes) => {
+                self.taken += N;
+                Ok(Some(*bytes))
+            }
+            None => match &mut self.end {
+                Some(error) => error.take().map_or(Ok(None), Err),
+                None => Ok(None),
+            },
+        }
+    }
+
+    /// Makes the present position the one to go back to.
+    pub(super) fn mark(&mut self) {
+        self.bytes.drain(..self.taken);
+        self.taken = 0;
+        self.bits.1 = self.bits.0;
+    }
+
+    /// Returns to the position of the last mark.
+    pub(super) fn go_back(&mut self) {
+        self.taken = 0;
+        self.bits.0 = self.bits.1;
+    }
+
+    /// Reads an item. `keeps` says that the reader may have to go back to its mark.
+    pub(super) fn read(&mut self, ty: &Type, keeps: bool) -> io::Result<Option<Value>> {
+        Ok(match ty {
+            Type::Bit => {
+                if self.bits.0.count == 0 {
+                    let Some([byte]) = self.take(keeps)? else { return Ok(None) };
+                    self.bits.0 = Bits { byte, count: 8 };
+                }
+                let bits = &mut self.bits.0;
+                bits.count -= 1;
+                Some(Value::Bit(bits.byte >> bits.count & 1 != 0))
+            }
+            Type::Int => self.take(keeps)?.map(|bytes| Value::Int(i32::from_le_bytes(bytes))),
+            Type::Float => self.take(keeps)?.map(|bytes| Value::Float(f32::from_le_bytes(bytes))),
+            Type::Double => self.take(keeps)?.map(|bytes| Value::Double(f64::from_le_bytes(bytes))),
+            Type::Complex => self.take(keeps)?.map(|[a, b, c, d, e, f, g, h]| {
+                Value::Complex(f32::from_le_bytes([a, b, c, d]), f32::from_le_bytes([e, f, g, h]))
+            }),
+            Type::Void | Type::Boolean | Type::Struct(_) | Type::Array(_) | Type::Portal(_) | Type::Text | Type::Unknown => {
+                return Err(io::ErrorKind::Unsupported.into());
+            }
+        })
+    }
+}
+
+impl Reader {
+    /// Takes a block of items that were read ahead, as words of kernels. Returns `None` if there are fewer items.
+    /// `keeps` says that the reader may have to go back to its mark.
+    pub(super) fn take_words(&mut self, ty: &Type, items: usize, keeps: bool) -> Option<Cow<'_, [u8]>> {
+        if !keeps {
+            self.tidy();
+        }
+        let Some(size) = item_bytes(ty) else { return self.take_bits(items).map(Cow::from) };
+        let block = self.bytes[self.taken..].get(..items.checked_mul(size)?)?;
+        self.taken += block.len();
+        Some(block.into())
+    }
+
+    /// Takes bits as integers.
+    fn take_bits(&mut self, items: usize) -> Option<Vec<u8>> {
+        let bits = &mut self.bits.0;
+        let mut words = Vec::with_capacity(items.checked_mul(4)?);
+        while words.len() < items * 4 {
+            if bits.count == 0 {
+                *bits = Bits { byte: *self.bytes.get(self.taken)?, count: 8 };
+                self.taken += 1;
+            }
+            for _ in 0..bits.count.min((items - words.len() / 4) as u32) {
+                bits.count -= 1;
+                words.extend_from_slice(&u32::from(bits.byte >> bits.count & 1).to_le_bytes());
+            }
+        }
+        Some(words)
+    }
+}
+
+/// Returns the bytes of an item in a file. Returns `None` if items are bits.
+fn item_bytes(ty: &Type) -> Option<usize> {
+    match ty {
+        Type::Bit => None,
+        Type::Int | Type::Float => Some(4),
+        Type::Double | Type::Complex => Some(8),
+        // Such items are refused when they are read.
+        Type::Void | Type::Boolean | Type::Struct(_) | Type::Array(_) | Type::Portal(_) | Type::Text | Type::Unknown => Some(1),
+    }
+}
+
+/// A writer of items.
+pub(super) struct Writer {
+    file: Box<dyn Write + Send>,
+    /// Bytes that are not written yet.
+    bytes: Vec<u8>,
+    /// Bits that wait for a full byte, now and at the last commit.
+    bits: (Bits, Bits),
+}
+
+impl Writer {
+    pub(super) fn new(file: Box<dyn Write + Send>) -> Self {
+        Writer { file, bytes: vec![], bits: Default::default() }
+    }
+
+    /// Writes an item. `holds` says that the item may have to be dropped.
+    pub(super) fn write(&mut self, value: &Value, holds: bool) -> io::Result<()> {
+        match value {
+            Value::Bit(bit) => self.write_bit(*bit),
+            Value::Int(value) => self.bytes.extend_from_slice(&value.to_le_bytes()),
+            Value::Float(value) => self.bytes.extend_from_slice(&value.to_le_bytes()),
+            Value::Double(value) => self.bytes.extend_from_slice(&value.to_le_bytes()),
+            Value::Complex(real, imaginary) => {
+                self.bytes.extend_from_slice(&real.to_le_bytes());
+                self.bytes.extend_from_slice(&imaginary.to_le_bytes());
+            }
+            Value::Unset | Value::Boolean(_) | Value::Array(_) | Value::Struct(_) | Value::Portal(_) | Value::Text(_) => {
+                return Err(io::ErrorKind::Unsupported.into());
+            }
+        }
+        if holds || self.bytes.len() < PORTION { Ok(()) } else { self.commit() }
+    }
+
+    fn write_bit(&mut self, bit: bool) {
+        let bits = &mut self.bits.0;
+        *bits = Bits { byte: bits.byte << 1 | u8::from(bit), count: bits.count + 1 };
+        if bits.count == 8 {
+            self.bytes.push(std::mem::take(bits).byte);
+        }
+    }
+
+    /// Adds a block of items, of which `read` stores the words of kernels. They are written by the next commit.
+    pub(super) fn write_words<E>(
+        &mut self,
+        ty: &Type,
+        bytes: usize,
+        read: impl FnOnce(&mut [u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if *ty == Type::Bit {
+            let mut words = vec![0; bytes];
+            read(&mut words)?;
+            words.as_chunks::<4>().0.iter().for_each(|word| self.write_bit(*word != [0; 4]));
+            return Ok(());
+        }
+        let start = self.bytes.len();
+        self.bytes.resize(start + bytes, 0);
+        read(&mut self.bytes[start..])
+    }
+
+    /// Writes all items so far. They cannot be dropped any more.
+    pub(super) fn commit(&mut self) -> io::Result<()> {
+        self.bits.1 = self.bits.0;
+        let bytes = std::mem::take(&mut self.bytes);
+        self.file.write_all(&bytes)?;
+        self.bytes = bytes;
+        self.bytes.clear();
+        Ok(())
+    }
+
+    /// Drops the items since the last commit.
+    pub(super) fn drop_items(&mut self) {
+        self.bytes.clear();
+        self.bits.0 = self.bits.1;
+    }
+
+    /// Writes the last bits, padded with zeros.
+    pub(super) fn close(&mut self) -> io::Result<()> {
+        let bits = std::mem::take(&mut self.bits.0);
+        if bits.count > 0 {
+            self.bytes.push(bits.byte << (8 - bits.count));
+        }
+        self.commit()?;
+        self.file.flush()
+    }
+}

@@ -1,0 +1,247 @@
+//! The state of a run: tapes, nodes, files and printed text.
+
+use super::budget::Budget;
+use super::files::{Reader, Writer};
+use super::host::Host;
+use super::mail::{Mail, Messages};
+use super::stop::{PATHS, Stop};
+use crate::language::codes;
+use crate::language::core::{Layout, Program, Value};
+use crate::language::graph::{Flow, Graph, Node, NodeId, NodeKind, TapeId};
+use crate::language::limits::Limits;
+use crate::language::schedule::Style;
+use broadloom_diag::Span;
+use cranelift_entity::EntityRef;
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+/// Settings of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// Number of steady states after the initial schedule. Endless if absent.
+    pub iterations: Option<u64>,
+    /// Limits.
+    pub limits: Limits,
+    /// The order of firings. If absent, the program decides.
+    pub style: Option<Style>,
+}
+
+/// The end of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// All iterations were run.
+    Done,
+    /// An input file ended.
+    EndOfInput,
+    /// Nothing can fire.
+    Idle,
+    /// The output is no longer read.
+    OutputClosed,
+}
+
+/// Output is printed in portions of this many bytes.
+const PORTION: usize = 1 << 16;
+
+/// Advances the random generator and returns a number in [0, 1).
+pub(crate) fn random(state: &mut u64) -> f64 {
+    let mut next = |bits: u32| {
+        *state = (state.wrapping_mul(0x5_DEEC_E66D).wrapping_add(0xB)) & ((1 << 48) - 1);
+        *state >> (48 - bits)
+    };
+    let high = next(26) << 27;
+    (high + next(27)) as f64 / (1u64 << 53) as f64
+}
+
+/// The state of a node.
+pub(crate) struct State {
+    pub(crate) fields: Vec<Value>,
+    /// Finished firings.
+    pub(crate) fired: u64,
+    /// Finished firings of `work`.
+    pub(crate) iterations: i32,
+    /// True while a firing is in progress.
+    pub(super) busy: bool,
+    pub(super) mail: VecDeque<Mail>,
+    pub(super) reader: Option<Reader>,
+    pub(super) writer: Option<Writer>,
+}
+
+pub(crate) struct Machine<'a> {
+    pub(super) program: &'a Program,
+    pub(super) graph: &'a Graph,
+    host: &'a mut dyn Host,
+    pub(crate) tapes: Vec<VecDeque<Value>>,
+    /// For each tape, how many popped items are kept, and those items.
+    pub(crate) past: Vec<(usize, VecDeque<Value>)>,
+    pub(crate) nodes: Vec<State>,
+    pub(super) flows: Vec<Flow>,
+    pub(crate) budget: Budget,
+    pub(super) random: u64,
+    /// True if firings pull the items they need.
+    pub(super) on_demand: bool,
+    pub(super) text: String,
+    /// True if text and items of files are kept back until [`commit`](Self::commit).
+    pub(crate) holds: bool,
+    /// The output of each node, firing by firing, if output is put into order later.
+    pub(crate) said: Option<Vec<VecDeque<String>>>,
+    pub(super) messages: Messages,
+}
+
+impl<'a> Machine<'a> {
+    pub(crate) fn new(program: &'a Program, graph: &'a Graph, host: &'a mut dyn Host, settings: &Settings) -> Self {
+        let state = |node: &Node| State {
+            fields: match &node.kind {
+                NodeKind::Filter(instance) => instance.fields.to_vec(),
+                _ => vec![],
+            },
+            fired: 0,
+            iterations: 0,
+            busy: false,
+            mail: VecDeque::new(),
+            reader: None,
+            writer: None,
+        };
+        Machine {
+            program,
+            graph,
+            host,
+            tapes: graph.tapes.values().map(|tape| tape.enqueued.iter().cloned().collect()).collect(),
+            past: vec![(0, VecDeque::new()); graph.tapes.len()],
+            nodes: graph.nodes.values().map(state).collect(),
+            flows: graph.nodes.values().map(Node::flow).collect(),
+            budget: Budget::new(settings.limits.clone()),
+            random: graph.random,
+            on_demand: false,
+            text: String::new(),
+            holds: false,
+            said: None,
+            messages: Messages::default(),
+        }
+    }
+
+    pub(super) fn pass(&mut self, from: TapeId, to: TapeId, count: u32, id: NodeId) -> Result<(), Stop> {
+        for _ in 0..count {
+            let value = self.take(from, id)?;
+            self.put(to, value, self.graph.nodes[id].span)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn take(&mut self, tape: TapeId, id: NodeId) -> Result<Value, Stop> {
+        let value = self.tapes[tape.index()].pop_front();
+        let value = value.ok_or_else(|| {
+            let message = format!("{} is empty", self.graph.describe(tape));
+            Stop::error(codes::RATE_BROKEN, message, self.graph.nodes[id].span).help("pop fewer items, or push more before")
+        })?;
+        self.budget.cells = self.budget.cells.saturating_sub(value.cells());
+        let (limit, past) = &mut self.past[tape.index()];
+        if *limit > 0 {
+            if past.len() >= *limit {
+                past.pop_front();
+            }
+            past.push_back(value.clone());
+        }
+        Ok(value)
+    }
+
+    pub(crate) fn put(&mut self, tape: TapeId, value: Value, span: Span) -> Result<(), Stop> {
+        self.budget.cells = self.budget.cells.saturating_add(value.cells());
+        if self.budget.cells > self.budget.limits.cells {
+            let message =
+                format!("{} holds too many items: the limit is {} scalars", self.graph.describe(tape), self.budget.limits.cells);
+            return Err(Stop::error(codes::MEMORY, message, span).help("push fewer items for each one that is taken"));
+        }
+        self.tapes[tape.index()].push_back(value);
+        Ok(())
+    }
+
+    pub(crate) fn print(&mut self, text: &str) -> Result<(), Stop> {
+        self.text.push_str(text);
+        if self.text.len() >= PORTION && self.said.is_none() && !self.holds { self.flush() } else { Ok(()) }
+    }
+
+    pub(crate) fn flush(&mut self) -> Result<(), Stop> {
+        if self.text.is_empty() {
+            return Ok(());
+        }
+        let text = std::mem::take(&mut self.text);
+        self.host.print(&text).map_err(|_| Stop::OutputClosed)
+    }
+
+    pub(super) fn read_item(&mut self, id: NodeId, layout: &Layout, name: &str) -> Result<Value, Stop> {
+        let span = self.graph.nodes[id].span;
+        let failed =
+            |error: std::io::Error| Stop::error(codes::FILE, format!("`{name}` cannot be read: {error}"), span).help(PATHS);
+        let keeps = self.holds;
+        let reader = self.reader(id, name).map_err(failed)?;
+        reader.read(&layout.ty(), keeps).map_err(failed)?.ok_or(Stop::EndOfInput)
+    }
+
+    /// Returns the reader of a file. Opens the file first.
+    pub(super) fn reader(&mut self, id: NodeId, name: &str) -> std::io::Result<&mut Reader> {
+        let state = &mut self.nodes[id.index()];
+        Ok(match &mut state.reader {
+            Some(reader) => reader,
+            absent => absent.insert(Reader::new(self.host.open(name)?)),
+        })
+    }
+
+    pub(super) fn write_item(&mut self, id: NodeId, name: &str, value: &Value) -> Result<(), Stop> {
+        let (span, holds) = (self.graph.nodes[id].span, self.holds);
+        self.writer(id, name)
+            .and_then(|writer| writer.write(value, holds))
+            .map_err(|error| Stop::error(codes::FILE, format!("`{name}` cannot be written: {error}"), span).help(PATHS))
+    }
+
+    /// Returns the writer of a file. Creates the file first.
+    fn writer(&mut self, id: NodeId, name: &str) -> std::io::Result<&mut Writer> {
+        let state = &mut self.nodes[id.index()];
+        Ok(match &mut state.writer {
+            Some(writer) => writer,
+            absent => absent.insert(Writer::new(self.host.create(name)?)),
+        })
+    }
+
+    /// Fires a `FileReader` many times. Returns its items as words of kernels. They must have been read ahead.
+    pub(crate) fn read_words(&mut self, id: NodeId, items: usize) -> Result<Cow<'_, [u8]>, Stop> {
+        let NodeKind::FileReader(layout, _) = &self.graph.nodes[id].kind else { return Err(Stop::EndOfInput) };
+        let (keeps, state) = (self.holds, &mut self.nodes[id.index()]);
+        state.fired += items as u64;
+        let reader = state.reader.as_mut().ok_or(Stop::EndOfInput)?;
+        reader.take_words(&layout.ty(), items, keeps).ok_or(Stop::EndOfInput)
+    }
+
+    /// Fires a `FileWriter` many times. `read` stores its items as words of kernels, which have a number of bytes.
+    pub(crate) fn write_words<E: From<Stop>>(
+        &mut self,
+        id: NodeId,
+        (items, bytes): (usize, usize),
+        read: impl FnOnce(&mut [u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let node = &self.graph.nodes[id];
+        let NodeKind::FileWriter(layout, name) = &node.kind else { return Ok(()) };
+        self.nodes[id.index()].fired += items as u64;
+        let writer = self
+            .writer(id, name)
+            .map_err(|error| Stop::error(codes::FILE, format!("`{name}` cannot be written: {error}"), node.span).help(PATHS))?;
+        writer.write_words(&layout.ty(), bytes, read)
+    }
+
+    /// Writes the last items of all files.
+    pub(crate) fn close(&mut self) -> Result<(), Stop> {
+        self.each_writer(Writer::close)
+    }
+
+    pub(super) fn each_writer(&mut self, write: fn(&mut Writer) -> std::io::Result<()>) -> Result<(), Stop> {
+        for (id, node) in self.graph.nodes.iter() {
+            if let Some(writer) = &mut self.nodes[id.index()].writer {
+                let failed = |error| {
+                    let message = format!("the file of `{}` cannot be written: {error}", node.name);
+                    Stop::error(codes::FILE, message, node.span).help("check the space on its disk")
+                };
+                write(writer).map_err(failed)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,363 @@
+//! Stages: host and device in turn.
+//!
+//! A stage holds nodes of one placement: the host, sections of the device, or an island. The stage number
+//! increases where a tape crosses between placements, so a stage needs nothing from later ones. Within a host
+//! stage, nodes fire in the order of the schedule.
+
+use super::regions::regions;
+use super::{MAX_WORDS, Options};
+use crate::language::core;
+use crate::language::graph::{Graph, NodeId};
+use crate::language::schedule::Schedule;
+use crate::planner::classify::{Class, Classified, Placement, classify, feedback_members, runs_in_order};
+use crate::planner::restructure::{Island, Section, island::island, section};
+use crate::planner::translate::{Reason, Words};
+use broadloom_device::Machine;
+use broadloom_skeleton::cost::{self, Costs, Each};
+use cranelift_entity::EntityRef;
+
+/// Minimum operations per firing for which vectors combine firings instead of running them in order.
+const SCANNED: u64 = 256;
+/// Maximum operations of stateless filters that an island takes in, for each firing of a stateful filter
+/// beside them. They are hidden by its loads and stores. Outside of the island, vectors would run them on all
+/// cores; threads have more memory latency to hide.
+const ABSORBED: Each<u64> = Each { vectors: 8, threads: 32 };
+
+/// The reason why nodes with a long tape stay on the host.
+const TOO_LONG: &str = "a steady state has more items than indices of 32 bits reach";
+
+/// A stage.
+#[derive(Clone, Debug)]
+pub(crate) enum Stage {
+    /// Nodes that the evaluator fires.
+    Host(Vec<NodeId>),
+    /// Parts on the device.
+    Device(Vec<Piece>),
+}
+
+/// A part of the graph on the device.
+#[derive(Clone, Debug)]
+pub(crate) enum Piece {
+    /// Firings that run in parallel.
+    Section(Section),
+    /// Firings that run one after the other.
+    Island(Island),
+}
+
+/// Classes of nodes, and stages in order.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) classified: Vec<Classified>,
+    /// The stages. Empty if everything stays on the host.
+    pub(crate) stages: Vec<Stage>,
+}
+
+/// Plans a program. Without a schedule everything stays on the host. Nodes that were refused before also stay
+/// there.
+pub(crate) fn plan(
+    program: &core::Program,
+    graph: &Graph,
+    schedule: Option<&Schedule>,
+    refused: &[(NodeId, Reason)],
+    (machine, options): (&Machine, Options),
+) -> Plan {
+    let mut classified = classify(program, graph);
+    for node in &mut classified {
+        // A core runs cheap firings faster one after the other than twice in parallel.
+        if let Placement::Scan(recurrence) = &node.placement
+            && Costs::of(machine).in_vectors()
+            && cost::function(&recurrence.function) < SCANNED
+        {
+            node.placement = Placement::Sequential;
+        }
+    }
+    for (node, reason) in refused {
+        classified[node.index()].placement = Placement::Host(reason.clone());
+    }
+    let Some(schedule) = schedule else {
+        all_on_host(&mut classified, "the program has dynamic rates");
+        return Plan { classified, stages: vec![] };
+    };
+    let regions = regions(program, graph, &mut classified);
+    if !options.straight {
+        absorb(program, graph, schedule, &mut classified, Costs::of(machine).pick(ABSORBED));
+    }
+    loop {
+        let islands = islands(graph, &mut classified);
+        wires_without_filters(graph, &mut classified);
+        let numbers = stages(graph, &classified, &islands, &regions);
+        let draws: Vec<u32> = (graph.nodes.keys().zip(&numbers))
+            .filter(|(node, _)| classified[node.index()].class == Class::Random)
+            .map(|(_, stage)| *stage)
+            .collect();
+        if draws.windows(2).any(|pair| pair[0] != pair[1]) {
+            all_on_host(&mut classified, "filters on both sides of it draw random numbers from one generator");
+            return Plan { classified, stages: vec![] };
+        }
+        let mut made = vec![];
+        let mut refused = false;
+        for stage in 0..=numbers.iter().copied().max().unwrap_or(0) {
+            let nodes: Vec<NodeId> = graph.nodes.keys().filter(|node| numbers[node.index()] == stage).collect();
+            let is_host = |node: &NodeId| matches!(classified[node.index()].placement, Placement::Host(_));
+            let (host, device): (Vec<NodeId>, Vec<NodeId>) = nodes.into_iter().partition(is_host);
+            let (parallel, ordered): (Vec<NodeId>, Vec<NodeId>) =
+                device.into_iter().partition(|node| islands[node.index()].is_none());
+            if !host.is_empty() {
+                made.push(Stage::Host(host));
+            }
+            let (mut pieces, mut problems) = (vec![], vec![]);
+            for part in components(graph, &parallel) {
+                match section(graph, schedule, &classified, &part, !options.straight) {
+                    Ok(found) if found.buffers.iter().any(|own| is_too_long(own.items, found.units, own.words)) => {
+                        problems.push((part, TOO_LONG.to_owned()));
+                    }
+                    Ok(found) => pieces.push(Piece::Section(found)),
+                    Err(reason) => problems.push((part, reason)),
+                }
+            }
+            for group in parts_of(&ordered, &islands) {
+                match island(program, graph, schedule, &group, true) {
+                    Ok(found)
+                        if found
+                            .inputs
+                            .iter()
+                            .chain(&found.outputs)
+                            .any(|own| is_too_long(own.items, found.units, own.words)) =>
+                    {
+                        problems.push((group, TOO_LONG.to_owned()));
+                    }
+                    Ok(found) => pieces.push(Piece::Island(found)),
+                    Err(reason) => problems.push((group, reason)),
+                }
+            }
+            for (part, reason) in problems {
+                refused = true;
+                part.iter().for_each(|node| classified[node.index()].placement = Placement::Host(reason.clone()));
+            }
+            if !pieces.is_empty() {
+                made.push(Stage::Device(pieces));
+            }
+        }
+        if !refused {
+            if !made.iter().any(|stage| matches!(stage, Stage::Device(_))) {
+                made.clear();
+            }
+            return Plan { classified, stages: made };
+        }
+    }
+}
+
+/// Adds stateless filters beside stateful filters to their island if they are cheap: the firings of the
+/// island wait for each other in any case. Chains of filters are added as a whole, which saves a kernel.
+fn absorb(program: &core::Program, graph: &Graph, schedule: &Schedule, classified: &mut [Classified], most: u64) {
+    let is_parallel = |node: &NodeId| matches!(classified[node.index()].placement, Placement::Kernel(_) | Placement::Wire);
+    let parallel: Vec<NodeId> = graph.nodes.keys().filter(is_parallel).collect();
+    for part in components(graph, &parallel) {
+        let cost = |node: &NodeId| match &classified[node.index()].placement {
+            Placement::Kernel(code) => cost::function(&code.function).checked_mul(schedule.repetition(*node)),
+            _ => None,
+        };
+        let Some(costs) = part.iter().map(cost).collect::<Option<Vec<u64>>>() else { continue };
+        let beside: Vec<NodeId> = part.iter().flat_map(|node| neighbours(graph, *node)).collect();
+        // The threads of a block share the firings of a feedbackloop, as long as nothing in its island has
+        // state.
+        if beside.iter().any(|node| classified[node.index()].class == Class::Feedback) {
+            continue;
+        }
+        let in_order = |node: &&NodeId| matches!(classified[node.index()].placement, Placement::Sequential);
+        let ordered: u64 = beside.iter().filter(in_order).map(|node| schedule.repetition(*node)).sum();
+        let cheap = costs.iter().fold(0u64, |all, cost| all.saturating_add(*cost)) <= ordered.saturating_mul(most);
+        if ordered > 0 && cheap && part.iter().all(|node| runs_in_order(program, graph, *node)) {
+            part.iter().for_each(|node| classified[node.index()].placement = Placement::Sequential);
+        }
+    }
+}
+
+/// Returns the nodes at the other ends of a node's tapes.
+fn neighbours(graph: &Graph, node: NodeId) -> impl Iterator<Item = NodeId> {
+    let own = &graph.nodes[node];
+    let from = own.inputs.iter().map(|tape| graph.tapes[*tape].from.0);
+    from.chain(own.outputs.iter().map(|tape| graph.tapes[*tape].to.0))
+}
+
+/// Returns whether a filter of an island has no state.
+fn is_absorbed(node: &Classified) -> bool {
+    let free = matches!(node.class, Class::Stateless | Class::Peeking | Class::Counting | Class::Source);
+    free && matches!(node.placement, Placement::Sequential)
+}
+
+/// Returns whether a tape has more words in a steady state than indices of 32 bits reach.
+fn is_too_long(items: i64, units: u64, words: Words) -> bool {
+    items.saturating_mul(units as i64).saturating_mul(i64::from(words.count)) > MAX_WORDS
+}
+
+/// Moves everything to the host.
+fn all_on_host(classified: &mut [Classified], reason: &str) {
+    for node in classified {
+        if !matches!(node.placement, Placement::Host(_)) {
+            node.placement = Placement::Host(reason.to_owned());
+        }
+    }
+}
+
+/// Returns the connected components of a set of nodes.
+fn components(graph: &Graph, nodes: &[NodeId]) -> Vec<Vec<NodeId>> {
+    let mut part_of = vec![usize::MAX; graph.nodes.len()];
+    nodes.iter().for_each(|node| part_of[node.index()] = usize::MAX - 1);
+    let mut parts: Vec<Vec<NodeId>> = vec![];
+    for start in nodes {
+        if part_of[start.index()] != usize::MAX - 1 {
+            continue;
+        }
+        let mut waiting = vec![*start];
+        let mut part = vec![];
+        while let Some(node) = waiting.pop() {
+            if part_of[node.index()] != usize::MAX - 1 {
+                continue;
+            }
+            part_of[node.index()] = parts.len();
+            part.push(node);
+            let node = &graph.nodes[node];
+            waiting.extend(node.inputs.iter().map(|tape| graph.tapes[*tape].from.0));
+            waiting.extend(node.outputs.iter().map(|tape| graph.tapes[*tape].to.0));
+        }
+        part.sort_unstable();
+        parts.push(part);
+    }
+    parts
+}
+
+/// Returns the islands of a stage.
+fn parts_of(nodes: &[NodeId], islands: &[Option<NodeId>]) -> Vec<Vec<NodeId>> {
+    let mut parts: Vec<Vec<NodeId>> = vec![];
+    for node in nodes {
+        let own = islands[node.index()];
+        match parts.iter_mut().find(|part| islands[part[0].index()] == own) {
+            Some(part) => part.push(*node),
+            None => parts.push(vec![*node]),
+        }
+    }
+    parts
+}
+
+/// Returns the island of each node, named by one of its nodes. Neighbours whose firings run one after the
+/// other form one island: a filter has one input, so no other path leads into it.
+///
+/// An island stays on the host if all its neighbours are there, or if a node of its feedbackloop must stay
+/// there.
+fn islands(graph: &Graph, classified: &mut [Classified]) -> Vec<Option<NodeId>> {
+    let loops = feedback_members(graph);
+    loop {
+        let in_order = |node: NodeId| matches!(classified[node.index()].placement, Placement::Sequential);
+        let ordered = |node: NodeId| in_order(node) || matches!(classified[node.index()].placement, Placement::Scan(_));
+        let mut found: Vec<Option<NodeId>> = graph.nodes.keys().map(|node| ordered(node).then_some(node)).collect();
+        loop {
+            let mut changed = false;
+            for tape in graph.tapes.values() {
+                if let (Some(a), Some(b)) = (found[tape.from.0.index()], found[tape.to.0.index()])
+                    && a != b
+                    && in_order(tape.from.0)
+                    && in_order(tape.to.0)
+                {
+                    let (low, high) = (a.min(b), a.max(b));
+                    found.iter_mut().filter(|own| **own == Some(high)).for_each(|own| *own = Some(low));
+                    changed = true;
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+        let mut left: Vec<(NodeId, &str)> = vec![];
+        for (node, own) in graph.nodes.keys().zip(&found).filter_map(|(node, own)| own.map(|own| (node, own))) {
+            // A loop runs in one placement.
+            let tapes = graph.nodes[node].inputs.iter().chain(&graph.nodes[node].outputs).map(|tape| &graph.tapes[*tape]);
+            let broken = tapes.clone().any(|tape| {
+                let other = if tape.from.0 == node { tape.to.0 } else { tape.from.0 };
+                loops[node.index()] && loops[other.index()] && found[other.index()].is_none()
+            });
+            if broken {
+                left.push((node, "a node of its feedbackloop runs on the host"));
+                continue;
+            }
+            let members: Vec<NodeId> = graph.nodes.keys().filter(|other| found[other.index()] == Some(own)).collect();
+            let mut outside = members.iter().flat_map(|member| neighbours(graph, *member));
+            let near = members.iter().any(|member| is_absorbed(&classified[member.index()]))
+                || outside.any(|other| {
+                    found[other.index()] != Some(own)
+                        && (!matches!(classified[other.index()].placement, Placement::Host(_))
+                            || classified[other.index()].class == Class::File)
+                });
+            if !near {
+                left.push((node, "its neighbours run on the host, and the copies would cost more than it"));
+            }
+        }
+        if left.is_empty() {
+            return found;
+        }
+        for (node, reason) in left {
+            classified[node.index()].placement = Placement::Host(reason.to_owned());
+        }
+    }
+}
+
+/// Moves splitters, joiners and identities to the host if no node on the device is connected with them.
+fn wires_without_filters(graph: &Graph, classified: &mut [Classified]) {
+    let wires: Vec<NodeId> = graph
+        .nodes
+        .keys()
+        .filter(|node| matches!(classified[node.index()].placement, Placement::Kernel(_) | Placement::Wire))
+        .collect();
+    for part in components(graph, &wires) {
+        let on_device = |node: NodeId| {
+            matches!(classified[node.index()].placement, Placement::Kernel(_) | Placement::Sequential | Placement::Scan(_))
+        };
+        let near = |node: &NodeId| neighbours(graph, *node).any(on_device);
+        if !part.iter().any(|node| on_device(*node) || near(node)) {
+            part.iter().for_each(|node| {
+                classified[node.index()].placement = Placement::Host("no filter beside it runs on the device".into());
+            });
+        }
+    }
+}
+
+/// Returns the stage number of each node.
+fn stages(graph: &Graph, classified: &[Classified], islands: &[Option<NodeId>], regions: &[Option<usize>]) -> Vec<u32> {
+    let loops = feedback_members(graph);
+    let on_device = |node: NodeId| !matches!(classified[node.index()].placement, Placement::Host(_));
+    let mut numbers: Vec<u32> = graph.nodes.keys().map(|node| u32::from(on_device(node))).collect();
+    // Nodes that run together: those of a loop, of an island, and those that messages keep together.
+    let together = |from: NodeId, to: NodeId| {
+        if regions[from.index()].is_some() && regions[from.index()] == regions[to.index()] {
+            return true;
+        }
+        let (own, other) = (islands[from.index()], islands[to.index()]);
+        (own.is_some() && own == other) || (loops[from.index()] && loops[to.index()] && own == other)
+    };
+    // Numbers only grow, and none can exceed the number of nodes, so this ends.
+    loop {
+        let mut changed = false;
+        for tape in graph.tapes.values() {
+            let (from, to) = (tape.from.0, tape.to.0);
+            if tape.is_back_edge {
+                continue;
+            }
+            let crosses = on_device(from) != on_device(to) || islands[from.index()] != islands[to.index()];
+            let least = numbers[from.index()] + u32::from(crosses);
+            if numbers[to.index()] < least {
+                numbers[to.index()] = least;
+                changed = true;
+            }
+        }
+        for tape in graph.tapes.values().filter(|tape| together(tape.from.0, tape.to.0)) {
+            let (from, to) = (tape.from.0.index(), tape.to.0.index());
+            let both = numbers[from].max(numbers[to]);
+            changed |= numbers[from] != both || numbers[to] != both;
+            numbers[from] = both;
+            numbers[to] = both;
+        }
+        if !changed {
+            return numbers;
+        }
+    }
+}

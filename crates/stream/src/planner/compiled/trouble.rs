@@ -1,0 +1,29 @@
+//! Ends of a batch.
+
+use crate::language::codes;
+use crate::language::eval::Stop;
+use broadloom_diag::Diagnostic;
+
+/// The reason why a batch ends early.
+pub(super) enum Trouble {
+    /// The evaluator must run the batch again to report the error. A node on the host may already have
+    /// reported it.
+    Repeat(Option<Box<Diagnostic>>),
+    /// The output is no longer read.
+    Closed,
+    /// The device failed.
+    Device(String),
+    /// The run was stopped from outside.
+    Stopped(Box<Diagnostic>),
+}
+
+impl From<Stop> for Trouble {
+    fn from(stop: Stop) -> Trouble {
+        match stop {
+            Stop::OutputClosed => Trouble::Closed,
+            Stop::Error(error) if error.code == codes::STOPPED => Trouble::Stopped(error),
+            Stop::Error(error) => Trouble::Repeat(Some(error)),
+            Stop::EndOfInput | Stop::Idle => Trouble::Repeat(None),
+        }
+    }
+}

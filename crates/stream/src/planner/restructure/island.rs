@@ -1,0 +1,324 @@
+//! Islands: parts of the graph whose firings run one after the other in one kernel.
+//!
+//! A stateful filter is an island, and so is a feedbackloop with all its nodes. The kernel has one block. It
+//! runs the units of a batch one after the other. In a unit it runs the *steps* of a schedule; a step is a
+//! node and a number of its firings. Fields that firings write and the items of tapes within the island stay
+//! in device memory between batches.
+//!
+//! If no node has state and the items of a loop's tapes allow it, a *round* takes several units at once. The
+//! threads of the block then share the firings of a step.
+
+use crate::language::core::{Filter, Layout, Program, StreamKind, Type};
+use crate::language::graph::{Graph, Instance, NodeId, NodeKind, TapeId};
+use crate::language::schedule::{Schedule, gcd};
+use crate::planner::translate::{CLASSES, MAX_STATE, Reason, Words, class_of, element, leaves, written_fields};
+use broadloom_scalar::Element;
+use cranelift_entity::EntityRef;
+
+/// Maximum words of a tape within an island that a thread keeps in registers or a local array.
+const LOCAL_WORDS: u64 = 64;
+/// Maximum elements of a field that a thread keeps in a local array.
+const LOCAL_ELEMENTS: u64 = 32;
+/// Maximum steps of a unit.
+const MAX_STEPS: usize = 512;
+/// Units of a round in which the threads of a block share the firings of a step, the largest first.
+const ROUNDS: [i64; 3] = [256, 64, 16];
+
+/// Consecutive firings of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The position of the node in the list of the island.
+    pub node: usize,
+    /// The number of the first firing, within its repetition of the round.
+    pub first: i64,
+    /// Number of firings.
+    pub count: i64,
+}
+
+/// Steps of a round of units.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Round {
+    /// Number of units.
+    pub units: i64,
+    /// Number of repetitions of the steps.
+    pub times: i64,
+    /// The steps.
+    pub steps: Vec<Step>,
+}
+
+/// A tape on the border of an island.
+#[derive(Clone, Copy, Debug)]
+pub struct Crossing {
+    /// The tape.
+    pub tape: TapeId,
+    /// Words of an item.
+    pub words: Words,
+    /// Items in a unit.
+    pub items: i64,
+}
+
+/// The place of words in state memory. Words of one type share a buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct Stored {
+    /// The type of a word.
+    pub element: Element,
+    /// The first word.
+    pub start: u64,
+    /// Number of words.
+    pub words: u64,
+}
+
+/// A tape within an island.
+#[derive(Clone, Copy, Debug)]
+pub struct Inner {
+    /// The tape, its words and items.
+    pub crossing: Crossing,
+    /// Items on the tape between units.
+    pub remaining: i64,
+    /// True if the items of a unit stay in the thread. Otherwise the tape is a ring in memory, and its length
+    /// is a power of two.
+    pub local: bool,
+    /// The place of the items.
+    pub stored: Stored,
+}
+
+/// A leaf of a field that firings write.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    /// The type.
+    pub ty: Type,
+    /// True if it is a variable of the thread.
+    pub scalar: bool,
+    /// True if it is a local array of the thread.
+    pub local: bool,
+    /// The place.
+    pub stored: Stored,
+}
+
+/// A field that firings write.
+#[derive(Clone, Debug)]
+pub struct Field {
+    /// The position of the node in the list of the island.
+    pub node: usize,
+    /// The field.
+    pub field: usize,
+    /// The layout.
+    pub layout: Layout,
+    /// Its leaves.
+    pub leaves: Vec<Kept>,
+}
+
+/// A part of the graph that one block runs in order.
+#[derive(Clone, Debug)]
+pub struct Island {
+    /// The nodes, producers before consumers, except along back edges.
+    pub nodes: Vec<NodeId>,
+    /// Firings of each node in a unit.
+    pub firings: Vec<i64>,
+    /// The number that the code of each node sees in its first firing of the first unit.
+    pub first: Vec<i64>,
+    /// Units in a steady state.
+    pub units: u64,
+    /// Input tapes.
+    pub inputs: Vec<Crossing>,
+    /// Output tapes.
+    pub outputs: Vec<Crossing>,
+    /// Tapes within the island.
+    pub inner: Vec<Inner>,
+    /// Fields that firings write.
+    pub fields: Vec<Field>,
+    /// Words of state for each type of [`CLASSES`].
+    pub state_words: [u64; 3],
+    /// Threads of the block.
+    pub threads: u32,
+    /// A round of several units, and one of a single unit.
+    pub rounds: Vec<Round>,
+}
+
+/// Returns the filter of a node.
+pub(crate) fn filter_of<'p>(program: &'p Program, instance: &Instance) -> Option<&'p Filter> {
+    match &program.streams[instance.stream].kind {
+        StreamKind::Filter(filter) => Some(filter),
+        StreamKind::Composite(..) => None,
+    }
+}
+
+/// Makes an island from nodes.
+pub(crate) fn island(
+    program: &Program,
+    graph: &Graph,
+    schedule: &Schedule,
+    nodes: &[NodeId],
+    many_threads: bool,
+) -> Result<Island, Reason> {
+    let nodes = order(graph, nodes);
+    let inside = |node: NodeId| nodes.contains(&node);
+    let units = nodes.iter().fold(0, |shared, node| gcd(shared, schedule.repetition(*node))).max(1);
+    let firings: Vec<i64> = nodes.iter().map(|node| (schedule.repetition(*node) / units) as i64).collect();
+    let first = nodes.iter().map(|node| {
+        let prework = i64::from(graph.nodes[*node].first_flow().is_some());
+        schedule.init_firings[node.index()] as i64 - prework
+    });
+    let mut made = Island {
+        first: first.collect(),
+        firings,
+        units,
+        inputs: vec![],
+        outputs: vec![],
+        inner: vec![],
+        fields: vec![],
+        state_words: [0; 3],
+        threads: 1,
+        rounds: vec![],
+        nodes: nodes.clone(),
+    };
+    for (number, node) in nodes.iter().enumerate() {
+        let NodeKind::Filter(instance) = &graph.nodes[*node].kind else { continue };
+        let Some(filter) = filter_of(program, instance) else { continue };
+        for (field, layout) in written_fields(program, filter, instance)? {
+            let mut found = vec![];
+            leaves(&layout, 1, &mut |ty, count| found.push((ty.clone(), count)));
+            let is_array = matches!(layout, Layout::Array(..));
+            let mut kept = vec![];
+            for (ty, count) in found {
+                let scalar = count == 1 && !is_array;
+                let stored = made.store(element(&ty)?, count)?;
+                kept.push(Kept { ty, scalar, local: !scalar && count <= LOCAL_ELEMENTS, stored });
+            }
+            made.fields.push(Field { node: number, field, layout, leaves: kept });
+        }
+    }
+    made.plan_rounds(graph, schedule, many_threads)?;
+    let most = made.rounds.iter().map(|round| round.units).max().unwrap_or(1);
+    for (id, tape) in graph.tapes.iter().filter(|(_, tape)| inside(tape.from.0) || inside(tape.to.0)) {
+        let words = Words::of(&tape.layout).ok_or("its tapes carry items that kernels do not have")?;
+        let push = i64::from(graph.nodes[tape.from.0].flow().push[tape.from.1].known().ok_or("its rates are dynamic")?);
+        let items = schedule.repetition(tape.from.0) as i64 * push / units as i64;
+        let crossing = Crossing { tape: id, words, items };
+        match (inside(tape.from.0), inside(tape.to.0)) {
+            (true, true) => {
+                let remaining = schedule.remaining[id.index()] as i64;
+                let held = (remaining + most * items) as u64 * u64::from(words.count);
+                let local = most == 1 && held <= LOCAL_WORDS;
+                let length = if local { remaining as u64 * u64::from(words.count) } else { held.next_power_of_two() };
+                let stored = made.store(words.element, length)?;
+                made.inner.push(Inner { crossing, remaining, local, stored });
+            }
+            (true, false) => made.outputs.push(crossing),
+            (false, _) => made.inputs.push(crossing),
+        }
+    }
+    Ok(made)
+}
+
+impl Island {
+    /// Allocates words of the state.
+    fn store(&mut self, element: Element, words: u64) -> Result<Stored, Reason> {
+        let class = class_of(element);
+        let start = self.state_words[class];
+        self.state_words[class] += words;
+        if self.state_words[class] > MAX_STATE {
+            return Err("its state is too large".into());
+        }
+        Ok(Stored { element: CLASSES[class], start, words })
+    }
+
+    /// Returns whether the nodes keep nothing but the items of tapes.
+    pub fn is_stateless(&self) -> bool {
+        self.fields.is_empty()
+    }
+
+    fn plan_rounds(&mut self, graph: &Graph, schedule: &Schedule, many_threads: bool) -> Result<(), Reason> {
+        let single = self.round(graph, schedule, 1).ok_or("its firings have no order that repeats")?;
+        if many_threads && self.is_stateless() {
+            // The delay of the loop allows several units in parallel. The chosen number keeps the steps few.
+            for units in ROUNDS {
+                let Some(round) = self.round(graph, schedule, units) else { continue };
+                let least = round.steps.iter().map(|step| step.count).min().unwrap_or(0);
+                if round.times == 1 && round.steps.len() <= 2 * self.nodes.len() && least >= 8 {
+                    self.threads = round.steps.iter().map(|step| step.count).max().unwrap_or(1).clamp(32, 256) as u32;
+                    self.threads = self.threads.next_multiple_of(32);
+                    self.rounds.push(round);
+                    break;
+                }
+            }
+        }
+        self.rounds.push(single);
+        Ok(())
+    }
+
+    /// Orders the firings of `units` units: each node in turn fires as often as its items allow.
+    fn round(&self, graph: &Graph, schedule: &Schedule, units: i64) -> Option<Round> {
+        let place = |node: NodeId| self.nodes.iter().position(|other| *other == node);
+        let mut items: Vec<i64> = schedule.remaining.iter().map(|items| *items as i64).collect();
+        let mut fired = vec![0; self.nodes.len()];
+        let mut steps: Vec<Step> = vec![];
+        let flows: Vec<_> = self.nodes.iter().map(|node| graph.nodes[*node].flow()).collect();
+        loop {
+            let before = steps.len();
+            for (number, node) in self.nodes.iter().enumerate() {
+                let (own, flow) = (&graph.nodes[*node], &flows[number]);
+                let mut count = self.firings[number] * units - fired[number];
+                for (port, tape) in own.inputs.iter().enumerate() {
+                    if place(graph.tapes[*tape].from.0).is_none() {
+                        continue;
+                    }
+                    let (pop, peek) = (i64::from(flow.pop[port].known()?), i64::from(flow.peek[port].known()?).max(0));
+                    let there = items[tape.index()];
+                    let allowed = match (there < peek.max(pop), pop) {
+                        (true, _) => 0,
+                        (false, 0) => count,
+                        (false, pop) => (there - peek.max(pop)) / pop + 1,
+                    };
+                    count = count.min(allowed);
+                }
+                if count <= 0 {
+                    continue;
+                }
+                for (port, tape) in own.inputs.iter().enumerate() {
+                    items[tape.index()] -= count * i64::from(flow.pop[port].known()?);
+                }
+                for (port, tape) in own.outputs.iter().enumerate() {
+                    items[tape.index()] += count * i64::from(flow.push[port].known()?);
+                }
+                steps.push(Step { node: number, first: fired[number], count });
+                fired[number] += count;
+            }
+            if fired.iter().zip(&self.firings).all(|(fired, firings)| *fired == firings * units) {
+                break;
+            }
+            if steps.len() == before || steps.len() > MAX_STEPS * 64 {
+                return None;
+            }
+        }
+        // Repeated steps are written once.
+        let repeats = |period: usize| {
+            steps.len().is_multiple_of(period)
+                && steps.iter().zip(&steps[period..]).all(|(a, b)| a.node == b.node && a.count == b.count)
+        };
+        let period = (1..=steps.len()).find(|period| repeats(*period))?;
+        let times = (steps.len() / period) as i64;
+        steps.truncate(period);
+        (period <= MAX_STEPS).then_some(Round { units, times, steps })
+    }
+
+    /// Returns the firings of a node in one repetition of a round.
+    pub fn fired_in(&self, round: &Round, node: usize) -> i64 {
+        self.firings[node] * round.units / round.times
+    }
+}
+
+/// Returns the nodes with producers first, ignoring back edges.
+fn order(graph: &Graph, nodes: &[NodeId]) -> Vec<NodeId> {
+    let mut left = nodes.to_vec();
+    let mut done: Vec<NodeId> = vec![];
+    while !left.is_empty() {
+        let waits = |node: &NodeId| {
+            let tapes = graph.nodes[*node].inputs.iter().map(|tape| &graph.tapes[*tape]);
+            tapes.filter(|tape| !tape.is_back_edge).any(|tape| left.contains(&tape.from.0))
+        };
+        let next = left.iter().position(|node| !waits(node)).unwrap_or(0);
+        done.push(left.remove(next));
+    }
+    done
+}

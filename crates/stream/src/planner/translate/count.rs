@@ -1,0 +1,361 @@
+//! Positions on the tapes within a firing.
+//!
+//! A position is *fixed* if it follows from constants and loop counters. For example, a loop that pops two
+//! items in each round reads the item at twice its counter. If pops or pushes depend on data, the position
+//! becomes a variable, and every access checks it.
+
+use super::store::{Atom, Term};
+use super::{Reason, Translator};
+use crate::language::core::{Access, Expr, ExprKind, FunctionId, Place, Root, Stmt, StmtKind, Value, locals_written};
+use broadloom_scalar::{Type as ScalarType, Variable};
+
+/// A position on a tape, in items from the start of the firing's window.
+#[derive(Clone, Debug)]
+pub(super) enum Head {
+    /// Computed from constants and loop counters.
+    Fixed(Atom),
+    /// Counted in a variable.
+    Counted(Variable),
+}
+
+/// Items popped and pushed by a piece of code. `None` if they depend on data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Moved {
+    pub(super) pops: Option<u32>,
+    pub(super) pushes: Option<u32>,
+}
+
+impl Moved {
+    pub(super) const NOTHING: Moved = Moved { pops: Some(0), pushes: Some(0) };
+
+    fn add(self, other: Moved) -> Moved {
+        let add = |a: Option<u32>, b: Option<u32>| a?.checked_add(b?);
+        Moved { pops: add(self.pops, other.pops), pushes: add(self.pushes, other.pushes) }
+    }
+
+    /// Returns the items moved by one of two branches. A number is known only if both are equal.
+    fn or(self, other: Moved) -> Moved {
+        let same = |a: Option<u32>, b: Option<u32>| a.filter(|_| a == b);
+        Moved { pops: same(self.pops, other.pops), pushes: same(self.pushes, other.pushes) }
+    }
+
+    /// Returns the items moved by repeated code. If the number of rounds is not known, only zero stays known.
+    fn times(self, rounds: Option<u32>) -> Moved {
+        let times = |a: Option<u32>| match (a, rounds) {
+            (Some(0), _) => Some(0),
+            (Some(count), Some(rounds)) => count.checked_mul(rounds),
+            _ => None,
+        };
+        Moved { pops: times(self.pops), pushes: times(self.pushes) }
+    }
+}
+
+/// The possible exits of a statement.
+#[derive(Clone, Copy, Debug, Default)]
+struct Exits {
+    jumps: bool,
+    returns: bool,
+}
+
+impl<'a> Translator<'a> {
+    /// Counts the items that a statement moves.
+    pub(super) fn moved(&mut self, stmt: &'a Stmt) -> Moved {
+        self.followed(stmt).0
+    }
+
+    /// Analyses a statement with the constants that are known here.
+    fn followed(&mut self, stmt: &'a Stmt) -> (Moved, Exits) {
+        let kept: Option<Vec<Option<Value>>> =
+            self.frames.last().map(|frame| frame.locals.iter().map(|local| local.known.clone()).collect());
+        let found = self.moved_by_stmt(stmt, 0);
+        if let (Some(frame), Some(kept)) = (self.frames.last_mut(), kept) {
+            frame.locals.iter_mut().zip(kept).for_each(|(local, known)| local.known = known);
+        }
+        found
+    }
+
+    /// Records the value of a local during the analysis.
+    fn note(&mut self, local: usize, value: Option<Value>) {
+        if let Some(entry) = self.frames.last_mut().and_then(|frame| frame.locals.get_mut(local)) {
+            entry.known = value;
+        }
+    }
+
+    /// Drops the values of locals that a statement writes.
+    fn forget(&mut self, stmt: &'a Stmt) {
+        let count = self.frames.last().map_or(0, |frame| frame.locals.len());
+        let written = written_locals(std::slice::from_ref(stmt), self, count);
+        written.into_iter().enumerate().filter(|(_, written)| *written).for_each(|(local, _)| self.note(local, None));
+    }
+
+    /// Returns whether a statement can leave the enclosing loop or function.
+    pub(super) fn leaves(&mut self, stmt: &'a Stmt) -> bool {
+        let exits = self.followed(stmt).1;
+        exits.jumps || exits.returns
+    }
+
+    fn moved_by_stmt(&mut self, stmt: &'a Stmt, depth: u32) -> (Moved, Exits) {
+        let none = Exits::default();
+        match &stmt.kind {
+            StmtKind::Block(inner) => self.moved_by_block(inner, depth),
+            StmtKind::Declare(local, _, value) => {
+                let moved = value.as_ref().map_or(Moved::NOTHING, |value| self.moved_by(value, depth));
+                let known = value.as_ref().and_then(|value| self.known_value(value));
+                self.note(*local, known);
+                (moved, none)
+            }
+            StmtKind::Assign(place, operator, value) => {
+                let moved = self.moved_by_place(place, depth).add(self.moved_by(value, depth));
+                if let Root::Local(local) = place.root {
+                    let known = self.known_value(value).filter(|_| operator.is_none() && place.path.is_empty());
+                    self.note(local, known);
+                }
+                (moved, none)
+            }
+            StmtKind::Expr(value) => {
+                let moved = self.moved_by(value, depth);
+                self.forget(stmt);
+                (moved, none)
+            }
+            StmtKind::Push(value) => (self.moved_by(value, depth).add(Moved { pops: Some(0), pushes: Some(1) }), none),
+            StmtKind::If(condition, then, otherwise) => {
+                let moved = self.moved_by(condition, depth);
+                if let Some(taken) = self.known_truth(condition) {
+                    let branch = if taken { Some(then) } else { otherwise.as_ref() };
+                    let (inner, exits) = branch.map_or((Moved::NOTHING, none), |stmt| self.moved_by_stmt(stmt, depth));
+                    return (moved.add(inner), exits);
+                }
+                // Neither branch sees the writes of the other.
+                self.forget(then);
+                let (yes, left) = self.moved_by_stmt(then, depth);
+                self.forget(then);
+                let (no, right) = match otherwise {
+                    Some(stmt) => self.moved_by_stmt(stmt, depth),
+                    None => (Moved::NOTHING, none),
+                };
+                self.forget(stmt);
+                let exits = Exits { jumps: left.jumps || right.jumps, returns: left.returns || right.returns };
+                (moved.add(yes.or(no)), exits)
+            }
+            StmtKind::Loop(condition, step, body, tested_first) => {
+                let rounds = self.rounds(stmt).map(|counted| counted.2);
+                self.forget(stmt);
+                let (mut moved, exits) = self.moved_by_stmt(body, depth);
+                self.forget(stmt);
+                if let Some(step) = step {
+                    moved = moved.add(self.moved_by_stmt(step, depth).0);
+                }
+                let mut tests = condition.as_ref().map_or(Moved::NOTHING, |condition| self.moved_by(condition, depth));
+                if tests != Moved::NOTHING {
+                    tests = Moved { pops: None, pushes: None };
+                }
+                let moved = moved.add(tests);
+                let rounds = rounds.filter(|_| !exits.jumps && !exits.returns && *tested_first);
+                (moved.times(rounds), Exits { jumps: false, returns: exits.returns })
+            }
+            StmtKind::Break | StmtKind::Continue => (Moved::NOTHING, Exits { jumps: true, returns: false }),
+            StmtKind::Return(value) => {
+                let moved = value.as_ref().map_or(Moved::NOTHING, |value| self.moved_by(value, depth));
+                (moved, Exits { jumps: false, returns: true })
+            }
+            StmtKind::Print(..)
+            | StmtKind::Send(_)
+            | StmtKind::Create(..)
+            | StmtKind::Split(_)
+            | StmtKind::Join(_)
+            | StmtKind::Enqueue(_) => (Moved::NOTHING, none),
+        }
+    }
+
+    fn moved_by_block(&mut self, statements: &'a [Stmt], depth: u32) -> (Moved, Exits) {
+        let (mut moved, mut exits) = (Moved::NOTHING, Exits::default());
+        for stmt in statements {
+            let (own, found) = self.moved_by_stmt(stmt, depth);
+            // Statements after a possible exit may or may not run.
+            if (exits.jumps || exits.returns) && own != Moved::NOTHING {
+                moved = Moved { pops: None, pushes: None };
+            }
+            moved = moved.add(own);
+            exits = Exits { jumps: exits.jumps || found.jumps, returns: exits.returns || found.returns };
+        }
+        (moved, exits)
+    }
+
+    pub(super) fn moved_by_function(&mut self, id: FunctionId, args: &[Option<Value>], depth: u32) -> Moved {
+        if depth > 8 {
+            return Moved { pops: None, pushes: None };
+        }
+        let program = self.subject.program;
+        let function = &program.functions[id];
+        // The callee has its own locals.
+        let hidden = self.frames.last_mut().map(|frame| std::mem::take(&mut frame.locals));
+        if let Some(frame) = self.frames.last_mut() {
+            frame.locals = vec![Default::default(); function.locals.len()];
+            frame.locals.iter_mut().zip(args).for_each(|(local, known)| local.known = known.clone());
+        }
+        let (moved, exits) =
+            function.body.as_ref().map_or((Moved::NOTHING, Exits::default()), |body| self.moved_by_block(body, depth + 1));
+        let _ = exits;
+        if let (Some(frame), Some(hidden)) = (self.frames.last_mut(), hidden) {
+            frame.locals = hidden;
+        }
+        moved
+    }
+
+    fn moved_by_place(&mut self, place: &'a Place, depth: u32) -> Moved {
+        let indices = place.path.iter().filter_map(|access| match access {
+            Access::Index(index) => Some(index),
+            Access::Member(_) | Access::Real | Access::Imaginary => None,
+        });
+        indices.fold(Moved::NOTHING, |moved, index| moved.add(self.moved_by(index, depth)))
+    }
+
+    /// Counts the items that an expression moves.
+    pub(super) fn moved_by(&mut self, expr: &'a Expr, depth: u32) -> Moved {
+        let mut all = |exprs: &[&'a Expr]| exprs.iter().fold(Moved::NOTHING, |sum, expr| sum.add(self.moved_by(expr, depth)));
+        match &expr.kind {
+            ExprKind::Const(_) | ExprKind::Random | ExprKind::Iter => Moved::NOTHING,
+            ExprKind::Pop => Moved { pops: Some(1), pushes: Some(0) },
+            ExprKind::Read(place) | ExprKind::Step(place, ..) => self.moved_by_place(place, depth),
+            ExprKind::Part(inner, access) => match &**access {
+                Access::Index(index) => all(&[inner, index]),
+                Access::Member(_) | Access::Real | Access::Imaginary => all(&[inner]),
+            },
+            ExprKind::Convert(inner)
+            | ExprKind::Negate(inner)
+            | ExprKind::Not(inner)
+            | ExprKind::Complement(inner)
+            | ExprKind::Peek(inner) => all(&[inner]),
+            ExprKind::Binary(_, _, left, right) | ExprKind::Concat(left, right) | ExprKind::FileArray(left, right) => {
+                all(&[left, right])
+            }
+            ExprKind::And(left, right) | ExprKind::Or(left, right) => {
+                let right = all(&[right]).or(Moved::NOTHING);
+                all(&[left]).add(right)
+            }
+            ExprKind::Choose(condition, yes, no) => {
+                let either = all(&[yes]).or(all(&[no]));
+                all(&[condition]).add(either)
+            }
+            ExprKind::Math(_, args) | ExprKind::List(args) => all(&args.iter().collect::<Vec<_>>()),
+            ExprKind::Call(id, args) => {
+                let moved = all(&args.iter().collect::<Vec<_>>());
+                let known: Vec<Option<Value>> = args.iter().map(|arg| self.known_value(arg)).collect();
+                moved.add(self.moved_by_function(*id, &known, depth))
+            }
+        }
+    }
+
+    /// Turns positions into variables if the items that a statement moves are not known before it runs.
+    pub(super) fn prepare(&mut self, moved: Moved) {
+        if moved.pops.is_none() {
+            let head = self.popped.clone();
+            self.popped = self.counted(head);
+        }
+        if moved.pushes.is_none() {
+            let head = self.pushed.clone();
+            self.pushed = self.counted(head);
+        }
+    }
+
+    fn counted(&self, head: Head) -> Head {
+        match head {
+            Head::Counted(variable) => Head::Counted(variable),
+            Head::Fixed(atom) => Head::Counted(self.b.variable_with(self.made(&atom))),
+        }
+    }
+
+    /// Returns a position.
+    pub(super) fn position(&self, head: &Head) -> Atom {
+        match head {
+            Head::Fixed(atom) => atom.clone(),
+            Head::Counted(variable) => Atom::Made(self.b.get(*variable)),
+        }
+    }
+
+    /// Returns a position advanced by a number of items.
+    pub(super) fn advanced(&self, head: &Head, by: i32) -> Head {
+        match head {
+            Head::Fixed(Atom::Known(Value::Int(at))) => Head::Fixed(Atom::Known(Value::Int(at.wrapping_add(by)))),
+            Head::Fixed(atom) => Head::Fixed(Atom::Made(self.b.add(self.made(atom), by))),
+            Head::Counted(variable) => {
+                self.b.set(*variable, self.b.add(self.b.get(*variable), by));
+                Head::Counted(*variable)
+            }
+        }
+    }
+
+    pub(super) fn pop(&mut self) -> Result<Term, Reason> {
+        let head = self.popped.clone();
+        let at = self.position(&head);
+        let at = self.checked_index(at, 0, i64::from(self.window.pop));
+        self.popped = self.advanced(&head, 1);
+        self.read_item(at)
+    }
+
+    pub(super) fn peek(&mut self, index: Atom) -> Result<Term, Reason> {
+        let at = self.position(&self.popped.clone());
+        // The index itself must not be negative. The sum is checked against the window.
+        if let Atom::Made(value) = &index
+            && self.b.range(*value).0 < 0
+        {
+            let negative = self.b.lt(*value, 0);
+            self.fail_if(negative);
+        }
+        if let Atom::Known(Value::Int(..0)) = index {
+            self.b.set(self.bad, true);
+        }
+        let sum = match (&at, &index) {
+            (Atom::Known(Value::Int(at)), Atom::Known(Value::Int(index))) => Atom::Known(Value::Int(at.saturating_add(*index))),
+            (Atom::Known(Value::Int(0)), _) => index,
+            _ => {
+                // The sum is computed in 64 bits, because the sum of two integers may wrap.
+                let wide = |value| self.b.convert(value, ScalarType::I64);
+                let (at, index) = (self.made(&at), self.made(&index));
+                let ((low, high), (least, most)) = (self.b.range(at), self.b.range(index));
+                if low + least >= i128::from(i32::MIN) && high + most <= i128::from(i32::MAX) {
+                    Atom::Made(self.b.add(at, index))
+                } else {
+                    let sum = self.b.add(wide(at), wide(index));
+                    let sum = self.b.max(self.b.min(sum, i64::from(i32::MAX)), -1i64);
+                    Atom::Made(self.b.convert(sum, ScalarType::I32))
+                }
+            }
+        };
+        let at = self.checked_index(sum, 0, i64::from(self.window.peek));
+        self.read_item(at)
+    }
+
+    pub(super) fn push(&mut self, value: &Term) -> Result<(), Reason> {
+        let head = self.pushed.clone();
+        let at = self.position(&head);
+        let at = self.checked_index(at, 0, i64::from(self.window.push));
+        self.pushed = self.advanced(&head, 1);
+        self.write_item(at, value)
+    }
+
+    /// Checks that the firing popped and pushed the declared numbers of items.
+    pub(super) fn check_rates(&mut self) -> Result<(), Reason> {
+        for (head, rate) in [(self.popped.clone(), self.window.pop), (self.pushed.clone(), self.window.push)] {
+            match head {
+                Head::Fixed(Atom::Known(Value::Int(count))) if i64::from(count) == i64::from(rate) => {}
+                Head::Fixed(Atom::Known(_)) => return Err("its firings do not keep their declared rates".into()),
+                head => {
+                    let count = self.made(&self.position(&head));
+                    let differs = self.b.ne(count, rate as i32);
+                    self.fail_if(differs);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns a flag for each local: true if the statements write it after its declaration.
+pub(super) fn written_locals(body: &[Stmt], translator: &Translator<'_>, count: usize) -> Vec<bool> {
+    let mut written = vec![];
+    body.iter().for_each(|stmt| locals_written(stmt, &translator.subject.program.functions, &mut written));
+    let mut flags = vec![false; count];
+    written.into_iter().for_each(|local| flags[local] = true);
+    flags
+}

@@ -1,0 +1,83 @@
+//! The state of a filter: the fields that its firings write.
+
+use super::store::{Leaf, element, leaves};
+use super::{Reason, Site, Subject, Words, fire};
+use crate::language::core::{Filter, Layout, Program, Type, Value, facts};
+use crate::language::graph::Instance;
+use broadloom_scalar::{Builder, Element, Type as ScalarType, Value as ScalarValue};
+use std::rc::Rc;
+
+/// Maximum words of state.
+pub(crate) const MAX_STATE: u64 = 1 << 24;
+
+/// Word types in state memory.
+pub(crate) const CLASSES: [Element; 3] = [Element::I32, Element::F32, Element::F64];
+
+/// Returns the index in [`CLASSES`] of the type that an element has in memory.
+pub(crate) fn class_of(element: Element) -> usize {
+    match element {
+        Element::F32 => 1,
+        Element::F64 => 2,
+        _ => 0,
+    }
+}
+
+/// Returns the layout of a value.
+fn layout_of(program: &Program, value: &Value, ty: &Type) -> Option<Layout> {
+    Some(match (value, ty) {
+        (Value::Array(parts), Type::Array(inner)) => {
+            let inner = layout_of(program, parts.first()?, inner)?;
+            let uniform = parts.iter().all(|part| inner.holds(part));
+            uniform.then(|| Layout::Array(inner.into(), parts.len() as u32))?
+        }
+        (Value::Struct(parts), Type::Struct(id)) => {
+            let members = program.structs.get(*id)?.members.iter().zip(parts.iter());
+            let members = members.map(|((_, declared), part)| layout_of(program, part, &declared.ty));
+            Layout::Struct(*id, members.collect::<Option<Vec<_>>>()?.into())
+        }
+        (Value::Struct(_) | Value::Array(_), _) => return None,
+        (_, ty) => Layout::Scalar(ty.clone()),
+    })
+}
+
+/// Returns the fields that firings of a filter write, with their layouts.
+pub(crate) fn written_fields(program: &Program, filter: &Filter, instance: &Instance) -> Result<Vec<(usize, Layout)>, Reason> {
+    let mut found = vec![];
+    for field in facts(program, filter).written {
+        let (Some(value), Some(declared)) = (instance.fields.get(field), filter.fields.get(field)) else { continue };
+        let layout = layout_of(program, value, &declared.declared.ty).ok_or("it keeps a value that kernels do not have")?;
+        let mut fits = true;
+        leaves(&layout, 1, &mut |ty, count| fits &= element(ty).is_ok() && (1..MAX_STATE).contains(&count));
+        if !fits {
+            return Err("it keeps a value that kernels do not have".into());
+        }
+        found.push((field, layout));
+    }
+    Ok(found)
+}
+
+/// Checks that the firings of a filter can run one after the other in a kernel. Returns the reason if not.
+pub(crate) fn check_in_order(subject: &Subject<'_>) -> Result<(), Reason> {
+    let k = Builder::kernel("firing");
+    let state = written_fields(subject.program, subject.filter, subject.instance)?.into_iter().map(|(field, layout)| {
+        let mut store = vec![];
+        let mut problem = None;
+        leaves(&layout, 1, &mut |ty, count| match element(ty) {
+            Ok(own) if count == 1 => store.push(Leaf::Variable(k.variable(own))),
+            Ok(own) => store.push(Leaf::Memory(k.pointer("state", CLASSES[class_of(own)]), 0, own)),
+            Err(reason) => problem = Some(reason),
+        });
+        problem.map_or(Ok((field, layout, Rc::new(store))), Err)
+    });
+    let state = state.collect::<Result<Vec<_>, Reason>>()?;
+    let words = |layout: Option<&Layout>| layout.and_then(Words::of).map_or(Element::I32, |words| words.element);
+    let (input, output) = (k.pointer("input", words(subject.input)), k.pointer("output", words(subject.output)));
+    let reads = |k: &Builder, at: ScalarValue| k.load(input, at);
+    let writes = |k: &Builder, at: ScalarValue, value: ScalarValue| k.store(output, at, value);
+    let (firing, bad) = (k.parameter("firing", ScalarType::I32), k.variable_with(k.literal(false)));
+    fire(*subject, &Site { b: &k, reads: &reads, writes: &writes, firing, bad, state: &state, cooperation: None })?;
+    if k.has_failed() {
+        return Err(k.finish_kernel().map_or_else(|error| format!("its code is not accepted: {error}"), |_| String::new()));
+    }
+    Ok(())
+}

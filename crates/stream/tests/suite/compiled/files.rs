@@ -1,0 +1,136 @@
+//! Files at kernels: their items pass in blocks, with the bytes that the evaluator writes.
+
+use super::devices;
+use broadloom_random::Random;
+use broadloom_stream::Program;
+use broadloom_stream::compiled::{Compiled, Options};
+use broadloom_stream::eval::{Limits, Memory, Outcome, Settings};
+
+/// Writes the files `a` and `b` of a host.
+fn host(random: &mut Random, lengths: [usize; 2]) -> Memory {
+    let host = Memory::default();
+    for (name, length) in ["a", "b"].into_iter().zip(lengths) {
+        // Small floats: no number is a NaN, and all sums are exact.
+        let word = |_| ((random.below(4000_i32) - 2000) as f32 * 0.25).to_le_bytes();
+        let bytes: Vec<u8> = (0..length.div_ceil(4)).flat_map(word).collect();
+        host.files.lock().unwrap().insert(name.into(), bytes[..length].to_vec());
+    }
+    host
+}
+
+/// Runs a program on files of random lengths. All files and all text have to be those of the evaluator.
+fn check(text: &str, lengths: usize, latency: Option<u64>) {
+    let program = Program::compile("x.str", text, &mut Memory::default(), &Limits::default());
+    let program = program.unwrap_or_else(|failure| panic!("{failure}"));
+    let mut random = Random::new(text.len() as u64);
+    for device in devices() {
+        let compiled = Compiled::with(&program, &device, Options { latency, ..Options::default() });
+        let compiled = compiled.unwrap_or_else(|failure| panic!("{failure}"));
+        for _ in 0..lengths {
+            let [a, b] = [random.below(3000_u64), random.below(3000_u64)].map(|length| length as usize);
+            let expected = host(&mut random, [a, b]);
+            let found = Memory {
+                files: std::sync::Arc::new(std::sync::Mutex::new(expected.files.lock().unwrap().clone())),
+                ..Memory::default()
+            };
+            let (mut expected, mut found) = (expected, found);
+            for iterations in [None, Some(random.below(200_u64))] {
+                let settings = Settings { iterations, ..Settings::default() };
+                let run = |result: Result<Outcome, broadloom_stream::Failure>| result.map_err(|failure| failure.to_string());
+                let wanted = run(program.run(&mut expected, &settings));
+                assert_eq!(run(compiled.run(&mut found, &settings)), wanted, "{a} and {b} bytes, {iterations:?}\n{text}");
+                assert_eq!(found.output, expected.output, "{a} and {b} bytes, {iterations:?}\n{text}");
+                let (found, expected) = (found.files.lock().unwrap(), expected.files.lock().unwrap());
+                assert!(*found == *expected, "{a} and {b} bytes, {iterations:?}\n{text}\n{}", compiled.explain());
+            }
+        }
+        assert!(compiled.summary().kernels > 0 && compiled.statistics().states > 0, "{text}\n{}", compiled.explain());
+    }
+}
+
+#[test]
+fn items_of_each_type() {
+    for (ty, double) in [
+        ("int", "2 * pop()"),
+        ("float", "2 * pop()"),
+        ("double", "2 * pop()"),
+        ("complex", "pop() + pop()"),
+        ("bit", "pop() ^ pop()"),
+    ] {
+        let pop = double.matches("pop").count();
+        let text = format!(
+            "void->void pipeline Top {{
+                add FileReader<{ty}>(\"a\");
+                add {ty}->{ty} filter {{ work push 1 pop {pop} {{ push({double}); }} }}
+                add FileWriter<{ty}>(\"out\");
+            }}"
+        );
+        check(&text, 4, None);
+        check(&text, 2, Some(3));
+    }
+}
+
+#[test]
+fn several_readers_and_writers() {
+    let text = "
+        float->float filter Fir(int n) {
+            work push 1 pop 1 peek n { float s = 0; for (int i = 0; i < n; i++) s += peek(i) * (i + 1); push(s); pop(); }
+        }
+        void->void pipeline Top {
+            add splitjoin {
+                split roundrobin(0);
+                add pipeline { add FileReader<float>(\"a\"); add Fir(3); };
+                add pipeline { add FileReader<float>(\"b\"); add Fir(5); };
+                join roundrobin(2, 1);
+            };
+            add splitjoin {
+                split duplicate;
+                add pipeline { add Fir(2); add FileWriter<float>(\"c\"); };
+                add pipeline { add Fir(4); add FileWriter<float>(\"d\"); };
+                join roundrobin(0);
+            };
+        }";
+    check(text, 6, None);
+    check(text, 3, Some(7));
+}
+
+#[test]
+fn files_and_printing_filters() {
+    let text = "void->void pipeline Top {
+        add FileReader<float>(\"a\");
+        add float->float filter { work push 1 pop 1 peek 4 { push(peek(3) - pop()); } }
+        add float->float filter { work push 2 pop 3 { float x = pop(); println(x); push(x); push(pop() + pop()); } }
+        add float->float filter { work push 1 pop 1 peek 2 { push(peek(1) + pop()); } }
+        add FileWriter<float>(\"out\");
+    }";
+    check(text, 6, None);
+    let text = "void->void pipeline Top {
+        add FileReader<float>(\"a\");
+        add float->float filter { work push 1 pop 1 { float x = pop(); if (x > 400) println(\"high \" + x); push(x); } }
+        add float->float filter { work push 1 pop 2 { push(pop() + pop()); } }
+        add float->float filter { work push 1 pop 1 { float x = pop(); if (x < 0) println(\"low \" + x); push(x); } }
+        add FileWriter<float>(\"out\");
+    }";
+    check(text, 6, None);
+    check(text, 2, Some(5));
+}
+
+/// The evaluator counts a step for each item that passes a reader or a writer by itself.
+#[test]
+fn no_item_passes_by_itself() {
+    let text = "void->void pipeline Top {
+        add FileReader<float>(\"a\");
+        add float->float filter { work push 1 pop 1 peek 8 { push(peek(7) - pop()); } }
+        add FileWriter<float>(\"out\");
+    }";
+    let program = Program::compile("x.str", text, &mut Memory::default(), &Limits::default());
+    let program = program.unwrap_or_else(|failure| panic!("{failure}"));
+    for device in devices() {
+        let compiled = Compiled::new(&program, &device).unwrap_or_else(|failure| panic!("{failure}"));
+        let mut host = host(&mut Random::new(1), [4 * 50_000, 0]);
+        let settings = Settings { limits: Limits { steps: 500, ..Limits::default() }, ..Settings::default() };
+        let outcome = compiled.run(&mut host, &settings).unwrap_or_else(|failure| panic!("{failure}"));
+        assert_eq!(outcome, Outcome::EndOfInput);
+        assert_eq!(host.files.lock().unwrap()["out"].len(), 4 * (50_000 - 7));
+    }
+}
