@@ -26,9 +26,12 @@
 //! The machine executes VCODE, not flattened code: the emitter of VCODE drops each vector at its last use, so
 //! the stack contains exactly the live vectors.
 
+mod bound;
 mod check;
+mod column;
 mod element;
-mod facts;
+mod entry;
+mod extent;
 mod fold;
 mod ledger;
 mod moves;
@@ -36,23 +39,26 @@ mod region;
 mod segdes;
 mod sequential;
 mod template;
+mod transfer;
 mod vector;
 
-use facts::Bound;
+use bound::Bound;
+pub use column::Column;
+pub(crate) use entry::{Charged, DeviceVector, Entry, Segments};
+pub(crate) use extent::Extent;
 use ledger::Ledger;
-pub(crate) use ledger::{ELEMENTS_OF_A_STEP, Held};
+pub(crate) use ledger::{ELEMENTS_OF_A_STEP, VectorCharge};
 pub(crate) use region::{
-    Count, Ending, Inputs, OffsetsAnswer, Reading, Results, SegdesPart, Symbols, VectorAnswer, VectorPart, uncharged,
+    Count, Ending, Inputs, OffsetsResult, Reading, Results, SegdesPart, Symbols, VectorPart, VectorResult, uncharged,
 };
 pub(crate) use segdes::DeviceSegdes;
 use sequential::Limits;
 pub(crate) use template::{CallTemplate, Launched, Templates};
-pub(crate) use vector::{Copied, DeviceVector, Extent, Vector};
+pub(crate) use vector::Vector;
 
 use crate::codes;
 use crate::eval::{Fault, Run};
 use crate::infer::Widths;
-use crate::vcode::machine::Entry;
 use crate::vcode::{Inst, Op, Type};
 use broadloom_device::Device;
 use broadloom_diag::Span;
@@ -242,7 +248,7 @@ pub struct Accelerator {
     waited: Duration,
     summaries: Vec<String>,
     ptx: Vec<String>,
-    sequential: sequential::Sequentially,
+    sequential: sequential::SequentialWork,
 }
 
 /// A place in the program, and the functions around it.
@@ -300,7 +306,7 @@ pub(crate) enum Unknown {
     /// A number of elements.
     Length(Length),
     /// The sum of a vector, and its node.
-    Sum(facts::Sum, Node),
+    Sum(bound::Sum, Node),
     /// The only element of a vector.
     Value(Rc<DeviceVector>),
 }
@@ -321,7 +327,7 @@ impl Unknown {
 }
 
 /// A result of an operation.
-pub(crate) enum Made {
+pub(crate) enum OpResult {
     Vector(Type, Vector),
     Segdes(DeviceSegdes),
 }
@@ -369,7 +375,7 @@ impl Accelerator {
             waited: Duration::ZERO,
             summaries: vec![],
             ptx: vec![],
-            sequential: sequential::Sequentially::default(),
+            sequential: sequential::SequentialWork::default(),
         }
     }
 
@@ -443,7 +449,7 @@ impl Accelerator {
     }
 
     /// Executes an instruction of the table that has no effect outside the program.
-    pub(crate) fn op(&mut self, op: Op, ty: Type, operands: &[Entry]) -> Run<Vec<Made>> {
+    pub(crate) fn op(&mut self, op: Op, ty: Type, operands: &[Entry]) -> Run<Vec<OpResult>> {
         if op.is_elementwise() {
             let result = self.element(op, ty, operands)?;
             return Ok(vec![result]);

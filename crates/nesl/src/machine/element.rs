@@ -1,7 +1,8 @@
 //! Instructions that work element by element.
 
-use super::{Entry, Machine, wrong_lengths, wrong_types};
+use super::{Machine, wrong_lengths, wrong_types};
 use crate::eval::{Fault, Run};
+use crate::run::Entry;
 use crate::vcode::{Op, Type};
 
 impl Machine<'_, '_, '_> {
