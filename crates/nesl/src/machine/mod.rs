@@ -16,6 +16,7 @@ mod io;
 mod region;
 mod segment;
 mod sequential;
+mod tail_loop;
 
 pub(crate) use foreign::to_values;
 pub(crate) use region::Regions;
@@ -210,6 +211,11 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
                     self.call(callee, (function, place), next)?;
                 }
             }
+            Inst::Loop(call) => {
+                if let Some(callee) = self.tail_loop(call)? {
+                    self.call(callee, (function, place), next)?;
+                }
+            }
             Inst::Small => self.small((function, place))?,
             Inst::If(target) => {
                 if !self.condition()? {
@@ -320,7 +326,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
     fn locate(&self, mut fault: Box<Fault>, function: FuncId, at: usize) -> Box<Fault> {
         let functions = &self.program.functions;
         let place = |function: FuncId, at: usize| functions[function].spans.get(at).copied().unwrap_or_default();
-        if fault.code == codes::STEPS {
+        if fault.code == codes::STEPS && fault.message.starts_with("the program") {
             let name = functions[function].source.as_ref().unwrap_or(&functions[function].name);
             fault.message = format!("`{name}` was stopped after {} steps", self.world.options().max_steps);
         }

@@ -608,6 +608,8 @@ impl Machine<'_, '_, '_> {
             Some(Inst::Op(op, _)) => op.has_effect(),
             // The answer depends on earlier requests.
             Some(Inst::Small | Inst::Sequential(_)) => is_sequential(),
+            // The host reads whether all elements are finished.
+            Some(Inst::Loop(_)) => true,
             Some(Inst::If(_)) => matches!(self.stack.last(), Some(Entry::Device(_))),
             Some(
                 Inst::Call(_)

@@ -38,6 +38,7 @@ mod moves;
 mod region;
 mod segdes;
 mod sequential;
+mod tail_loop;
 mod template;
 mod transfer;
 mod vector;
@@ -53,6 +54,7 @@ pub(crate) use region::{
 };
 pub(crate) use segdes::DeviceSegdes;
 use sequential::Limits;
+pub(crate) use tail_loop::{LoopOutcome, LoopRun};
 pub(crate) use template::{CallTemplate, Launched, Templates};
 pub(crate) use vector::Vector;
 
@@ -244,6 +246,7 @@ pub struct Accelerator {
     /// those that depend on the sizes of columns.
     largest: Vec<Amount>,
     functions: HashMap<(&'static str, Vec<scalar::Type>), Function>,
+    loops: tail_loop::LoopFunctions,
     waits: u64,
     waited: Duration,
     summaries: Vec<String>,
@@ -371,6 +374,7 @@ impl Accelerator {
             made: 0,
             largest: vec![],
             functions: HashMap::new(),
+            loops: vec![],
             waits: 0,
             waited: Duration::ZERO,
             summaries: vec![],

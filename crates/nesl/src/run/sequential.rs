@@ -221,7 +221,7 @@ impl Accelerator {
     }
 
     /// Reads two numbers without axes that are not negative.
-    fn two_numbers(&mut self, first: &Node, second: &Node) -> Run<[usize; 2]> {
+    pub(super) fn two_numbers(&mut self, first: &Node, second: &Node) -> Run<[usize; 2]> {
         let (first, second) = (self.as_vector(first)?, self.as_vector(second)?);
         let both = on_device(Node::concatenate(0, &[&first, &second]))?;
         let bytes = self.read(&both)?;

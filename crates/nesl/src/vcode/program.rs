@@ -2,6 +2,7 @@
 
 use super::extension::{Check, Foreign};
 use super::sequential::Sequential;
+use super::tail_loop::TailLoop;
 use super::{Op, Type};
 use broadloom_diag::Span;
 use cranelift_entity::{EntityRef, PrimaryMap, entity_impl};
@@ -78,6 +79,8 @@ pub enum Inst {
     /// A call that the machine may execute by a sequential form. In text it is a `CALL` of the flattened
     /// function.
     Sequential(Box<SequentialCall>),
+    /// A call that the machine executes by a loop form. In text it is a `CALL` of the flattened function.
+    Loop(Box<LoopCall>),
 }
 
 /// Call that may be executed by a sequential form.
@@ -85,6 +88,15 @@ pub enum Inst {
 pub struct SequentialCall {
     /// The sequential form.
     pub form: Arc<Sequential>,
+    /// The flattened function that takes the same operands and leaves the same results.
+    pub fallback: FuncId,
+}
+
+/// Call that may be executed by a loop form.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoopCall {
+    /// The loop form.
+    pub form: Arc<TailLoop>,
     /// The flattened function that takes the same operands and leaves the same results.
     pub fallback: FuncId,
 }
@@ -133,6 +145,7 @@ impl Program {
                     match inst {
                         Inst::Call(callee) => *callee = moved(*callee),
                         Inst::Sequential(call) => call.fallback = moved(call.fallback),
+                        Inst::Loop(call) => call.fallback = moved(call.fallback),
                         _ => {}
                     }
                 }

@@ -207,7 +207,7 @@ impl Compiler<'_> {
     }
 
     /// Returns the shapes of the parameters of a function, captured variables first, and of its result.
-    fn shapes(&mut self, callee: &Callee) -> CodeResult<(Shape, Shape)> {
+    pub(super) fn shapes(&mut self, callee: &Callee) -> CodeResult<(Shape, Shape)> {
         let body = self.body(callee).map_err(|fault| fault.message.clone())?;
         let argument = self.argument_type(callee, &body).map_err(|fault| fault.message.clone())?;
         let mut taken = vec![];
@@ -221,7 +221,7 @@ impl Compiler<'_> {
         Ok((Shape::Tuple(taken), self.shape(body.types[result])?))
     }
 
-    fn shape(&mut self, ty: TypeId) -> CodeResult<Shape> {
+    pub(super) fn shape(&mut self, ty: TypeId) -> CodeResult<Shape> {
         let ty = self.resolve(ty);
         Ok(match self.env.types[ty].clone() {
             Nesl::Base(Base::Int | Base::Char) => Shape::Int,
