@@ -18,7 +18,7 @@ use broadloom::nesl::codes as codes_of_nesl;
 use broadloom::nesl::eval::{self, System};
 use broadloom::nesl::run::{Accelerator, Statistics, Target};
 use broadloom::nesl::session::{Engine, Output, Session, Settings};
-use broadloom::nesl::vcode;
+use broadloom::nesl::{machine, vcode};
 use std::path::Path;
 
 /// Reason for refusing the options of a launch.
@@ -174,7 +174,7 @@ fn run_vcode_program(
 ) -> Result<(Exit, Statistics), Failure> {
     let mut accelerator = Accelerator::new(target);
     let mut out = |bytes: &[u8]| terminal.write(&String::from_utf8_lossy(bytes));
-    match vcode::run_on(&program, options, &mut System, &mut out, Some(&mut accelerator)) {
+    match machine::run_on(&program, options, &mut System, &mut out, Some(&mut accelerator)) {
         Ok(ended) => {
             terminal.write(&ended.stack.concat());
             Ok((Exit::Done, accelerator.statistics()))

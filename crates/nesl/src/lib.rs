@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! text → syntax → infer → core → eval
-//!                           └──→ flatten → flat → vcode
+//!                           └──→ flatten → flat → vcode → machine
 //! ```
 //!
 //! [`syntax`] parses and prints. [`infer`] resolves names and infers types; its output is [`core`], the typed
 //! program of all later stages. [`eval`] evaluates that program over nested values by plain recursion: it is
 //! the reference for compiled code. Flattening turns it into [`flat`] code over vectors, which becomes
-//! [`vcode`] and runs on a machine of the host. [`session`] is the top level: definitions, expressions,
+//! [`vcode`]. The [`machine`] executes that, with large vectors on a device ([`run`]). [`session`] is the top level: definitions, expressions,
 //! commands, the library.
 //!
 //! Invariants:
@@ -35,6 +35,7 @@ pub mod flat;
 pub(crate) mod flatten;
 pub(crate) mod hash;
 pub mod infer;
+pub mod machine;
 pub mod program;
 pub mod run;
 pub mod session;

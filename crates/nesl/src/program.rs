@@ -17,49 +17,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub use crate::run::Column;
+pub use crate::session::Failure;
+
 use crate::eval::{Options, Sealed};
 use crate::run::{Launched, Statistics, Target, Templates};
 use crate::session::{Engine, Output, Session, Settings};
-use broadloom_graph::{Context, Node};
-use std::fmt;
-
-/// Flat vector: a part of an argument or a result.
-#[derive(Clone, Debug)]
-pub enum Column {
-    /// Ints, characters as their codes, or offsets.
-    Ints(Vec<i64>),
-    /// Floats.
-    Floats(Vec<f64>),
-    /// Truth values.
-    Bools(Vec<bool>),
-    /// A line on the device of the program: `i32` or `i64` for ints, `f64` or `f32` for floats, by the widths
-    /// of the program; `i64` for offsets; `bool`.
-    Device(Node),
-}
-
-impl PartialEq for Column {
-    fn eq(&self, other: &Column) -> bool {
-        match (self, other) {
-            (Column::Ints(a), Column::Ints(b)) => a == b,
-            (Column::Floats(a), Column::Floats(b)) => a == b,
-            (Column::Bools(a), Column::Bools(b)) => a == b,
-            (Column::Device(a), Column::Device(b)) => a.is_same(b),
-            _ => false,
-        }
-    }
-}
-
-/// Error of a program: the text for a person.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure(pub String);
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Failure {}
+use broadloom_graph::Context;
 
 /// Call that [`Program::submit`] began: its kernels are launched, and errors may still occur.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ mod support;
 use broadloom_diag::Sources;
 use broadloom_nesl::eval::Options;
 use broadloom_nesl::run::{Accelerator, Target};
-use broadloom_nesl::vcode;
+use broadloom_nesl::{machine, vcode};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
 use support::Open;
@@ -59,7 +59,7 @@ fn transcript(name: &str, text: &str, open: Option<Open>) -> String {
     let mut out = vec![];
     let mut accelerator = open.map(|open| Accelerator::new(Target::new(open).with_threshold(0)));
     let (mut host, mut print) = (support::Memory::default(), |bytes: &[u8]| out.extend_from_slice(bytes));
-    let ended = vcode::run_on(&program, Options::default(), &mut host, &mut print, accelerator.as_mut());
+    let ended = machine::run_on(&program, Options::default(), &mut host, &mut print, accelerator.as_mut());
     let rest = match ended {
         Ok(ended) => ended.stack.concat(),
         Err(fault) => sources.render_all(&fault.diagnostic().into()),
@@ -136,7 +136,7 @@ fn noise() -> Result<(), Failed> {
         if let Ok(program) = vcode::parse(source, &text) {
             // The machine does not rely on the verifier.
             let _ = vcode::verify(&program);
-            let _ = vcode::run(&program, options, &mut support::Memory::default(), &mut |_| {});
+            let _ = machine::run(&program, options, &mut support::Memory::default(), &mut |_| {});
         }
     }
     Ok(())

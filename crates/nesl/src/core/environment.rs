@@ -73,7 +73,7 @@ pub enum DefinitionKind {
     /// A function in NESL.
     Function(Arc<Body>),
     /// A function that the implementation provides.
-    Primitive(crate::eval::Primitive),
+    Primitive(super::Primitive),
     /// A declared function whose definition follows later.
     Declared,
     /// The constructor of a datatype.

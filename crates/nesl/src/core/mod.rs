@@ -11,11 +11,13 @@
 
 mod environment;
 mod monomorphise;
+mod primitive;
 mod verify;
 
 pub use crate::types::{DatatypeId, DefId, LambdaId};
 pub use environment::{Datatype, Definition, DefinitionKind, Environment, Optional, Origin};
 pub use monomorphise::Instantiate;
+pub use primitive::Primitive;
 pub use verify::{verify, verify_all};
 
 use crate::syntax::Name;

@@ -1,8 +1,9 @@
 //! Instances of functions: bodies without type variables, made at their first call.
 
+use super::Machine;
 use super::fault::{Fault, Run};
-use super::{Machine, Primitive};
 use crate::codes;
+use crate::core::Primitive;
 use crate::core::{Body, DefId, DefinitionKind, Environment, Expr, ExprId, Instantiate, LambdaId, Origin};
 use crate::types::{Type, TypeId};
 use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap, entity_impl, packed_option::PackedOption};

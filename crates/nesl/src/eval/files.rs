@@ -1,7 +1,8 @@
 //! Streams, processes and the console.
 
 use super::fault::Run;
-use super::{Machine, Primitive, Value};
+use super::{Machine, Value};
+use crate::core::Primitive;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Instant;

@@ -2,8 +2,9 @@
 
 use super::fault::{Fault, Run};
 use super::number::digits;
-use super::{Machine, Primitive, Value, format_float};
+use super::{Machine, Value, format_float};
 use crate::codes;
+use crate::core::Primitive;
 
 impl Machine<'_> {
     pub(super) fn generic(&mut self, primitive: Primitive, argument: Value) -> Run<Value> {

@@ -1,7 +1,8 @@
 //! Values in files: words between blanks. A sequence is `( n e … e )`; a character is its code.
 
 use super::fault::Run;
-use super::{Machine, Primitive, Value};
+use super::{Machine, Value};
+use crate::core::Primitive;
 use crate::types::{Base, Type, TypeId};
 
 impl Machine<'_> {

@@ -1,7 +1,8 @@
 //! Primitives on scalars, and the dispatch of all primitives.
 
 use super::fault::{Fault, Run};
-use super::{Machine, Primitive, Value};
+use super::{Machine, Value};
+use crate::core::Primitive;
 use crate::types::TypeId;
 use broadloom_random::Random;
 use std::cmp::Ordering;

@@ -3,7 +3,8 @@
 use super::fault::{Fault, Run};
 use super::number::largest_float;
 use super::scalar::{compare, logic};
-use super::{Machine, Primitive, Value};
+use super::{Machine, Value};
+use crate::core::Primitive;
 use crate::types::{Base, Type, TypeId};
 use std::cmp::Ordering;
 

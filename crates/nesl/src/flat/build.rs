@@ -137,7 +137,7 @@ impl Builder {
             Op::Const(Constant::Segdes(values)) => wide(4, &mut values.iter().map(|value| *value as u64)),
             Op::Const(Constant::Text(bytes)) => wide(5, &mut bytes.iter().map(|byte| u64::from(*byte))),
             Op::Check(check) => key.extend([6, *check as u32]),
-            Op::Foreign(_) | Op::Call(_) | Op::Small | Op::Sequential(..) | Op::If(_) => {
+            Op::Foreign(_) | Op::Call(_) | Op::Small | Op::Sequential(..) | Op::Loop(..) | Op::If(_) => {
                 let next = self.calls.len() as u32;
                 let number = *self.calls.entry(format!("{op:?}")).or_insert(next);
                 key.extend([7, number]);

@@ -103,6 +103,10 @@ impl Emitter {
                     let fallback = vcode::FuncId::new(fallback.index());
                     self.push(Inst::Sequential(Box::new(vcode::SequentialCall { form: form.clone(), fallback })), stmt.span);
                 }
+                Op::Loop(form, fallback) => {
+                    let fallback = vcode::FuncId::new(fallback.index());
+                    self.push(Inst::Loop(Box::new(vcode::LoopCall { form: form.clone(), fallback })), stmt.span);
+                }
                 Op::Call(callee) => self.push(Inst::Call(vcode::FuncId::new(callee.index())), stmt.span),
                 Op::If(branches) => {
                     let (start, before) = (self.code.len(), self.stack.clone());

@@ -49,7 +49,7 @@ fn size_of_block(block: &Block) -> usize {
 fn each_call(block: &Block, see: &mut dyn FnMut(FuncId)) {
     for stmt in &block.stmts {
         match &stmt.op {
-            Op::Call(callee) | Op::Sequential(_, callee) => see(*callee),
+            Op::Call(callee) | Op::Sequential(_, callee) | Op::Loop(_, callee) => see(*callee),
             Op::If(branches) => {
                 each_call(&branches.0, see);
                 each_call(&branches.1, see);
@@ -140,7 +140,7 @@ fn remove_unused_functions(program: &mut Program) {
 fn rename_calls(block: &mut Block, new: &SecondaryMap<FuncId, FuncId>) {
     for stmt in &mut block.stmts {
         match &mut stmt.op {
-            Op::Call(callee) | Op::Sequential(_, callee) => *callee = new[*callee],
+            Op::Call(callee) | Op::Sequential(_, callee) | Op::Loop(_, callee) => *callee = new[*callee],
             Op::If(branches) => {
                 rename_calls(&mut branches.0, new);
                 rename_calls(&mut branches.1, new);
@@ -211,7 +211,7 @@ impl<'a> Rebuild<'a> {
                     let otherwise = self.block(old, &branches.1, names);
                     self.defined(old, stmt, names, Op::If(Box::new((then, otherwise))), args)
                 }
-                Op::Call(_) | Op::Sequential(..) => self.defined(old, stmt, names, stmt.op.clone(), args),
+                Op::Call(_) | Op::Sequential(..) | Op::Loop(..) => self.defined(old, stmt, names, stmt.op.clone(), args),
                 Op::Vector(op, ty) => {
                     let spaces: SmallVec<[_; 4]> =
                         stmt.results.iter().map(|&var| (old.vars[var].ty, self.space(names, old.vars[var].space))).collect();

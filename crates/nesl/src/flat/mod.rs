@@ -31,7 +31,7 @@ pub use emit::emit;
 pub use inline::inline_calls;
 pub use verify::verify;
 
-use crate::vcode::{self, Check, Constant, Foreign, Sequential, Type};
+use crate::vcode::{self, Check, Constant, Foreign, Sequential, TailLoop, Type};
 use broadloom_diag::Span;
 use cranelift_entity::{PrimaryMap, entity_impl};
 use smallvec::SmallVec;
@@ -79,6 +79,8 @@ pub enum Op {
     Small,
     /// A call that may run sequentially; the function takes the same operands.
     Sequential(Arc<Sequential>, FuncId),
+    /// A call that runs as a loop; the function takes the same operands.
+    Loop(Arc<TailLoop>, FuncId),
     /// A conditional on a bool of one element, with the blocks for true and false.
     If(Box<(Block, Block)>),
 }
@@ -149,7 +151,7 @@ impl Op {
             },
             Op::Const(_) => true,
             Op::Foreign(call) => call.is_pure(),
-            Op::Check(_) | Op::Call(_) | Op::Small | Op::Sequential(..) | Op::If(_) => false,
+            Op::Check(_) | Op::Call(_) | Op::Small | Op::Sequential(..) | Op::Loop(..) | Op::If(_) => false,
         }
     }
 }

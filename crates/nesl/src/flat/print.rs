@@ -39,6 +39,9 @@ impl Program {
                 Op::Sequential(form, callee) => {
                     writeln!(f, "{} or {}({})", form.name, self.functions[*callee].name, names(&stmt.args))?;
                 }
+                Op::Loop(form, callee) => {
+                    writeln!(f, "loop {} or {}({})", form.source, self.functions[*callee].name, names(&stmt.args))?;
+                }
                 Op::If(branches) => {
                     writeln!(f, "if {}", names(&stmt.args))?;
                     self.block(f, function, &branches.0, depth + 1)?;

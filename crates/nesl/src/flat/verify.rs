@@ -80,7 +80,7 @@ impl Checker<'_> {
                 agree(wanted, given)
             }
             Op::Small => agree(vec![Type::Int], vec![Type::Int, Type::Int]),
-            Op::Call(callee) | Op::Sequential(_, callee) => {
+            Op::Call(callee) | Op::Sequential(_, callee) | Op::Loop(_, callee) => {
                 let callee = self.program.functions.get(*callee).ok_or("the callee does not exist")?;
                 let of = |vars: &[VarId]| vars.iter().map(|&var| callee.vars[var].ty).collect();
                 agree(of(&callee.params), of(&callee.body.results))

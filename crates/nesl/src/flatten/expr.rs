@@ -3,8 +3,9 @@
 use super::instance::visit;
 use super::value::{Context, Form, Part, Val, zero};
 use super::{Callee, Lowering, Origin, internal};
+use crate::core::Primitive;
 use crate::core::{DefinitionKind, Each, Expr, ExprId, Pattern, PatternId};
-use crate::eval::{Primitive, Run};
+use crate::eval::Run;
 use crate::flat::{self, VarId};
 use crate::types::{Base, Type as Nesl, TypeId};
 use crate::vcode::{self, Check, Constant, Op, Type};

@@ -17,6 +17,7 @@
 //! - A branch and the body of an apply-to-each that may recur are guarded by a real branch on their context
 //!   being empty, which ends the recursion. A function that may recur is therefore never called for an empty
 //!   context. An apply-to-each over a sequence that is written out, `[a, b]`, needs no guard.
+//! - A function over scalars whose recursion is a tail call is one operation, see [`tail_loop`].
 //! - Branches that are scalar and cannot fail are both computed, and the result is selected.
 
 mod call;
@@ -27,6 +28,7 @@ mod primitive;
 mod sequential;
 mod serial;
 mod small;
+mod tail_loop;
 mod value;
 
 use crate::codes;
@@ -36,7 +38,7 @@ use crate::flat::{self, Builder, FuncId, SpaceId, VarId};
 use crate::hash::QuickMap;
 use crate::infer::Widths;
 use crate::types::{Base, Type as Nesl, TypeId};
-use crate::vcode::{Constant, Layout, Sequential, Type};
+use crate::vcode::{Constant, Layout, Sequential, TailLoop, Type};
 use cranelift_entity::SecondaryMap;
 use instance::variables;
 use std::collections::HashMap;
@@ -89,6 +91,8 @@ pub(crate) struct Compiler<'e> {
     widths: Option<Widths>,
     /// The sequential forms of recursive functions.
     forms: HashMap<Callee, Option<Arc<Sequential>>>,
+    /// The loop forms of recursive functions.
+    loops: HashMap<Callee, Option<Arc<TailLoop>>>,
     /// For each recursive function, whether it has a sequential form, or the reason why not.
     notes: Vec<String>,
 }
@@ -164,6 +168,7 @@ impl<'e> Compiler<'e> {
             serial: vec![],
             widths,
             forms: HashMap::new(),
+            loops: HashMap::new(),
             notes: vec![],
         }
     }
@@ -224,6 +229,13 @@ impl Compiler<'_> {
         }
         if !key.single
             && !key.plain
+            && let Some(form) = self.tail_loop(&key.callee)
+        {
+            return self.lower_loop(id, key, form);
+        }
+        if !key.single
+            && !key.plain
+            && !self.recurs_in_loops(&key.callee)
             && let Some(form) = self.sequential(&key.callee)
         {
             return self.lower_small(id, key, form);

@@ -3,7 +3,8 @@
 use super::expr::element_op;
 use super::value::{Context, Form, Sequence, Val};
 use super::{Lowering, internal};
-use crate::eval::{Primitive, Run};
+use crate::core::Primitive;
+use crate::eval::Run;
 use crate::flat::VarId;
 use crate::types::{Base, Type as Nesl, TypeId};
 use crate::vcode::{Check, Constant, Op, Type};

@@ -1,9 +1,10 @@
 //! Conditions on operands as flags of the device.
 
-use super::vector::{Extent, Vector, line};
+use super::Entry;
+use super::extent::{Extent, line};
+use super::vector::Vector;
 use super::{Accelerator, DeviceSegdes, on_device};
 use crate::eval::Run;
-use crate::vcode::machine::Entry;
 use crate::vcode::{Check, Inst};
 use broadloom_graph::{Combine, Node, Shape};
 use broadloom_scalar::{self as scalar, Element};
@@ -155,7 +156,7 @@ impl Accelerator {
             let wrong = self.call("differ", &[&segdes.lengths.node, &lengths.node], |f, x| f.ne(x[0], x[1]))?;
             self.require_none(inst.clone(), operands, &wrong, segdes.count())?;
         }
-        if indices.facts.ranked.as_ref().is_some_and(|ranked| ranked.is_within(segdes)) {
+        if indices.facts.ranked.as_ref().is_some_and(|ranked| segdes.has_ranks(ranked)) {
             return Ok(());
         }
         let spread = self.spread(&segdes.lengths, segdes)?;

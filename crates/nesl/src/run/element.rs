@@ -1,10 +1,10 @@
 //! Instructions that work element by element.
 
-use super::facts::{Affine, Facts, Packed};
-use super::vector::{Extent, Vector};
-use super::{Accelerator, Made, on_device};
+use super::Entry;
+use super::extent::Extent;
+use super::vector::{Affine, BeforePack, Facts, Vector};
+use super::{Accelerator, OpResult, on_device};
 use crate::eval::{Fault, Run};
-use crate::vcode::machine::Entry;
 use crate::vcode::{Inst, Op, Slot, Type};
 use broadloom_graph::{Elementwise, Node, Shape};
 use broadloom_scalar::{BinaryOp, CompareOp, Element, MathFunction, Precision, UnaryOp};
@@ -14,7 +14,7 @@ use broadloom_scalar::{BinaryOp, CompareOp, Element, MathFunction, Precision, Un
 const MAX_DEPTH: u16 = 16;
 
 impl Accelerator {
-    pub(super) fn element(&mut self, op: Op, ty: Type, operands: &[Entry]) -> Run<Made> {
+    pub(super) fn element(&mut self, op: Op, ty: Type, operands: &[Entry]) -> Run<OpResult> {
         let mut inputs = vec![];
         for operand in operands {
             inputs.push(self.vector(operand)?);
@@ -50,12 +50,12 @@ impl Accelerator {
         if (op, ty) == (Op::Add, Type::Int) {
             facts.affine = self.moved_affine(&inputs)?;
         }
-        Ok(Made::Vector(result.stacked(), Vector { generated, depth, facts, packed, ..Vector::new(node, extent) }))
+        Ok(OpResult::Vector(result.stacked(), Vector { generated, depth, facts, packed, ..Vector::new(node, extent) }))
     }
 
     /// Applies elementwise work also to the vectors before a pack: a reduction of the result then needs no
     /// pack.
-    fn before_pack(&mut self, op: Op, ty: Type, inputs: &[Vector]) -> Run<Option<Packed>> {
+    fn before_pack(&mut self, op: Op, ty: Type, inputs: &[Vector]) -> Run<Option<BeforePack>> {
         let Some(flags) = inputs.iter().find_map(|input| input.packed.as_ref().map(|packed| packed.flags.clone())) else {
             return Ok(None);
         };
@@ -68,7 +68,7 @@ impl Accelerator {
             }
         }
         let before = self.computed(op, ty, &nodes)?;
-        Ok(Some(Packed { flags, before }))
+        Ok(Some(BeforePack { flags, before }))
     }
 
     /// Returns the progression that is the sum of a progression and equal ints.

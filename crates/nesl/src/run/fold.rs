@@ -1,7 +1,7 @@
 //! Reductions, scans and ranks within segments.
 
-use super::facts::{Affine, Facts, Ranked};
-use super::vector::{Extent, Vector};
+use super::extent::Extent;
+use super::vector::{Affine, Facts, RankedElements, Vector};
 use super::{Accelerator, DeviceSegdes, on_device};
 use crate::eval::{Run, largest_float};
 use crate::vcode::Op;
@@ -151,7 +151,7 @@ impl Accelerator {
         self.made += 4;
         let ranks = on_device(segments.rank(&key, descending, int))?;
         let order = SortKey { descending, bits: None };
-        let ranked = Rc::new(Ranked {
+        let ranked = Rc::new(RankedElements {
             values: whole,
             key,
             order,
@@ -165,7 +165,7 @@ impl Accelerator {
     /// computed indices. `None` if the ranks belong to other values.
     pub(super) fn ordered(&mut self, values: &Vector, ranks: &Vector, segdes: &DeviceSegdes) -> Run<Option<Vector>> {
         let Some(ranked) = &ranks.facts.ranked else { return Ok(None) };
-        if !ranked.is_within(segdes) || !values.node.is_same(&ranked.values) || values.node.length().is_some() {
+        if !segdes.has_ranks(ranked) || !values.node.is_same(&ranked.values) || values.node.length().is_some() {
             return Ok(None);
         }
         self.made += 4;

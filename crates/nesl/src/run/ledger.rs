@@ -117,20 +117,20 @@ impl Ledger {
 }
 
 /// Charge for a vector. It is released with the vector.
-pub(crate) struct Held {
+pub(crate) struct VectorCharge {
     _charge: Charge,
     traced: Option<(Rc<Ledger>, Amount, usize)>,
 }
 
-impl Held {
+impl VectorCharge {
     /// Holds a charge. `traced` is the ledger of the traced call, the number of elements and the bytes of
     /// each.
-    pub(crate) fn new(charge: Charge, traced: Option<(Rc<Ledger>, Amount, usize)>) -> Held {
-        Held { _charge: charge, traced: traced.filter(|(_, count, _)| !count.is_known()) }
+    pub(crate) fn new(charge: Charge, traced: Option<(Rc<Ledger>, Amount, usize)>) -> VectorCharge {
+        VectorCharge { _charge: charge, traced: traced.filter(|(_, count, _)| !count.is_known()) }
     }
 }
 
-impl Drop for Held {
+impl Drop for VectorCharge {
     fn drop(&mut self) {
         if let Some((ledger, count, bytes)) = &self.traced {
             ledger.live.borrow_mut().add(count, -(*bytes as i64));

@@ -26,33 +26,41 @@
 //! The machine executes VCODE, not flattened code: the emitter of VCODE drops each vector at its last use, so
 //! the stack contains exactly the live vectors.
 
+mod bound;
 mod check;
+mod column;
 mod element;
-mod facts;
+mod entry;
+mod extent;
 mod fold;
 mod ledger;
 mod moves;
 mod region;
 mod segdes;
 mod sequential;
+mod tail_loop;
 mod template;
+mod transfer;
 mod vector;
 
-use facts::Bound;
+use bound::Bound;
+pub use column::Column;
+pub(crate) use entry::{Charged, DeviceVector, Entry, Segments};
+pub(crate) use extent::Extent;
 use ledger::Ledger;
-pub(crate) use ledger::{ELEMENTS_OF_A_STEP, Held};
+pub(crate) use ledger::{ELEMENTS_OF_A_STEP, VectorCharge};
 pub(crate) use region::{
-    Count, Ending, Inputs, OffsetsAnswer, Reading, Results, SegdesPart, Symbols, VectorAnswer, VectorPart, uncharged,
+    Count, Ending, Inputs, OffsetsResult, Reading, Results, SegdesPart, Symbols, VectorPart, VectorResult, uncharged,
 };
 pub(crate) use segdes::DeviceSegdes;
 use sequential::Limits;
+pub(crate) use tail_loop::{LoopOutcome, LoopRun};
 pub(crate) use template::{CallTemplate, Launched, Templates};
-pub(crate) use vector::{Copied, DeviceVector, Extent, Vector};
+pub(crate) use vector::Vector;
 
 use crate::codes;
 use crate::eval::{Fault, Run};
 use crate::infer::Widths;
-use crate::vcode::machine::Entry;
 use crate::vcode::{Inst, Op, Type};
 use broadloom_device::Device;
 use broadloom_diag::Span;
@@ -238,11 +246,12 @@ pub struct Accelerator {
     /// those that depend on the sizes of columns.
     largest: Vec<Amount>,
     functions: HashMap<(&'static str, Vec<scalar::Type>), Function>,
+    loops: tail_loop::LoopFunctions,
     waits: u64,
     waited: Duration,
     summaries: Vec<String>,
     ptx: Vec<String>,
-    sequential: sequential::Sequentially,
+    sequential: sequential::SequentialWork,
 }
 
 /// A place in the program, and the functions around it.
@@ -300,7 +309,7 @@ pub(crate) enum Unknown {
     /// A number of elements.
     Length(Length),
     /// The sum of a vector, and its node.
-    Sum(facts::Sum, Node),
+    Sum(bound::Sum, Node),
     /// The only element of a vector.
     Value(Rc<DeviceVector>),
 }
@@ -321,7 +330,7 @@ impl Unknown {
 }
 
 /// A result of an operation.
-pub(crate) enum Made {
+pub(crate) enum OpResult {
     Vector(Type, Vector),
     Segdes(DeviceSegdes),
 }
@@ -365,11 +374,12 @@ impl Accelerator {
             made: 0,
             largest: vec![],
             functions: HashMap::new(),
+            loops: vec![],
             waits: 0,
             waited: Duration::ZERO,
             summaries: vec![],
             ptx: vec![],
-            sequential: sequential::Sequentially::default(),
+            sequential: sequential::SequentialWork::default(),
         }
     }
 
@@ -443,7 +453,7 @@ impl Accelerator {
     }
 
     /// Executes an instruction of the table that has no effect outside the program.
-    pub(crate) fn op(&mut self, op: Op, ty: Type, operands: &[Entry]) -> Run<Vec<Made>> {
+    pub(crate) fn op(&mut self, op: Op, ty: Type, operands: &[Entry]) -> Run<Vec<OpResult>> {
         if op.is_elementwise() {
             let result = self.element(op, ty, operands)?;
             return Ok(vec![result]);

@@ -1,10 +1,12 @@
 //! Instructions that move elements: distribution, indices, packs, permutations.
 
-use super::facts::{Affine, Chosen, Facts, Packed, plus};
-use super::vector::{Extent, Kept, Vector, line};
-use super::{Accelerator, DeviceSegdes, Made, on_device};
+use super::Entry;
+use super::bound::plus;
+use super::entry::KeptElements;
+use super::extent::{Extent, line};
+use super::vector::{Affine, BeforePack, ChosenFlags, Facts, Vector};
+use super::{Accelerator, DeviceSegdes, OpResult, on_device};
 use crate::eval::{Fault, Run};
-use crate::vcode::machine::Entry;
 use crate::vcode::{Inst, Op, Type};
 use broadloom_graph::{Boundary, Combine, Elementwise, Node, Shape};
 use broadloom_scalar::{self as scalar, BinaryOp, Element, Literal};
@@ -12,9 +14,9 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 
 impl Accelerator {
-    pub(super) fn segmented(&mut self, op: Op, ty: Type, operands: &[Entry]) -> Run<Vec<Made>> {
+    pub(super) fn segmented(&mut self, op: Op, ty: Type, operands: &[Entry]) -> Run<Vec<OpResult>> {
         let internal = || Fault::at_run_time(format!("internal error: {} on a device; please report it", op.name()));
-        let result = |acc_ty: Type, vector: Vector| Ok(vec![Made::Vector(acc_ty.stacked(), vector)]);
+        let result = |acc_ty: Type, vector: Vector| Ok(vec![OpResult::Vector(acc_ty.stacked(), vector)]);
         let inst = Inst::Op(op, ty);
         match (op, operands) {
             (Op::Length, [values]) => {
@@ -29,7 +31,7 @@ impl Accelerator {
                     let wrong = self.call("below", &[&vector.node], |f, x| f.lt(x[0], 0))?;
                     self.require_none(Inst::Op(op, ty), operands, &wrong, &vector.extent)?;
                 }
-                Ok(vec![Made::Segdes(DeviceSegdes::of_lengths(vector))])
+                Ok(vec![OpResult::Segdes(DeviceSegdes::of_lengths(vector))])
             }
             (Op::Lengths, [segdes]) => {
                 let segdes = self.segdes(segdes)?;
@@ -158,7 +160,7 @@ impl Accelerator {
         self.index(&starts, &steps, &DeviceSegdes::with_total(lengths, extent))
     }
 
-    fn pack(&mut self, ty: Type, [values, flags, segdes]: [&Entry; 3], operands: &[Entry]) -> Run<Vec<Made>> {
+    fn pack(&mut self, ty: Type, [values, flags, segdes]: [&Entry; 3], operands: &[Entry]) -> Run<Vec<OpResult>> {
         let (inst, segdes) = (Inst::Op(Op::Pack, ty), self.segdes(segdes)?);
         let (vector, chosen) = (self.vector(values)?, self.vector(flags)?);
         let (_, segdes) = self.cut(&inst, operands, &vector, &segdes)?;
@@ -172,7 +174,7 @@ impl Accelerator {
             let zero = self.one(Literal::zero(int))?;
             let lengths = Vector::new(zero, segdes.count().clone()).with_facts(Facts::of_value(0));
             let packed = Vector::new(nodes, Extent::host(0));
-            return Ok(vec![Made::Vector(ty, packed), Made::Segdes(DeviceSegdes::with_total(lengths, Extent::host(0)))]);
+            return Ok(vec![OpResult::Vector(ty, packed), OpResult::Segdes(DeviceSegdes::with_total(lengths, Extent::host(0)))]);
         }
         let flags = if let Entry::Device(flags) = flags { Some(flags) } else { None };
         let known = flags.and_then(|flags| flags.kept.get()).cloned();
@@ -187,7 +189,7 @@ impl Accelerator {
         };
         let packed = match known {
             // Packs by equal flags keep the elements at the same indices.
-            Some(Kept { length, places: Some(places) }) => {
+            Some(KeptElements { length, places: Some(places) }) => {
                 let kept = Extent::Device(length).learned();
                 if vector.is_uniform() {
                     Vector::new(vector.node.clone(), kept).generated(vector.generated)
@@ -216,7 +218,7 @@ impl Accelerator {
                 }
                 let kept = Extent::Device(length.clone()).learned();
                 if let Some(flags) = flags {
-                    let _ = flags.kept.set(Kept { length, places: is_places.then(|| padded.clone()) });
+                    let _ = flags.kept.set(KeptElements { length, places: is_places.then(|| padded.clone()) });
                 }
                 if vector.is_uniform() && !single {
                     Vector::new(vector.node.clone(), kept).generated(vector.generated)
@@ -226,8 +228,8 @@ impl Accelerator {
             }
         };
         let kept = packed.extent.clone();
-        let chosen_places = is_places.then(|| Rc::new(Chosen { flags: chosen, ranks: OnceCell::new() }));
-        let before = Packed { flags: flagged.clone(), before: nodes };
+        let chosen_places = is_places.then(|| Rc::new(ChosenFlags { flags: chosen, ranks: OnceCell::new() }));
+        let before = BeforePack { flags: flagged.clone(), before: nodes };
         let packed = Vector { packed: (!single).then_some(before), ..packed.with_facts(facts) };
         let packed = Vector { facts: Facts { chosen: chosen_places, ..packed.facts.clone() }, ..packed };
         let lengths = if segdes.is_single() {
@@ -241,7 +243,7 @@ impl Accelerator {
         let lengths = Vector { extent: segdes.count().clone(), ..Vector::of(lengths).generated(segdes.is_single()) };
         let mut parts = DeviceSegdes::with_total(lengths, kept);
         parts.packed = Some((flagged, segdes));
-        Ok(vec![Made::Vector(ty, packed), Made::Segdes(parts)])
+        Ok(vec![OpResult::Vector(ty, packed), OpResult::Segdes(parts)])
     }
 
     /// Returns indices in a whole vector. `indices` are within the segments of `to` and belong to elements

@@ -1,17 +1,17 @@
 //! Templates of regions, the device part: inputs, results, and the numbers that the host reads at the end.
 //!
-//! The machine decides where a region begins and ends; see `vcode/machine/region.rs`. A vector is an input
+//! The machine decides where a region begins and ends; see `machine/region.rs`. A vector is an input
 //! with the facts that the host knows about it. Facts that only save work are left out, so vectors with and
 //! without them share a template.
 
-use super::facts::Facts;
-use super::ledger::{Held, Ledger};
-use super::template::Tested;
-use super::vector::{Extent, Vector};
+use super::Entry;
+use super::extent::Extent;
+use super::ledger::{Ledger, VectorCharge};
+use super::template::TraceConditions;
+use super::vector::{Facts, Vector};
 use super::{Accelerator, DeviceSegdes, DeviceVector, Pending, Unknown, device_error, on_device};
 use crate::eval::{Fault, Run};
 use crate::vcode::Type;
-use crate::vcode::machine::Entry;
 use broadloom_graph::{Amount, Context, FittedTemplate, Node, Segments, Shape, StoredForms, Template};
 use broadloom_scalar::Literal;
 use std::rc::{Rc, Weak};
@@ -229,7 +229,7 @@ impl Inputs {
 }
 
 /// State of a run that is put aside during the trace of a region.
-pub(crate) struct Aside {
+pub(crate) struct SavedState {
     vectors: Vec<Weak<DeviceVector>>,
     segdes: Vec<Weak<DeviceSegdes>>,
     unknown: Vec<Weak<DeviceVector>>,
@@ -259,7 +259,7 @@ enum Source {
 
 /// Vector at the end of a region.
 #[derive(Debug)]
-pub(crate) struct VectorAnswer {
+pub(crate) struct VectorResult {
     ty: Type,
     source: Source,
     is_uniform: bool,
@@ -276,7 +276,7 @@ pub(crate) struct VectorAnswer {
 
 /// Offsets of a segment descriptor at the end of a region, and other forms.
 #[derive(Debug)]
-pub(crate) struct OffsetsAnswer {
+pub(crate) struct OffsetsResult {
     offsets: usize,
     ids: Option<usize>,
     heads: Option<usize>,
@@ -285,7 +285,7 @@ pub(crate) struct OffsetsAnswer {
     pub(crate) nonzero: bool,
 }
 
-impl OffsetsAnswer {
+impl OffsetsResult {
     /// Returns the number of segments.
     pub(crate) fn segments(&self, results: &Results) -> usize {
         results.count(self.segments)
@@ -334,7 +334,7 @@ impl Ending {
     }
 
     /// Adds the offsets of a descriptor if the region computes them. Returns `None` otherwise.
-    pub(crate) fn offsets(&mut self, segdes: &DeviceSegdes) -> Option<OffsetsAnswer> {
+    pub(crate) fn offsets(&mut self, segdes: &DeviceSegdes) -> Option<OffsetsResult> {
         let forms = segdes.kept_forms(&self.nodes)?;
         let (segments, total) = (self.count(segdes.count())?, self.count(segdes.known_total()?)?);
         let mut result = |node: Node| {
@@ -342,11 +342,11 @@ impl Ending {
             self.nodes.len() - 1
         };
         let (offsets, ids, heads) = (result(forms.offsets), forms.ids.map(&mut result), forms.heads.map(&mut result));
-        Some(OffsetsAnswer { offsets, ids, heads, segments, total, nonzero: segdes.lengths.facts.nonzero })
+        Some(OffsetsResult { offsets, ids, heads, segments, total, nonzero: segdes.lengths.facts.nonzero })
     }
 
     /// Adds a vector of the end.
-    pub(crate) fn vector(&mut self, ty: Type, vector: &Vector, bytes: usize) -> Option<VectorAnswer> {
+    pub(crate) fn vector(&mut self, ty: Type, vector: &Vector, bytes: usize) -> Option<VectorResult> {
         let count = self.count(&vector.extent)?;
         let held = (self.amount(vector.extent.bound()), bytes);
         let has_sum = |unknown: &Unknown| matches!(unknown, Unknown::Sum(sum, _) if Rc::ptr_eq(sum, &vector.facts.sum));
@@ -369,7 +369,7 @@ impl Ending {
             false => Source::Known(node.clone()),
         };
         let Facts { nonzero, distinct, loose, .. } = vector.facts;
-        Some(VectorAnswer { ty, source, is_uniform, count, held, nonzero, distinct, loose, sum, bound, value })
+        Some(VectorResult { ty, source, is_uniform, count, held, nonzero, distinct, loose, sum, bound, value })
     }
 }
 
@@ -420,7 +420,7 @@ impl Results {
     }
 
     /// Returns the segments of an answer.
-    pub(crate) fn segments(&self, answer: &OffsetsAnswer) -> Run<Segments> {
+    pub(crate) fn segments(&self, answer: &OffsetsResult) -> Run<Segments> {
         let total = answer.total(self);
         let first =
             |result: usize, count: usize| on_device(self.nodes.get(result).ok_or_else(missing)?.first_elements(None, count));
@@ -433,7 +433,7 @@ impl Results {
     }
 
     /// Returns the vector of an answer.
-    pub(crate) fn vector(&self, answer: &VectorAnswer) -> Run<Vector> {
+    pub(crate) fn vector(&self, answer: &VectorResult) -> Run<Vector> {
         let result = match &answer.source {
             Source::Result(result) => self.nodes.get(*result).ok_or_else(missing)?,
             Source::Known(node) => node,
@@ -455,7 +455,7 @@ impl Results {
     }
 }
 
-impl VectorAnswer {
+impl VectorResult {
     pub(crate) fn ty(&self) -> Type {
         self.ty
     }
@@ -489,10 +489,10 @@ impl Accelerator {
     }
 
     /// Begins the trace of a region. `live` is the number of live bytes.
-    pub(crate) fn begin_region(&mut self, live: usize) -> Aside {
+    pub(crate) fn begin_region(&mut self, live: usize) -> SavedState {
         self.tracing = true;
         self.ledger = Some(Rc::new(Ledger::of_region(live)));
-        Aside {
+        SavedState {
             vectors: std::mem::take(&mut self.vectors),
             segdes: std::mem::take(&mut self.segdes),
             unknown: std::mem::take(&mut self.unknown),
@@ -504,8 +504,8 @@ impl Accelerator {
     }
 
     /// Ends the trace of a region. Its nodes are invalid outside the trace.
-    pub(crate) fn end_region(&mut self, aside: Aside) {
-        let Aside { vectors, segdes, unknown, made, largest, word, pending } = aside;
+    pub(crate) fn end_region(&mut self, aside: SavedState) {
+        let SavedState { vectors, segdes, unknown, made, largest, word, pending } = aside;
         (self.vectors, self.segdes, self.unknown, self.made) = (vectors, segdes, unknown, made);
         (self.largest, self.word, self.pending) = (largest, word, pending);
         (self.tracing, self.is_trapped, self.has_failed) = (false, false, false);
@@ -528,7 +528,7 @@ impl Accelerator {
     /// Adds the conditions of a traced region, and the numbers that the host reads, to its results.
     pub(crate) fn reading(&mut self, ending: &mut Ending) -> Run<Reading> {
         let is_read = !ending.unknown.is_empty();
-        let Tested { traps, status, word } = self.tested(is_read)?;
+        let TraceConditions { traps, status, word } = self.tested(is_read)?;
         ending.nodes.extend(traps);
         if !is_read && status.is_none() {
             return Ok(Reading { word, numbers: None, has_first: false });
@@ -579,7 +579,7 @@ impl Accelerator {
 
     /// Makes a vector of the stack from a result. It is in memory, so it is listed only if the host may learn
     /// more about it.
-    pub(crate) fn resulting(&mut self, ty: Type, vector: Vector, held: Held) -> Rc<DeviceVector> {
+    pub(crate) fn resulting(&mut self, ty: Type, vector: Vector, held: VectorCharge) -> Rc<DeviceVector> {
         if let Extent::Host(count) = &vector.extent {
             self.note_largest(count);
         }

@@ -1,13 +1,12 @@
 //! Segment descriptors of a device. Each form (offsets, segment numbers) is made once, on first use.
 
-use super::facts::Facts;
-use super::ledger::Held;
-use super::vector::{Copied, Extent, Vector};
+use super::extent::Extent;
+use super::ledger::VectorCharge;
+use super::vector::{RankedElements, Vector};
 use super::{Accelerator, on_device};
 use crate::eval::{Fault, Run};
-use crate::vcode::machine::Entry;
 use broadloom_graph::{Amount, Combine, Length, Node, Segments, Shape, StoredForms, Total};
-use broadloom_scalar::{Element, Literal};
+use broadloom_scalar::Element;
 use std::cell::OnceCell;
 use std::rc::Rc;
 
@@ -25,7 +24,7 @@ pub(crate) struct DeviceSegdes {
     pub(crate) packed: Option<(Node, Rc<DeviceSegdes>)>,
     /// The descriptor with numbers that the host has learned.
     learned: OnceCell<Rc<DeviceSegdes>>,
-    pub(crate) charge: OnceCell<Held>,
+    pub(crate) charge: OnceCell<VectorCharge>,
 }
 
 impl std::fmt::Debug for DeviceSegdes {
@@ -97,6 +96,14 @@ impl DeviceSegdes {
         self.count().is_host(1)
     }
 
+    /// Tells whether ranks refer to the segments of the descriptor.
+    pub(crate) fn has_ranks(&self, ranked: &RankedElements) -> bool {
+        match &ranked.lengths {
+            Some(lengths) => self.lengths.node.is_same(lengths),
+            None => self.is_single(),
+        }
+    }
+
     /// Returns the forms of segments, with the number of elements, if the host knows the numbers. The forms
     /// must be in memory, or the lengths must be derived from the offsets.
     pub(crate) fn known_forms(&self) -> Run<Option<(StoredForms, Amount)>> {
@@ -146,43 +153,6 @@ const WASTE: usize = 4;
 const SMALL: usize = 1 << 14;
 
 impl Accelerator {
-    /// Returns a segment descriptor on the device.
-    pub(crate) fn segdes(&mut self, entry: &Entry) -> Run<Rc<DeviceSegdes>> {
-        match entry {
-            Entry::DeviceSegdes(segdes) => self.current_segdes(segdes),
-            Entry::Segdes(segments) => {
-                if let Some(Copied::Segdes(segdes)) = segments.copy.get()
-                    && segdes.lengths.node.ty().element() == self.int()
-                {
-                    return Ok(segdes.clone());
-                }
-                let int = self.int();
-                let segdes = if let Some(length) = segments.single() {
-                    let total = Extent::Host(length.clone());
-                    let one = match length.is_known() {
-                        true => self.one(Literal::from_i128(int, length.value().into()))?,
-                        false => {
-                            let count = self.count_of(&total, int)?;
-                            self.as_vector(&count)?
-                        }
-                    };
-                    let lengths = Vector::of(one).generated(true).with_facts(Facts::of_value(length));
-                    DeviceSegdes::with_total(lengths, total)
-                } else {
-                    let offsets = self.upload_offsets(&segments.lengths)?;
-                    let forms = StoredForms { offsets, ids: None, heads: None };
-                    let forms = on_device(Segments::from_stored_forms(&forms, segments.total))?;
-                    DeviceSegdes::of_segments(self, forms, segments.total.into())?
-                };
-                let segdes = Rc::new(segdes);
-                let _ = segments.copy.set(Copied::Segdes(segdes.clone()));
-                self.register_segdes(&segdes);
-                Ok(segdes)
-            }
-            _ => Fault::at_run_time("internal error: a vector as a segment descriptor; please report it"),
-        }
-    }
-
     /// Returns the descriptor with the current knowledge of the host.
     pub(crate) fn current_segdes(&mut self, segdes: &Rc<DeviceSegdes>) -> Run<Rc<DeviceSegdes>> {
         let mut segdes = segdes.clone();

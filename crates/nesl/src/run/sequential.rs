@@ -12,11 +12,12 @@
 //! fails, or there is no memory for arenas and results, no calls of the form run sequentially for the rest of
 //! the run.
 
-use super::vector::{Extent, Vector};
-use super::{Accelerator, DeviceSegdes, Made, device_error, on_device};
+use super::Entry;
+use super::extent::Extent;
+use super::vector::Vector;
+use super::{Accelerator, DeviceSegdes, OpResult, device_error, on_device};
 use crate::codes;
 use crate::eval::{Fault, Run};
-use crate::vcode::machine::Entry;
 use crate::vcode::{FuncId, Sequential, Shape, Type, task, team};
 use broadloom_device::{Argument, Buffer, Device, Error, Kernel, Launch};
 use broadloom_diag::Sources;
@@ -61,13 +62,13 @@ const MAX_KERNELS: usize = 64;
 
 /// Work done sequentially.
 #[derive(Default)]
-pub(super) struct Sequentially {
+pub(super) struct SequentialWork {
     /// Loaded kernels by their text, each with the number of the last launch that used it.
     kernels: HashMap<String, (Kernel, u64)>,
     /// Forms with a call that failed in this run.
     failed: HashSet<String>,
     /// The last request for small calls of each requesting instruction.
-    asked: HashMap<(FuncId, usize), Asked>,
+    asked: HashMap<(FuncId, usize), SizeRequest>,
     /// Elements of the largest call that `small` has found last, and of all.
     largest: usize,
     total: usize,
@@ -82,7 +83,7 @@ pub(super) struct Sequentially {
 
 /// Request for small calls, each of which takes a wait.
 #[derive(Clone, Copy, Debug, Default)]
-struct Asked {
+struct SizeRequest {
     /// Elements of the largest call at that time.
     most: usize,
     /// Levels until the next request, and the number of them that are left.
@@ -90,7 +91,7 @@ struct Asked {
     left: u32,
 }
 
-impl Asked {
+impl SizeRequest {
     /// Records the largest call, and estimates the number of levels until it can be small. The estimate
     /// assumes that its size continues to fall as since the last request. Half of the resulting levels are
     /// skipped, since the size may fall faster.
@@ -102,11 +103,11 @@ impl Asked {
             _ => needed,
         };
         let levels = (needed / each.max(f64::MIN_POSITIVE) / 2.0).min(MAX_LEVELS.into()) as u32;
-        *self = Asked { most, levels, left: levels };
+        *self = SizeRequest { most, levels, left: levels };
     }
 }
 
-impl Sequentially {
+impl SequentialWork {
     pub(super) fn begin(&mut self) {
         self.failed.clear();
         self.asked.clear();
@@ -115,7 +116,7 @@ impl Sequentially {
 
 /// Results of a kernel: addresses and sizes.
 #[derive(Default)]
-struct Places {
+struct ResultMemory {
     arguments: Vec<Argument>,
     buffers: Vec<Buffer<u8>>,
     /// The number of sequences.
@@ -123,7 +124,7 @@ struct Places {
 }
 
 /// Buffers in the order of their allocation.
-struct Taken {
+struct ResultBuffers {
     buffers: std::vec::IntoIter<Buffer<u8>>,
     /// Elements of the sequences, in order.
     totals: std::vec::IntoIter<usize>,
@@ -220,7 +221,7 @@ impl Accelerator {
     }
 
     /// Reads two numbers without axes that are not negative.
-    fn two_numbers(&mut self, first: &Node, second: &Node) -> Run<[usize; 2]> {
+    pub(super) fn two_numbers(&mut self, first: &Node, second: &Node) -> Run<[usize; 2]> {
         let (first, second) = (self.as_vector(first)?, self.as_vector(second)?);
         let both = on_device(Node::concatenate(0, &[&first, &second]))?;
         let bytes = self.read(&both)?;
@@ -252,7 +253,7 @@ impl Accelerator {
     }
 
     /// Runs calls sequentially. Returns `None` if the flattened function must be called.
-    pub(crate) fn sequential(&mut self, form: &Arc<Sequential>, operands: &[Entry]) -> Run<Option<Vec<Made>>> {
+    pub(crate) fn sequential(&mut self, form: &Arc<Sequential>, operands: &[Entry]) -> Run<Option<Vec<OpResult>>> {
         if self.sequential.failed.contains(&form.name) || form.widths != self.widths || self.target.sequential.is_none() {
             return Ok(None);
         }
@@ -371,7 +372,7 @@ impl Accelerator {
 
     /// Launches the kernel, again with more memory for results if it was short, and makes vectors from the
     /// results.
-    fn run_calls(&mut self, form: &Sequential, calls: usize, inputs: &[Buffer<u8>]) -> Run<Option<Vec<Made>>> {
+    fn run_calls(&mut self, form: &Sequential, calls: usize, inputs: &[Buffer<u8>]) -> Run<Option<Vec<OpResult>>> {
         let context = self.context()?;
         let device = context.device().clone();
         let failed = |error: broadloom_device::Error| device_error(error.into());
@@ -418,7 +419,13 @@ impl Accelerator {
     }
 
     /// Runs calls in teams.
-    fn run_in_teams(&mut self, form: &Sequential, calls: usize, inputs: &[Buffer<u8>], teams: &Teams) -> Run<Option<Vec<Made>>> {
+    fn run_in_teams(
+        &mut self,
+        form: &Sequential,
+        calls: usize,
+        inputs: &[Buffer<u8>],
+        teams: &Teams,
+    ) -> Run<Option<Vec<OpResult>>> {
         let Some(text) = &form.text_for_teams else { return Ok(None) };
         let context = self.context()?;
         let device = context.device().clone();
@@ -462,14 +469,14 @@ impl Accelerator {
         (elements, depth): (u64, u64),
         (arena, bytes): (&Buffer<u8>, u64),
         launch: LaunchCalls<'_>,
-    ) -> Run<Option<Vec<Made>>> {
+    ) -> Run<Option<Vec<OpResult>>> {
         let context = self.context()?;
         let device = context.device().clone();
         let failed = |error: broadloom_device::Error| device_error(error.into());
         let fuel = FUEL + elements.saturating_mul(FUEL_OF_ELEMENT);
         let mut most: Vec<usize> = vec![];
         for _ in 0..MAX_RUNS {
-            let mut places = Places::default();
+            let mut places = ResultMemory::default();
             if !self.room_for(&device, &form.result, (calls, None), &mut most, &mut places)? {
                 return Ok(None);
             }
@@ -509,7 +516,7 @@ impl Accelerator {
                 }
                 continue;
             }
-            let mut taken = Taken { buffers: places.buffers.into_iter(), totals: totals.into_iter(), calls };
+            let mut taken = ResultBuffers { buffers: places.buffers.into_iter(), totals: totals.into_iter(), calls };
             let mut out = vec![];
             self.made(&form.result, &mut taken, None, &mut out)?;
             return Ok(Some(out));
@@ -525,9 +532,9 @@ impl Accelerator {
         shape: &Shape,
         (calls, outer): (usize, Option<usize>),
         most: &mut Vec<usize>,
-        out: &mut Places,
+        out: &mut ResultMemory,
     ) -> Run<bool> {
-        let take = |out: &mut Places, count: usize, bytes: u32| match device
+        let take = |out: &mut ResultMemory, count: usize, bytes: u32| match device
             .allocate::<u8>(count.max(1).saturating_mul(bytes as usize))
         {
             Ok(buffer) => {
@@ -571,12 +578,18 @@ impl Accelerator {
 
     /// Makes vectors from results. `order` has the number of elements of the enclosing sequence and the index
     /// of each.
-    fn made(&mut self, shape: &Shape, taken: &mut Taken, order: Option<(usize, &Node)>, out: &mut Vec<Made>) -> Run<()> {
+    fn made(
+        &mut self,
+        shape: &Shape,
+        taken: &mut ResultBuffers,
+        order: Option<(usize, &Node)>,
+        out: &mut Vec<OpResult>,
+    ) -> Run<()> {
         match shape {
             Shape::Int | Shape::Float | Shape::Bool => {
                 let ty = base(shape);
                 let vector = self.returned(self.element_of(ty), taken, order)?;
-                out.push(Made::Vector(ty, vector));
+                out.push(OpResult::Vector(ty, vector));
             }
             Shape::Tuple(parts) => {
                 for part in parts {
@@ -591,7 +604,7 @@ impl Accelerator {
                     None => counts.clone(),
                     Some(_) => self.returned(self.int(), taken, order)?,
                 };
-                out.push(Made::Segdes(DeviceSegdes::with_total(lengths, Extent::host(total))));
+                out.push(OpResult::Segdes(DeviceSegdes::with_total(lengths, Extent::host(total))));
                 let calls = on_device(Segments::from_lengths(&counts.node, Total::Host(total)))?;
                 let starts = on_device(calls.starts())?;
                 let starts = self.convert(&starts, Element::I64)?;
@@ -606,7 +619,7 @@ impl Accelerator {
     }
 
     /// Returns a column of results, in the order of calls.
-    fn returned(&mut self, element: Element, taken: &mut Taken, order: Option<(usize, &Node)>) -> Run<Vector> {
+    fn returned(&mut self, element: Element, taken: &mut ResultBuffers, order: Option<(usize, &Node)>) -> Run<Vector> {
         let Some(buffer) = taken.buffers.next() else { return internal("too few results") };
         let context = self.context()?;
         let count = order.map_or(taken.calls, |(count, _)| count);

@@ -19,9 +19,9 @@
 //! - A non-negative int of the host counts as a size. All other columns of the host are constants of the
 //!   template, so it serves calls with equal ones.
 
+use super::Column;
 use super::{Accelerator, on_device};
 use crate::eval::{Fault, Run};
-use crate::program::Column;
 use broadloom_graph::{Amount, Context, Length, Node, Shape, Template};
 use broadloom_scalar::{Element, Literal, Type};
 use std::rc::Rc;
@@ -51,9 +51,9 @@ fn size_of(column: &Column) -> Option<usize> {
     }
 }
 
-/// Part of an argument, as far as templates depend on it.
+/// ArgumentPart of an argument, as far as templates depend on it.
 #[derive(Clone, Debug, PartialEq)]
-enum Part {
+enum ArgumentPart {
     Constant(Column),
     Line(Type),
 }
@@ -61,14 +61,14 @@ enum Part {
 /// Columns of a call: the parts that templates depend on, and the sizes of lines.
 #[derive(Clone, Debug, PartialEq)]
 struct Key {
-    parts: Vec<Part>,
+    parts: Vec<ArgumentPart>,
     sizes: Vec<usize>,
 }
 
 /// Tests if one template may serve calls with these parts.
-fn are_alike(own: &[Part], other: &[Part], is_general: bool) -> bool {
-    let is_size = |part: &Part| matches!(part, Part::Constant(column) if size_of(column).is_some());
-    let is_alike = |(own, other): (&Part, &Part)| own == other || is_general && is_size(own) && is_size(other);
+fn are_alike(own: &[ArgumentPart], other: &[ArgumentPart], is_general: bool) -> bool {
+    let is_size = |part: &ArgumentPart| matches!(part, ArgumentPart::Constant(column) if size_of(column).is_some());
+    let is_alike = |(own, other): (&ArgumentPart, &ArgumentPart)| own == other || is_general && is_size(own) && is_size(other);
     own.len() == other.len() && own.iter().zip(other).all(is_alike)
 }
 
@@ -79,15 +79,15 @@ impl Key {
         let part = |column: &Column| match column {
             Column::Device(node) if node.length().is_none() && node.bound().rank() == 1 => {
                 sizes.push(node.bound().count());
-                Some(Part::Line(node.ty()))
+                Some(ArgumentPart::Line(node.ty()))
             }
             Column::Device(_) => None,
             Column::Ints(values) if values.len() > MAX_CONSTANT => None,
             Column::Floats(values) if values.len() > MAX_CONSTANT => None,
             Column::Bools(values) if values.len() > MAX_CONSTANT => None,
-            Column::Ints(_) | Column::Floats(_) | Column::Bools(_) => Some(Part::Constant(column.clone())),
+            Column::Ints(_) | Column::Floats(_) | Column::Bools(_) => Some(ArgumentPart::Constant(column.clone())),
         };
-        let parts = columns.iter().map(part).collect::<Option<Vec<Part>>>()?;
+        let parts = columns.iter().map(part).collect::<Option<Vec<ArgumentPart>>>()?;
         // A call without lines of the device does not justify a template.
         if sizes.is_empty() { None } else { Some(Key { parts, sizes }) }
     }
@@ -95,7 +95,7 @@ impl Key {
 
 /// A column of a result.
 #[derive(Debug)]
-enum Answer {
+enum ResultColumn {
     /// It does not depend on elements of the device.
     Constant(Column),
     /// A result of the template.
@@ -124,7 +124,7 @@ pub(crate) struct Launched {
 /// Conversion of the results of a template to those of a call.
 #[derive(Debug)]
 struct Outcome {
-    answers: Vec<Answer>,
+    answers: Vec<ResultColumn>,
     /// The word that traps write, if the host reads it directly.
     word: Option<Node>,
     /// The lines whose lengths the host reads, if the last result of the template has numbers for the host.
@@ -134,7 +134,7 @@ struct Outcome {
 }
 
 /// The conditions of a trace.
-pub(super) struct Tested {
+pub(super) struct TraceConditions {
     /// Results of the template that write the word.
     pub(super) traps: Vec<Node>,
     /// A bool without axes: true if a condition does not hold.
@@ -156,7 +156,7 @@ impl CallTemplate {
     }
 
     /// Tests if the template serves a call.
-    fn fits(&self, own: &[Part], key: &Key, columns: &[Column]) -> bool {
+    fn fits(&self, own: &[ArgumentPart], key: &Key, columns: &[Column]) -> bool {
         let is_fitting = |inputs: Vec<Node>| self.template.fits(&inputs);
         are_alike(own, &key.parts, self.is_general)
             && CallTemplate::inputs(&self.context, columns, self.is_general).is_ok_and(is_fitting)
@@ -197,10 +197,10 @@ impl Launched {
                 }
             }
         }
-        let column = |answer: &Answer| match answer {
-            Answer::Constant(column) => Ok(column.clone()),
-            Answer::Output(number) => self.results[*number].hosted().map(Column::Device),
-            Answer::Number(number) => Ok(Column::Ints(read.get(*number).copied().into_iter().collect())),
+        let column = |answer: &ResultColumn| match answer {
+            ResultColumn::Constant(column) => Ok(column.clone()),
+            ResultColumn::Output(number) => self.results[*number].hosted().map(Column::Device),
+            ResultColumn::Number(number) => Ok(Column::Ints(read.get(*number).copied().into_iter().collect())),
         };
         answers.iter().map(column).collect::<broadloom_graph::Result<Vec<Column>>>().map(Some)
     }
@@ -209,7 +209,7 @@ impl Launched {
 /// The templates of a function.
 #[derive(Debug)]
 pub(crate) struct Templates {
-    known: Vec<(Vec<Part>, CallTemplate)>,
+    known: Vec<(Vec<ArgumentPart>, CallTemplate)>,
     /// True if calls are traced for all sizes.
     is_general: bool,
     /// Calls executed by the machine.
@@ -264,7 +264,7 @@ impl Templates {
 
     /// Tests if a call without a template is traced.
     fn is_traced(&self, key: &Key) -> bool {
-        let is_alike = |parts: &[Part]| are_alike(parts, &key.parts, self.is_general);
+        let is_alike = |parts: &[ArgumentPart]| are_alike(parts, &key.parts, self.is_general);
         let templates = self.known.iter().filter(|(parts, _)| is_alike(parts)).count();
         self.refused.len() < MAX_REFUSED
             && !self.refused.contains(key)
@@ -370,14 +370,14 @@ impl Accelerator {
         for result in results {
             match result {
                 Column::Device(node) if self.counts.iter().any(|count| count.is_same(&node)) => {
-                    answers.push(Answer::Number(counts.len()));
+                    answers.push(ResultColumn::Number(counts.len()));
                     counts.push(node);
                 }
                 Column::Device(node) => {
-                    answers.push(Answer::Output(nodes.len()));
+                    answers.push(ResultColumn::Output(nodes.len()));
                     nodes.push(node);
                 }
-                constant => answers.push(Answer::Constant(constant)),
+                constant => answers.push(ResultColumn::Constant(constant)),
             }
         }
         let mut lengths: Vec<(usize, Length)> = vec![];
@@ -387,7 +387,7 @@ impl Accelerator {
             }
         }
         let is_read = !lengths.is_empty() || !counts.is_empty();
-        let Tested { traps, status, word } = self.tested(is_read)?;
+        let TraceConditions { traps, status, word } = self.tested(is_read)?;
         nodes.extend(traps);
         if !is_read && status.is_none() {
             return Ok((nodes, Outcome { answers, word, numbers: None }));
@@ -405,20 +405,20 @@ impl Accelerator {
 
     /// Ends the conditions of a trace. With `is_read`, the host reads other numbers at the end, and the
     /// status with them.
-    pub(super) fn tested(&mut self, is_read: bool) -> Run<Tested> {
+    pub(super) fn tested(&mut self, is_read: bool) -> Run<TraceConditions> {
         // Earlier stages may have written the word already, and a word in memory is not a symbol.
         let was_trapped = self.is_trapped;
         let (traps, failed) = self.traps()?;
         let word = self.word.clone().filter(|_| self.is_trapped);
         if was_trapped || word.is_none() || !is_read && failed.is_none() {
-            return Ok(Tested { traps, status: failed, word });
+            return Ok(TraceConditions { traps, status: failed, word });
         }
         let status = match (self.trapped(&traps)?, failed) {
             (Some(word), Some(failed)) => Some(self.call("either", &[&word, &failed], |f, x| f.or(f.ne(x[0], 0), x[1]))?),
             (Some(word), None) => Some(self.call("written", &[&word], |f, x| f.ne(x[0], 0))?),
             (None, status) => status,
         };
-        Ok(Tested { traps: vec![], status, word: None })
+        Ok(TraceConditions { traps: vec![], status, word: None })
     }
 
     /// Returns the status of a trace as a number for the host: 1 if a condition does not hold.

@@ -1,76 +1,18 @@
-//! Vectors of a device, and copies between the host and a device.
+//! Vectors of a device, and facts about the elements of int vectors that the host knows without reading from
+//! the device.
+//!
+//! The device computes lengths of segments, and the host allocates memory for elements. Facts about sums of
+//! lengths avoid a wait: the sum of the `LENGTHS` of a descriptor is the number of its elements; packing
+//! lengths or moving them to distinct indices does not make their sum larger.
 
-use super::facts::{Facts, Packed};
-use super::ledger::Held;
-use super::{Accelerator, device_error, on_device};
-use crate::eval::{Fault, Run};
-use crate::vcode::Type;
-use crate::vcode::machine::Entry;
-use broadloom_graph::{Amount, Boundary, Elementwise, Length, Node, Shape};
-use broadloom_scalar::{Element, Literal};
+use super::bound::{Bound, Sum, exact, plus};
+use super::extent::Extent;
+use super::on_device;
+use crate::eval::Run;
+use crate::vcode::Op;
+use broadloom_graph::{Amount, Node, Segments, SortKey};
 use std::cell::OnceCell;
 use std::rc::Rc;
-use std::time::Instant;
-
-/// Number of elements of a vector.
-///
-/// The bound of a number that only the device knows is at least 2: a node of one element represents equal
-/// elements.
-#[derive(Clone, Debug)]
-pub(crate) enum Extent {
-    /// Number known to the host. During the trace of a call it may depend on the sizes of columns.
-    Host(Amount),
-    /// Number that only the device knows.
-    Device(Length),
-}
-
-/// Returns the shape of a line.
-pub(crate) fn line(count: &Amount) -> Shape {
-    Shape::from_amounts(std::slice::from_ref(count))
-}
-
-impl Extent {
-    /// Returns the number of elements, or an upper bound.
-    pub(crate) fn bound(&self) -> &Amount {
-        match self {
-            Extent::Host(count) => count,
-            Extent::Device(length) => length.amount(),
-        }
-    }
-
-    /// Makes a number of the host.
-    pub(crate) fn host(count: usize) -> Extent {
-        Extent::Host(Amount::from(count))
-    }
-
-    pub(crate) fn is_host(&self, count: usize) -> bool {
-        matches!(self, Extent::Host(known) if known.equals(&count.into()))
-    }
-
-    /// Returns the number as one of the host if the host has learned it.
-    pub(crate) fn learned(&self) -> Extent {
-        match self {
-            Extent::Device(length) => length.known_amount().map_or_else(|| self.clone(), Extent::Host),
-            Extent::Host(_) => self.clone(),
-        }
-    }
-
-    /// Returns the number if the host knows it.
-    pub(crate) fn number(&self) -> Option<Amount> {
-        match self {
-            Extent::Host(count) => Some(count.clone()),
-            Extent::Device(length) => length.known_amount(),
-        }
-    }
-
-    /// Returns the length if the host has not learned it.
-    pub(crate) fn unknown(&self) -> Option<&Length> {
-        match self {
-            Extent::Device(length) if length.known_amount().is_none() => Some(length),
-            _ => None,
-        }
-    }
-}
 
 /// Vector as a node.
 #[derive(Clone, Debug)]
@@ -87,7 +29,7 @@ pub(crate) struct Vector {
     pub(crate) depth: u16,
     pub(crate) facts: Facts,
     /// The vector before the pack, and the flags, if a pack made it.
-    pub(crate) packed: Option<Packed>,
+    pub(crate) packed: Option<BeforePack>,
 }
 
 impl Vector {
@@ -148,351 +90,186 @@ impl Vector {
     }
 }
 
-/// Maximum number of elements of a host vector whose sum is computed when it is copied.
-const MAX_SUMMED: usize = 1 << 16;
-
-/// A vector of a device on the stack of the machine.
-pub(crate) struct DeviceVector {
-    pub(crate) ty: Type,
-    pub(crate) vector: Vector,
-    /// The elements that a pack by these flags keeps, if there was one.
-    pub(crate) kept: OnceCell<Kept>,
-    /// The vector with its number of elements known to the host.
-    pub(crate) learned: OnceCell<Vector>,
-    /// The only element, an int or a bool, if the host has learned it.
-    pub(crate) value: OnceCell<i64>,
-    /// The value of all elements, if the host knows it.
-    pub(crate) each: Option<Entry>,
-    /// The elements on the host, if they were read.
-    pub(crate) host: OnceCell<Entry>,
-    pub(crate) _charge: Option<Held>,
+/// Facts about a vector.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Facts {
+    /// The value of all elements.
+    pub(crate) value: Option<Amount>,
+    /// True if no element is 0.
+    pub(crate) nonzero: bool,
+    /// The sum of the elements.
+    pub(crate) sum: Sum,
+    /// Upper bound of the sum of the elements, none of which is negative.
+    pub(crate) bound: Option<Bound>,
+    /// True if the bound is that of a larger vector, so the sum may be much less.
+    pub(crate) loose: bool,
+    /// True if no two elements are equal.
+    pub(crate) distinct: bool,
+    /// Set if the elements are an arithmetic progression.
+    pub(crate) affine: Option<Affine>,
+    /// Set if the elements are the indices of true flags.
+    pub(crate) chosen: Option<Rc<ChosenFlags>>,
+    /// Set if the elements are the ranks of other elements within their segments.
+    pub(crate) ranked: Option<Rc<RankedElements>>,
 }
 
-/// Elements that a pack keeps.
-#[derive(Clone)]
-pub(crate) struct Kept {
-    /// Their number.
-    pub(crate) length: Length,
-    /// Their indices, followed by arbitrary elements, if indices were packed. Other vectors are gathered at
-    /// these indices, so all packs by the same flags are one pass.
-    pub(crate) places: Option<Node>,
-}
-
-impl std::fmt::Debug for DeviceVector {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {:?}", self.ty.name(), self.vector.node)
-    }
-}
-
-/// Copy of a host vector on a device.
+/// Elements that were ranked.
 #[derive(Debug)]
-pub(crate) enum Copied {
-    Vector(Node),
-    Segdes(Rc<super::DeviceSegdes>),
+pub(crate) struct RankedElements {
+    /// The elements.
+    pub(crate) values: Node,
+    /// The keys of the comparison.
+    pub(crate) key: Node,
+    pub(crate) order: SortKey,
+    /// The segments, with the length of the longest if it is known.
+    pub(crate) segments: Segments,
+    /// The lengths of the segments; `None` for a single one.
+    pub(crate) lengths: Option<Node>,
 }
 
-impl DeviceVector {
-    /// Tells whether it is a single int or bool that the host has not learned.
-    pub(crate) fn is_number(&self) -> bool {
-        self.value.get().is_none() && self.ty != Type::Float && self.vector.extent.is_host(1) && self.vector.is_uniform()
+/// An arithmetic progression.
+#[derive(Clone, Debug)]
+pub(crate) struct Affine {
+    /// The first element, an int, as a vector of one element.
+    pub(crate) start: Node,
+    /// The first element, if the host knows it.
+    pub(crate) known: Option<i64>,
+    /// The difference of neighbours, which is positive.
+    pub(crate) step: i64,
+}
+
+/// Flags by which indices were packed.
+#[derive(Debug)]
+pub(crate) struct ChosenFlags {
+    pub(crate) flags: Vector,
+    /// The number of true flags before each index, if it was needed.
+    pub(crate) ranks: OnceCell<Node>,
+}
+
+/// Vector before a pack.
+#[derive(Clone, Debug)]
+pub(crate) struct BeforePack {
+    /// The flags.
+    pub(crate) flags: Node,
+    /// The elements before the pack; a single one represents equal elements.
+    pub(crate) before: Node,
+}
+
+impl Facts {
+    pub(crate) fn of_value(value: impl Into<Amount>) -> Facts {
+        let value = value.into();
+        Facts { nonzero: !value.equals(&0.into()), value: Some(value), ..Facts::default() }
     }
 
-    /// Returns the vector with the current knowledge of the host.
-    pub(crate) fn current(&self) -> Run<Vector> {
-        if let Some(learned) = self.learned.get() {
-            return Ok(learned.clone());
+    /// Returns the value of all elements, unless it depends on the sizes of columns.
+    pub(crate) fn constant(&self) -> Option<i64> {
+        self.value.as_ref().filter(|value| value.is_known()).map(Amount::value)
+    }
+
+    /// Returns the facts that hold for any part of equal elements.
+    pub(crate) fn of_equal(&self) -> Facts {
+        Facts { value: self.value.clone(), nonzero: self.nonzero, ..Facts::default() }
+    }
+
+    /// Tells whether the bound contains sums that only the device knows.
+    pub(crate) fn has_unknown(&self) -> bool {
+        self.bound.iter().flat_map(Bound::sums).any(|sum| sum.unknown().is_some())
+    }
+
+    pub(crate) fn of_bound(bound: Option<Bound>) -> Facts {
+        Facts { bound, ..Facts::default() }
+    }
+
+    /// Returns facts about a vector with a sum.
+    pub(crate) fn of_sum(sum: Extent) -> Facts {
+        Facts { sum: Rc::new(OnceCell::from(sum)), ..Facts::default() }
+    }
+
+    /// Returns facts about the sum of elements: the sum, or an upper bound of it. No element may be negative.
+    pub(crate) fn of_sum_or_bound(sum: Option<Amount>, bound: Option<Amount>) -> Facts {
+        let bound = bound.map(|most| Bound::term(&Sum::default(), most, None));
+        let facts = sum.map_or_else(Facts::default, |sum| Facts::of_sum(Extent::Host(sum)));
+        Facts { bound, ..facts }
+    }
+
+    /// Returns facts about the result of an elementwise instruction.
+    pub(crate) fn of_element(op: Op, inputs: &[Vector]) -> Facts {
+        let (Op::Add | Op::Subtract, [a, b]) = (op, inputs) else { return Facts::default() };
+        let by_equal = |a: &Vector, b: &Vector| a.facts.distinct && b.is_uniform();
+        let distinct = by_equal(a, b) || by_equal(b, a);
+        if op == Op::Subtract {
+            return Facts { distinct, ..Facts::default() };
         }
-        let vector = self.vector.learned()?;
-        if matches!(vector.extent, Extent::Host(_)) {
-            let _ = self.learned.set(vector.clone());
-        }
-        Ok(vector)
+        let value = match (&a.facts.value, &b.facts.value) {
+            (Some(a), Some(b)) => Some(a.plus(b)).filter(is_narrow),
+            _ => None,
+        };
+        let (bound, loose) = (plus(a.terms(), b.terms()), a.facts.loose || b.facts.loose);
+        Facts { value, bound, loose, distinct, ..Facts::default() }
     }
 }
 
-impl Accelerator {
-    pub(crate) fn literal(&self, ty: Type, entry: &Entry) -> Option<Literal> {
-        let element = self.element_of(ty);
-        match entry {
-            Entry::Int(values) if values.len() == 1 => Some(Literal::from_i128(element, values[0].into())),
-            Entry::Float(values) if values.len() == 1 => Literal::from_f64(element, values[0]),
-            Entry::Bool(values) if values.len() == 1 => Some(Literal::from(values[0])),
+/// Tests if a number fits an int of 32 bits.
+pub(crate) fn is_narrow(amount: &Amount) -> bool {
+    !Amount::from(i32::MAX).is_less(amount) && !amount.is_less(&i32::MIN.into())
+}
+
+/// Returns a number unless it is negative.
+fn natural(value: &Amount) -> Option<&Amount> {
+    Some(value).filter(|value| !value.is_less(&0.into()))
+}
+
+impl Vector {
+    /// Returns the start and the step of an arithmetic progression that is not stored.
+    pub(crate) fn progression(&self) -> Option<(i64, i64)> {
+        let affine = self.facts.affine.as_ref().filter(|_| self.generated)?;
+        Some((affine.known?, affine.step))
+    }
+
+    #[must_use]
+    pub(crate) fn with_facts(self, facts: Facts) -> Vector {
+        Vector { facts, ..self }
+    }
+
+    /// Returns the sum of the elements if it is known and no element is negative.
+    pub(crate) fn sum(&self) -> Option<Extent> {
+        match (self.facts.sum.get(), &self.facts.value, self.extent.learned()) {
+            (Some(sum), ..) => Some(sum.learned()),
+            (None, Some(value), Extent::Host(count)) => Some(Extent::Host(exact(natural(value)?.times(&count))?)),
             _ => None,
         }
     }
 
-    /// Returns a vector on the device. A vector of the host is copied; a scalar becomes an argument of
-    /// kernels.
-    pub(crate) fn vector(&mut self, entry: &Entry) -> Run<Vector> {
-        let ty = match (entry, entry.ty()) {
-            (Entry::Device(vector), _) => {
-                let mut current = vector.current()?;
-                if let (Type::Int, Some(value)) = (vector.ty, vector.value.get()) {
-                    (current.facts.value, current.facts.nonzero) = (Some(Amount::from(*value)), *value != 0);
-                }
-                return Ok(current);
+    /// Returns an upper bound of the sum of the elements if one is known and no element is negative.
+    pub(crate) fn terms(&self) -> Option<Bound> {
+        // If the host does not know a sum, its terms say more than its bound.
+        match (self.sum(), &self.facts.bound) {
+            (Some(Extent::Device(_)), Some(bound)) => return Some(bound.clone()),
+            (Some(sum), _) => {
+                let _ = self.facts.sum.set(sum.clone());
+                return Some(Bound::term(&self.facts.sum, sum.bound().clone(), None));
             }
-            (_, Some(ty)) => ty,
-            (_, None) => return Fault::at_run_time("internal error: a pair on a device; please report it"),
-        };
-        if let Some(amount) = entry.amount() {
-            let (int, facts) = (self.int(), Facts::of_value(amount.clone()));
-            let count = self.count_of(&Extent::Host(amount), int)?;
-            return Ok(Vector::of(self.as_vector(&count)?).generated(true).with_facts(facts));
+            (None, _) => {}
         }
-        if let Some(literal) = self.literal(ty, entry) {
-            let facts = match (ty, literal.as_i128(), literal.as_f64()) {
-                (Type::Int, Some(value), _) => Facts::of_value(Amount::from(value as i64)),
-                (Type::Float, _, Some(value)) => Facts { nonzero: value != 0.0, ..Facts::default() },
-                _ => Facts::default(),
-            };
-            return Ok(Vector::of(self.one(literal)?).generated(true).with_facts(facts));
+        if let Some(value) = &self.facts.value {
+            return Some(Bound::term(&Sum::default(), exact(natural(value)?.times(self.extent.bound()))?, None));
         }
-        let element = self.element_of(ty);
-        let context = self.context()?;
-        let copies = &mut self.copies;
-        let upload = |count: usize, bytes: &[u8]| on_device(Node::upload(&context, element.into(), Shape::from(count), bytes));
-        let mut copied = |cell: &OnceCell<Copied>, count: usize, bytes: &dyn Fn() -> Vec<u8>| match cell.get() {
-            Some(Copied::Vector(node)) if node.ty().element() == element => Run::Ok(node.clone()),
-            _ => {
-                let node = upload(count, &bytes())?;
-                *copies += 1;
-                let _ = cell.set(Copied::Vector(node.clone()));
-                Ok(node)
+        self.facts.bound.clone()
+    }
+
+    /// Returns the bound as a number.
+    pub(crate) fn sum_bound(&self) -> Option<Amount> {
+        self.terms()?.total()
+    }
+
+    /// Returns a bound for the elements at indices that are distinct.
+    pub(crate) fn terms_at(&self, places: &Facts) -> Option<Bound> {
+        let most = self.sum_bound()?;
+        match &places.affine {
+            Some(Affine { known: Some(start), step, .. }) => {
+                Some(Bound::term(&self.facts.sum, most, Some((*step, start.rem_euclid(*step)))))
             }
-        };
-        let node = match entry {
-            Entry::Int(values) => copied(&values.copy, values.len(), &|| ints(values, element))?,
-            Entry::Float(values) => copied(&values.copy, values.len(), &|| match element {
-                Element::F32 => values.iter().flat_map(|value| (*value as f32).to_le_bytes()).collect(),
-                _ => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
-            })?,
-            Entry::Bool(values) => copied(&values.copy, values.len(), &|| values.iter().map(|value| u8::from(*value)).collect())?,
-            Entry::Segdes(_) | Entry::Pair(_) | Entry::Device(_) | Entry::DeviceSegdes(_) => {
-                return Fault::at_run_time("internal error: a segment descriptor as a vector; please report it");
-            }
-        };
-        self.note_largest(&Amount::from(entry.len()));
-        // The host computes the sum of its lengths, which needs no wait.
-        let facts = match entry {
-            Entry::Int(values) if values.len() <= MAX_SUMMED && values.iter().all(|value| *value >= 0) => {
-                let sum = values.iter().try_fold(0i64, |sum, value| sum.checked_add(*value));
-                sum.and_then(|sum| usize::try_from(sum).ok()).map_or_else(Facts::default, |sum| Facts::of_sum(Extent::host(sum)))
-            }
-            _ => Facts::default(),
-        };
-        Ok(Vector::of(node).with_facts(facts))
-    }
-
-    /// Returns a vector with an extent equal to its own. In parsed programs the equality is a condition that
-    /// was added.
-    pub(crate) fn with_extent(&mut self, vector: &Vector, extent: &Extent) -> Run<Vector> {
-        if vector.is_uniform() {
-            return Ok(Vector { extent: extent.clone(), ..vector.clone() });
+            _ => self.terms(),
         }
-        let from = vector.stored();
-        let node = match (&vector.extent, extent) {
-            (Extent::Host(own), Extent::Host(count)) if own.equals(count) => return Ok(vector.clone()),
-            (own, Extent::Host(count)) => {
-                if let (Extent::Device(length), true) = (own, self.trusted) {
-                    length.learn(count.clone());
-                }
-                match !from.bound().size().is_less(count) {
-                    true => on_device(from.first_elements(None, count.clone()))?,
-                    false => self.taken_at_positions(from, extent)?,
-                }
-            }
-            (own, Extent::Device(length)) => {
-                match own {
-                    Extent::Device(own) => own.unite(length),
-                    Extent::Host(count) if self.trusted => length.learn(count.clone()),
-                    Extent::Host(_) => {}
-                }
-                if vector.node.length().is_some_and(|own| own.is_same(length)) && own.bound().equals(length.amount()) {
-                    return Ok(Vector { extent: extent.clone(), ..vector.clone() });
-                }
-                match !from.bound().size().is_less(length.amount()) {
-                    true => on_device(from.first_elements(Some(length), length.amount().clone()))?,
-                    false => self.taken_at_positions(from, extent)?,
-                }
-            }
-        };
-        Ok(Vector { node, extent: extent.clone(), padded: None, packed: None, ..vector.clone() })
-    }
-
-    /// Returns the elements at positions 0, 1, … of a node that may have fewer elements.
-    fn taken_at_positions(&mut self, from: &Node, extent: &Extent) -> Run<Node> {
-        let places = self.positions(extent, Element::I64)?;
-        let zero = [Literal::zero(from.ty().element())];
-        on_device(from.gather(&[&places], &Boundary::Constant(zero.as_slice().into())))
-    }
-
-    /// Uploads the offsets of segments.
-    pub(crate) fn upload_offsets(&mut self, lengths: &[usize]) -> Run<Node> {
-        let mut end = 0i64;
-        let mut bytes = end.to_le_bytes().to_vec();
-        for length in lengths {
-            end += *length as i64;
-            bytes.extend(end.to_le_bytes());
-        }
-        let context = self.context()?;
-        on_device(Node::upload(&context, Element::I64.into(), Shape::from(lengths.len() + 1), &bytes))
-    }
-
-    /// Returns a node with all elements of a vector.
-    pub(crate) fn whole(&mut self, vector: &Vector) -> Run<Node> {
-        if !vector.is_uniform() || vector.extent.is_host(1) {
-            return Ok(vector.node.clone());
-        }
-        match &vector.extent {
-            Extent::Host(count) => on_device(vector.node.broadcast_to(&line(count))),
-            Extent::Device(length) => {
-                let context = self.context()?;
-                let zero = Literal::zero(vector.node.ty().element());
-                let zeros = on_device(Node::fill(&context, line(length.amount()), &[zero]))?;
-                let zeros = on_device(zeros.shortened(length))?;
-                self.call("repeat", &[&vector.node, &zeros], |_, x| x[0])
-            }
-        }
-    }
-
-    /// Returns a node that begins with the elements of a vector and has no length of the device.
-    pub(crate) fn padded(&mut self, vector: &Vector) -> Run<Node> {
-        if vector.is_uniform() {
-            return on_device(vector.node.broadcast_to(&line(vector.extent.bound())));
-        }
-        match &vector.padded {
-            Some(padded) => Ok(padded.clone()),
-            None if vector.node.length().is_none() => Ok(vector.node.clone()),
-            None => {
-                let places = self.positions(&Extent::Host(vector.extent.bound().clone()), Element::I64)?;
-                let zero = [Literal::zero(vector.node.ty().element())];
-                on_device(vector.node.gather(&[&places], &Boundary::Constant(zero.as_slice().into())))
-            }
-        }
-    }
-
-    /// Returns the number of elements of a vector as an int without axes.
-    pub(crate) fn count_of(&mut self, extent: &Extent, element: Element) -> Run<Node> {
-        match extent {
-            Extent::Host(count) => {
-                let context = self.context()?;
-                match count.is_known() {
-                    true => {
-                        let literal = Literal::from_i128(element, count.value().into());
-                        on_device(Node::fill(&context, Shape::from([]), &[literal]))
-                    }
-                    false => self.convert(&Node::counting(&context, count), element),
-                }
-            }
-            Extent::Device(length) => self.elementwise(Elementwise::Convert(element), &[length.count()]),
-        }
-    }
-
-    /// Returns positions 0, 1, … as ints.
-    pub(crate) fn positions(&mut self, extent: &Extent, element: Element) -> Run<Node> {
-        let context = self.context()?;
-        let positions = on_device(Node::position(&context, line(extent.bound()), 0, element))?;
-        match extent {
-            Extent::Host(_) => Ok(positions),
-            Extent::Device(length) => on_device(positions.shortened(length)),
-        }
-    }
-
-    /// Makes the number of elements known to the host; waits if only the device knows it.
-    pub(crate) fn known(&mut self, extent: &Extent) -> Run<usize> {
-        match extent {
-            Extent::Host(count) => Ok(count.get() as usize),
-            Extent::Device(length) => {
-                if length.known().is_none() {
-                    self.wait_with(None, &[], Some(length))?;
-                }
-                on_device(length.read())
-            }
-        }
-    }
-
-    /// Reads vectors whose numbers of elements the host knows, in one transfer for each type.
-    pub(crate) fn fetch(&mut self, vectors: &[Vector]) -> Run<Vec<Elements>> {
-        self.untraced()?;
-        let start = Instant::now();
-        let mut elements: Vec<Elements> = vec![];
-        let mut groups: Vec<(Element, Vec<usize>)> = vec![];
-        for (number, vector) in vectors.iter().enumerate() {
-            let element = vector.node.ty().element();
-            let times = if vector.is_uniform() { self.known(&vector.extent)? } else { 1 };
-            elements.push(Elements { bytes: vec![], element, times });
-            match groups.iter_mut().find(|(own, _)| *own == element) {
-                Some((_, members)) => members.push(number),
-                None => groups.push((element, vec![number])),
-            }
-        }
-        let joined = |(_, members): &(Element, Vec<usize>)| {
-            let nodes: Vec<&Node> = members.iter().map(|member| &vectors[*member].node).collect();
-            on_device(Node::concatenate(0, &nodes))
-        };
-        let joined = groups.iter().map(joined).collect::<Run<Vec<Node>>>()?;
-        self.evaluate(&joined)?;
-        for ((_, members), node) in groups.iter().zip(&joined) {
-            let bytes = on_device(node.evaluate())?.read().map_err(|error| device_error(error.into()))?;
-            let mut rest = &bytes[..];
-            for member in members {
-                let size = vectors[*member].node.bound().count() * vectors[*member].node.ty().bytes() as usize;
-                let Some((own, others)) = rest.split_at_checked(size) else {
-                    return Fault::at_run_time("internal error: a transfer is too short; please report it");
-                };
-                (elements[*member].bytes, rest) = (own.to_vec(), others);
-            }
-        }
-        self.waits += 1;
-        self.waited += start.elapsed();
-        Ok(elements)
-    }
-
-    /// Reads a vector. The result is not charged to the run.
-    pub(crate) fn elements(&mut self, vector: &Vector) -> Run<Elements> {
-        let count = if vector.is_uniform() { self.known(&vector.extent)? } else { 1 };
-        let element = vector.node.ty().element();
-        let bytes = self.read(&vector.node)?;
-        Ok(Elements { bytes, element, times: count })
-    }
-}
-
-/// Elements that were read.
-pub(crate) struct Elements {
-    bytes: Vec<u8>,
-    element: Element,
-    /// Number of repetitions of the elements.
-    times: usize,
-}
-
-impl Elements {
-    fn repeated<T: Copy>(&self, values: Vec<T>) -> Vec<T> {
-        if self.times == 1 { values } else { values.repeat(self.times) }
-    }
-
-    pub(crate) fn ints(&self) -> Vec<i64> {
-        self.repeated(match self.element {
-            Element::I64 => self.bytes.as_chunks::<8>().0.iter().map(|bytes| i64::from_le_bytes(*bytes)).collect(),
-            _ => self.bytes.as_chunks::<4>().0.iter().map(|bytes| i64::from(i32::from_le_bytes(*bytes))).collect(),
-        })
-    }
-
-    pub(crate) fn floats(&self) -> Vec<f64> {
-        self.repeated(match self.element {
-            Element::F32 => self.bytes.as_chunks::<4>().0.iter().map(|bytes| f64::from(f32::from_le_bytes(*bytes))).collect(),
-            _ => self.bytes.as_chunks::<8>().0.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect(),
-        })
-    }
-
-    pub(crate) fn bools(&self) -> Vec<bool> {
-        self.repeated(self.bytes.iter().map(|byte| *byte != 0).collect())
-    }
-}
-
-fn ints(values: &[i64], element: Element) -> Vec<u8> {
-    match element {
-        Element::I64 => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
-        _ => values.iter().flat_map(|value| (*value as i32).to_le_bytes()).collect(),
     }
 }

@@ -1,26 +1,15 @@
 //! Functions called with columns.
 
+use super::function::CompiledFunction;
+use super::output::Failure;
 use super::worker::Worker;
 use crate::core::DefinitionKind;
 use crate::eval::{Fault, Machine, Run};
-use crate::program::{Column, Failure};
-use crate::run::CallTemplate;
+use crate::machine::{Constants, Machine as VcodeMachine, Regions};
+use crate::run::{CallTemplate, Column};
 use crate::syntax::Name;
-use crate::vcode::machine::{Constants, Machine as VcodeMachine, Regions};
-use crate::vcode::{self, Layout};
 use crate::{flat, flatten};
 use broadloom_graph::Context;
-
-/// Compiled function with its state between calls.
-pub(super) struct CompiledFunction {
-    program: vcode::Program,
-    argument: Layout,
-    result: Layout,
-    /// Constants, including values of top-level variables, with their copies on the device.
-    constants: Constants,
-    /// Templates of its regions.
-    regions: Regions,
-}
 
 impl Worker {
     /// Compiles a function of the program.

@@ -7,7 +7,7 @@ use crate::core::DefinitionKind;
 use crate::eval::Value;
 use crate::infer::Checked;
 use crate::syntax::{Ast, CommandWord, Expr, ExprId, Name, Word};
-use broadloom_diag::{Diagnostic, Diagnostics, Span};
+use broadloom_diag::{Diagnostic, Diagnostics};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -42,12 +42,6 @@ const REFUSED: [(&str, &str); 4] = [
     ("dump", "`broadloom explain FILE --emit vcode` writes the VCODE of a file"),
     ("defconfig", "the option `--device` of the command chooses the machine"),
 ];
-
-/// Gives errors without a place the place of their command.
-pub(super) fn placed(errors: &Diagnostics, span: Span) -> Diagnostics {
-    let place = |error: &Diagnostic| if error.primary.is_some() { error.clone() } else { error.clone().at(span, "") };
-    errors.iter().map(place).collect()
-}
 
 fn refuse(message: impl Into<String>) -> Result<(), Diagnostics> {
     Err(Diagnostic::error(codes::COMMAND, message).into())

@@ -4,8 +4,8 @@ use super::Output;
 use super::worker::Worker;
 use crate::core::Body;
 use crate::eval::{Fault, Machine, Value};
+use crate::machine::{Machine as VcodeMachine, to_values};
 use crate::types::{Type, TypeId};
-use crate::vcode::machine::{Machine as VcodeMachine, to_values};
 use crate::{flat, flatten, vcode};
 
 impl Worker {

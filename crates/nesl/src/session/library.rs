@@ -3,8 +3,8 @@
 //! A process reads them once for each choice of widths. Later sessions get a copy of the definitions.
 //! Variables are evaluated for each session, since some of them depend on the host.
 
-use super::worker::Worker;
-use crate::core::{Body, DefId, Environment};
+use super::worker::{Variable, Worker};
+use crate::core::Environment;
 use crate::infer::Widths;
 use crate::syntax::parse;
 use broadloom_diag::{SourceId, Sources};
@@ -72,9 +72,6 @@ pub(super) const REDEFINABLE: [&str; 40] = [
     "user",
     "zip",
 ];
-
-/// Variable with the expression that it is bound to.
-pub(super) type Variable = (DefId, Arc<Body>);
 
 /// Library as read by a session.
 struct Library {

@@ -9,19 +9,19 @@ mod call;
 mod command;
 mod compiled;
 mod define;
+mod function;
 mod library;
 mod output;
 mod worker;
 
 pub use command::SETTINGS;
-pub use output::{Binding, Output, Report};
+pub use output::{Binding, Failure, Output, Report};
 #[doc(hidden)]
 pub use worker::verify_library;
 
 use crate::codes;
 use crate::eval::{Host, Options};
-use crate::program::{Column, Failure};
-use crate::run::{Accelerator, CallTemplate, Statistics, Target};
+use crate::run::{Accelerator, CallTemplate, Column, Statistics, Target};
 use broadloom_diag::{Diagnostic, Diagnostics};
 use broadloom_graph::Context;
 use std::sync::mpsc::{Receiver, RecvError, Sender, TryRecvError, channel};

@@ -1,6 +1,6 @@
 //! Answers of a session.
 
-use broadloom_diag::Diagnostics;
+use broadloom_diag::{Diagnostic, Diagnostics, Span};
 use std::fmt;
 
 /// One answer, in the order in which things happen.
@@ -54,4 +54,22 @@ impl fmt::Display for Output {
             Output::Exit => Ok(()),
         }
     }
+}
+
+/// Error of a program: the text for a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure(pub String);
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// Gives errors without a place the place of their command.
+pub(super) fn placed(errors: &Diagnostics, span: Span) -> Diagnostics {
+    let place = |error: &Diagnostic| if error.primary.is_some() { error.clone() } else { error.clone().at(span, "") };
+    errors.iter().map(place).collect()
 }

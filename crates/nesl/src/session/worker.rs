@@ -1,18 +1,17 @@
 //! The state of a session and the execution of forms.
 
-use super::call::CompiledFunction;
-use super::command::placed;
-use super::library::Variable;
-use super::output::Report;
+use super::function::CompiledFunction;
+use super::output::{Report, placed};
 use super::{Engine, Output, Settings};
 use crate::codes;
-use crate::core::{Body, Environment, verify_all};
+use crate::core::{Body, DefId, Environment, verify_all};
 use crate::eval::{Fault, Host, Machine, Sealed, State, Value};
 use crate::run::Accelerator;
 use crate::syntax::{FormKind, Program, parse};
 use crate::vcode;
 use broadloom_device::trace;
 use broadloom_diag::{Diagnostic, Diagnostics, Sources, Span};
+use std::sync::Arc;
 
 /// Bytes of stack of the thread of a session.
 pub(super) const STACK: usize = 512 << 20;
@@ -22,6 +21,9 @@ const MAX_LOADS: u32 = 16;
 
 /// Maximum size in bytes of a text that a session reads.
 const MAX_TEXT: usize = 256 << 20;
+
+/// Variable with the expression that it is bound to.
+pub(super) type Variable = (DefId, Arc<Body>);
 
 pub(super) struct Worker {
     pub(super) env: Environment,

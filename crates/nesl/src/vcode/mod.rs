@@ -1,7 +1,7 @@
 //! VCODE: the instructions of a machine with a stack of vectors (Blelloch et al., CMU-CS-90-146).
 //!
 //! ```text
-//! text ⇄ Program → verify → Machine
+//! text ⇄ Program → verify → machine
 //! ```
 //!
 //! A program is a list of functions. Instructions take operands from the stack and push results; an entry of
@@ -10,24 +10,26 @@
 //! is a vector of one element.
 //!
 //! [`parse`] reads programs, also those of the original compiler. `Display` writes them. [`verify`] checks
-//! that types on the stack agree. [`run`] executes them over vectors of the host. The machine checks every
-//! operand, also in programs that were not verified.
+//! that types on the stack agree. [`machine`](crate::machine) executes them. It checks every operand, also in
+//! programs that were not verified.
 
 mod extension;
-pub(crate) mod machine;
 mod op;
 mod parse;
 mod print;
 mod program;
 mod sequential;
+mod tail_loop;
 pub(crate) mod task;
 pub(crate) mod team;
+mod types;
 mod verify;
 
 pub use extension::{Check, Foreign, Layout};
-pub use machine::{Ended, run, run_on};
 pub use op::{Choice, Op, Slot};
 pub use parse::parse;
-pub use program::{Constant, FuncId, Function, Inst, Program, Type};
-pub use sequential::{Sequential, SequentialCall, Shape};
+pub use program::{Constant, FuncId, Function, Inst, LoopCall, Program, SequentialCall};
+pub use sequential::{Sequential, Shape};
+pub use tail_loop::{LoopBlock, LoopEnd, Reg, Step, TailLoop};
+pub use types::Type;
 pub use verify::{Signature, verify};

@@ -42,6 +42,7 @@ impl Program {
             Inst::Sequential(call) => {
                 writeln!(f, "CALL {}", self.functions.get(call.fallback).map_or("", |callee| &callee.name))
             }
+            Inst::Loop(call) => writeln!(f, "CALL {}", self.functions.get(call.fallback).map_or("", |callee| &callee.name)),
             Inst::Small => writeln!(f, "SMALL"),
             Inst::If(_) => writeln!(f, "IF"),
             Inst::Else(_) => writeln!(f, "ELSE"),

@@ -1,8 +1,9 @@
 //! Programs in memory.
 
-use super::Op;
 use super::extension::{Check, Foreign};
-use super::sequential::SequentialCall;
+use super::sequential::Sequential;
+use super::tail_loop::TailLoop;
+use super::{Op, Type};
 use broadloom_diag::Span;
 use cranelift_entity::{EntityRef, PrimaryMap, entity_impl};
 use std::sync::Arc;
@@ -11,45 +12,6 @@ use std::sync::Arc;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FuncId(u32);
 entity_impl!(FuncId, "func");
-
-/// The type of a vector. Characters are ints in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Type {
-    /// Integers.
-    Int,
-    /// Floats.
-    Float,
-    /// Truth values.
-    Bool,
-    /// A segment descriptor: the lengths of the segments of vectors.
-    Segdes,
-    /// Characters, read and written as text. On the stack they are ints.
-    Char,
-}
-
-impl Type {
-    /// Returns the name in program text.
-    pub fn name(self) -> &'static str {
-        match self {
-            Type::Int => "INT",
-            Type::Float => "FLOAT",
-            Type::Bool => "BOOL",
-            Type::Segdes => "SEGDES",
-            Type::Char => "CHAR",
-        }
-    }
-
-    /// Returns the type with a name.
-    pub fn by_name(name: &str) -> Option<Type> {
-        [Type::Int, Type::Float, Type::Bool, Type::Segdes, Type::Char].into_iter().find(|ty| ty.name() == name)
-    }
-
-    /// Returns the type on the stack.
-    #[must_use]
-    pub fn stacked(self) -> Type {
-        if self == Type::Char { Type::Int } else { self }
-    }
-}
 
 /// A vector in the text of a program.
 #[derive(Clone, Debug, PartialEq)]
@@ -117,6 +79,26 @@ pub enum Inst {
     /// A call that the machine may execute by a sequential form. In text it is a `CALL` of the flattened
     /// function.
     Sequential(Box<SequentialCall>),
+    /// A call that the machine executes by a loop form. In text it is a `CALL` of the flattened function.
+    Loop(Box<LoopCall>),
+}
+
+/// Call that may be executed by a sequential form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SequentialCall {
+    /// The sequential form.
+    pub form: Arc<Sequential>,
+    /// The flattened function that takes the same operands and leaves the same results.
+    pub fallback: FuncId,
+}
+
+/// Call that may be executed by a loop form.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoopCall {
+    /// The loop form.
+    pub form: Arc<TailLoop>,
+    /// The flattened function that takes the same operands and leaves the same results.
+    pub fallback: FuncId,
 }
 
 /// A function.
@@ -163,6 +145,7 @@ impl Program {
                     match inst {
                         Inst::Call(callee) => *callee = moved(*callee),
                         Inst::Sequential(call) => call.fallback = moved(call.fallback),
+                        Inst::Loop(call) => call.fallback = moved(call.fallback),
                         _ => {}
                     }
                 }

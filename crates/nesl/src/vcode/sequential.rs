@@ -1,8 +1,7 @@
 //! Sequential forms of functions: kernels in which one thread, one warp or a team of warps runs one call.
 
-use super::{FuncId, Type};
+use super::Type;
 use crate::infer::Widths;
-use std::sync::Arc;
 
 /// The shape of values of a type in a sequential form. Characters are ints.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -78,13 +77,4 @@ pub struct Sequential {
     pub argument: Shape,
     /// The result.
     pub result: Shape,
-}
-
-/// Call that may be executed by a sequential form.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SequentialCall {
-    /// The sequential form.
-    pub form: Arc<Sequential>,
-    /// The flattened function that takes the same operands and leaves the same results.
-    pub fallback: FuncId,
 }

@@ -107,6 +107,9 @@ fn callees_first(program: &Program) -> Vec<FuncId> {
                 Inst::Sequential(ref call) if program.functions.is_valid(call.fallback) && !seen[call.fallback] => {
                     Some((index, call.fallback))
                 }
+                Inst::Loop(ref call) if program.functions.is_valid(call.fallback) && !seen[call.fallback] => {
+                    Some((index, call.fallback))
+                }
                 _ => None,
             });
             match next {
@@ -336,6 +339,7 @@ impl<'a> Checker<'a> {
                 self.push(Type::Int);
             }
             Inst::Sequential(call) => return self.inst(&Inst::Call(call.fallback)),
+            Inst::Loop(call) => return self.inst(&Inst::Call(call.fallback)),
             Inst::Call(callee) => match &self.effects[*callee] {
                 None => self.dead = true,
                 Some(effect) => {

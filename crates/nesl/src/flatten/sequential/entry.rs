@@ -4,7 +4,7 @@
 use super::code::{Class, Code, Kind, Reg, emit, slots};
 use super::lanes::LANES;
 use super::tasks::{Worker, end_call};
-use super::{Called, Given, Module, Signature};
+use super::{CallResults, FrameRegisters, Module, Signature};
 use crate::vcode::Shape;
 use crate::vcode::task::{ARENA, CALLERS};
 
@@ -106,8 +106,8 @@ impl Module<'_, '_> {
         let mut regs = vec![];
         e.arguments(argument, &mut given.into_iter(), &mut regs);
         e.pass_bools(&mut regs, &signature.params);
-        let given = Given { top, limit, depth, fuel, queue, team: None };
-        let Called { status, mut results, .. } = self.call(&mut e.code, signature, &given, &regs);
+        let given = FrameRegisters { top, limit, depth, fuel, queue, team: None };
+        let CallResults { status, mut results, .. } = self.call(&mut e.code, signature, &given, &regs);
         let is_failed = e.code.reg(Class::Pred);
         emit!(e.code, "setp.ne.u32 {is_failed}, {status}, 0;");
         e.code.go_if(is_failed, failed);

@@ -1,9 +1,10 @@
 //! Functions and expressions.
 
 use super::code::{Class, Code, Kind, Label, Reg, emit, slots};
-use super::{Given, Made, Module, Signature, Workers};
+use super::{CodeResult, FrameRegisters, Module, Signature, Workers};
+use crate::core::Primitive;
 use crate::core::{Body, DefinitionKind, Each, Expr, ExprId, LocalId, Pattern, PatternId};
-use crate::eval::{Primitive, Value};
+use crate::eval::Value;
 use crate::flatten::Callee;
 use crate::flatten::instance::Node;
 use crate::types::{Base, Type as Nesl, TypeId};
@@ -96,7 +97,7 @@ pub(super) struct Writer<'m, 'c, 'e> {
 
 impl Module<'_, '_> {
     /// Writes a function.
-    pub(super) fn write(&mut self, callee: &Callee, signature: &Signature) -> Made<()> {
+    pub(super) fn write(&mut self, callee: &Callee, signature: &Signature) -> CodeResult<()> {
         let body = self.c.body(callee).map_err(|fault| fault.message.clone())?;
         let (argument, _) = self.c.shapes(callee)?;
         let head = self.head(signature);
@@ -198,7 +199,7 @@ impl Module<'_, '_> {
 
 impl Writer<'_, '_, '_> {
     /// Binds captured variables and the argument of a function, and computes its result.
-    fn enter(&mut self, callee: &Callee, taken: &[Val], body: Rc<Body>) -> Made<Val> {
+    fn enter(&mut self, callee: &Callee, taken: &[Val], body: Rc<Body>) -> CodeResult<Val> {
         self.within(callee, taken, body, |w| w.inside(taken))
     }
 
@@ -208,8 +209,8 @@ impl Writer<'_, '_, '_> {
         callee: &Callee,
         taken: &[Val],
         body: Rc<Body>,
-        write: impl FnOnce(&mut Self) -> Made<T>,
-    ) -> Made<T> {
+        write: impl FnOnce(&mut Self) -> CodeResult<T>,
+    ) -> CodeResult<T> {
         let captures = match callee {
             Callee::Lambda(lambda, _) => self.m.c.env.lambdas[*lambda].captures.clone(),
             _ => vec![],
@@ -230,14 +231,14 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Binds the parameter.
-    pub(super) fn bind_argument(&mut self, taken: &[Val]) -> Made<()> {
+    pub(super) fn bind_argument(&mut self, taken: &[Val]) -> CodeResult<()> {
         match (self.body.parameter, taken.last()) {
             (Some(pattern), Some(argument)) => self.bind(pattern, argument),
             _ => Ok(()),
         }
     }
 
-    fn inside(&mut self, taken: &[Val]) -> Made<Val> {
+    fn inside(&mut self, taken: &[Val]) -> CodeResult<Val> {
         self.bind_argument(taken)?;
         let Some(result) = self.body.result else { return Err("it has no result".to_owned()) };
         self.expr(result)
@@ -245,7 +246,7 @@ impl Writer<'_, '_, '_> {
 
     /// Returns a result from a PTX function. Flat sequences are moved to the mark, and the memory after them
     /// is released.
-    fn give(&mut self, value: &Val, mark: Reg) -> Made<()> {
+    fn give(&mut self, value: &Val, mark: Reg) -> CodeResult<()> {
         let regs = self.stored(value)?;
         let (mut kinds, mut columns) = (vec![], vec![]);
         let shape = self.shape_of(value);
@@ -368,7 +369,7 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Stores a value at an index of a sequence in memory.
-    pub(super) fn put(&mut self, arrays: &[Reg], shape: &Shape, index: Reg, value: &Val) -> Made<()> {
+    pub(super) fn put(&mut self, arrays: &[Reg], shape: &Shape, index: Reg, value: &Val) -> CodeResult<()> {
         let regs = self.stored(value)?;
         self.store(arrays, shape, index, &regs);
         Ok(())
@@ -384,7 +385,7 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Returns the element of a sequence at an index that is in range.
-    pub(super) fn element(&mut self, seq: &Seq, index: Reg) -> Made<Val> {
+    pub(super) fn element(&mut self, seq: &Seq, index: Reg) -> CodeResult<Val> {
         match &seq.items {
             Items::Stored(arrays) => {
                 let mut kinds = vec![];
@@ -403,7 +404,7 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Returns the slots of a value; sequences are stored.
-    pub(super) fn stored(&mut self, value: &Val) -> Made<Vec<Reg>> {
+    pub(super) fn stored(&mut self, value: &Val) -> CodeResult<Vec<Reg>> {
         Ok(match value {
             Val::Base(_, reg) => vec![*reg],
             Val::Tuple(parts) => {
@@ -422,7 +423,7 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Returns the arrays of a sequence; stores the sequence if necessary.
-    pub(super) fn arrays(&mut self, seq: &Seq) -> Made<Vec<Reg>> {
+    pub(super) fn arrays(&mut self, seq: &Seq) -> CodeResult<Vec<Reg>> {
         if let Items::Stored(arrays) = &seq.items {
             return Ok(arrays.clone());
         }
@@ -433,7 +434,7 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Copies all elements of a sequence to arrays.
-    pub(super) fn copy_elements(&mut self, seq: &Seq, arrays: &[Reg]) -> Made<()> {
+    pub(super) fn copy_elements(&mut self, seq: &Seq, arrays: &[Reg]) -> CodeResult<()> {
         let load = |w: &mut Self, index: Reg| {
             let value = w.element(seq, index)?;
             w.stored(&value)
@@ -442,19 +443,19 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Makes a value from its slots.
-    pub(super) fn unslot(&mut self, shape: &Shape, regs: &mut dyn Iterator<Item = Reg>) -> Made<Val> {
+    pub(super) fn unslot(&mut self, shape: &Shape, regs: &mut dyn Iterator<Item = Reg>) -> CodeResult<Val> {
         let mut next = || regs.next().ok_or_else(|| "a value has too few parts".to_owned());
         Ok(match shape {
             Shape::Int => Val::Base(Kind::Int, next()?),
             Shape::Float => Val::Base(Kind::Float, next()?),
             Shape::Bool => Val::Base(Kind::Bool, next()?),
             Shape::Tuple(parts) => {
-                Val::Tuple(parts.iter().map(|part| self.unslot(part, regs)).collect::<Made<Vec<Val>>>()?.into())
+                Val::Tuple(parts.iter().map(|part| self.unslot(part, regs)).collect::<CodeResult<Vec<Val>>>()?.into())
             }
             Shape::Seq(element) => {
                 let (length, mut kinds) = (next()?, vec![]);
                 slots(element, &mut kinds);
-                let arrays = kinds.iter().map(|_| next()).collect::<Made<Vec<Reg>>>()?;
+                let arrays = kinds.iter().map(|_| next()).collect::<CodeResult<Vec<Reg>>>()?;
                 Val::seq(length, (**element).clone(), Items::Stored(arrays))
             }
         })
@@ -470,7 +471,7 @@ impl Writer<'_, '_, '_> {
         }
     }
 
-    pub(super) fn bind(&mut self, pattern: PatternId, value: &Val) -> Made<()> {
+    pub(super) fn bind(&mut self, pattern: PatternId, value: &Val) -> CodeResult<()> {
         match self.body.patterns[pattern] {
             Pattern::Local(local) => {
                 self.locals.insert(local, value.clone());
@@ -486,7 +487,7 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Computes an expression.
-    pub(super) fn expr(&mut self, id: ExprId) -> Made<Val> {
+    pub(super) fn expr(&mut self, id: ExprId) -> CodeResult<Val> {
         let body = self.body.clone();
         let at_end = std::mem::take(&mut self.at_end);
         match &body.exprs[id] {
@@ -537,7 +538,7 @@ impl Writer<'_, '_, '_> {
             Expr::Each(each) => self.each(each, body.types[id]),
             Expr::Sequence(elements) => {
                 let Shape::Seq(shape) = self.m.c.shape(body.types[id])? else { return Err("no sequence".to_owned()) };
-                let values = elements.iter().map(|element| self.expr(*element)).collect::<Made<Vec<Val>>>()?;
+                let values = elements.iter().map(|element| self.expr(*element)).collect::<CodeResult<Vec<Val>>>()?;
                 let length = self.code.length(values.len() as u32);
                 let arrays = self.room(length, &shape);
                 self.code.meet();
@@ -594,7 +595,7 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Makes the value of a variable of the program: a scalar, or a short sequence of scalars.
-    fn literal(&mut self, value: &Value, ty: TypeId) -> Made<Val> {
+    fn literal(&mut self, value: &Value, ty: TypeId) -> CodeResult<Val> {
         let ty = self.m.c.resolve(ty);
         Ok(match (&self.m.c.env.types[ty], value) {
             (Nesl::Base(Base::Int), Value::Int(value)) => Val::Base(Kind::Int, self.code.int(*value)),
@@ -622,14 +623,14 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Computes an expression of a base type.
-    pub(super) fn scalar(&mut self, id: ExprId) -> Made<Reg> {
+    pub(super) fn scalar(&mut self, id: ExprId) -> CodeResult<Reg> {
         match self.expr(id)? {
             Val::Base(_, reg) => Ok(reg),
             _ => Err("a scalar was expected".to_owned()),
         }
     }
 
-    fn conditional(&mut self, condition: Reg, branches: [ExprId; 2], ty: TypeId, at_end: bool) -> Made<Val> {
+    fn conditional(&mut self, condition: Reg, branches: [ExprId; 2], ty: TypeId, at_end: bool) -> CodeResult<Val> {
         let shape = self.m.c.shape(ty)?;
         let mut kinds = vec![];
         slots(&shape, &mut kinds);
@@ -653,7 +654,7 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Computes the sequences of generators and checks that their lengths agree.
-    pub(super) fn sources(&mut self, each: &Each) -> Made<Vec<Rc<Seq>>> {
+    pub(super) fn sources(&mut self, each: &Each) -> CodeResult<Vec<Rc<Seq>>> {
         let mut sources: Vec<Rc<Seq>> = vec![];
         for (_, source) in &each.generators {
             let Val::Seq(seq) = self.expr(*source)? else { return Err("a generator has no sequence".to_owned()) };
@@ -670,7 +671,7 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Binds the patterns of generators to the elements at an index.
-    pub(super) fn bind_elements(&mut self, each: &Each, sources: &[Rc<Seq>], index: Reg) -> Made<()> {
+    pub(super) fn bind_elements(&mut self, each: &Each, sources: &[Rc<Seq>], index: Reg) -> CodeResult<()> {
         for ((pattern, _), seq) in each.generators.iter().zip(sources) {
             let value = self.element(seq, index)?;
             self.bind(*pattern, &value)?;
@@ -680,7 +681,7 @@ impl Writer<'_, '_, '_> {
 
     /// Computes an apply-to-each. All bodies are computed, including those of elements that the filter drops:
     /// they may fail.
-    fn each(&mut self, each: &Each, ty: TypeId) -> Made<Val> {
+    fn each(&mut self, each: &Each, ty: TypeId) -> CodeResult<Val> {
         let Shape::Seq(shape) = self.m.c.shape(ty)? else { return Err("no sequence".to_owned()) };
         let sources = self.sources(each)?;
         let Some(length) = sources.first().map(|first| first.length) else { return Err("no generator".to_owned()) };
@@ -718,7 +719,7 @@ impl Writer<'_, '_, '_> {
         sources: &[Rc<Seq>],
         length: Reg,
         (shape, arrays): (&Shape, &[Reg]),
-    ) -> Made<Reg> {
+    ) -> CodeResult<Reg> {
         let kept = self.code.length(0);
         let around = self.begin(length);
         let mark = self.code.copy(Kind::Pointer, self.top);
@@ -740,7 +741,7 @@ impl Writer<'_, '_, '_> {
         Ok(kept)
     }
 
-    fn call(&mut self, id: ExprId, function: ExprId, argument: ExprId) -> Made<Val> {
+    fn call(&mut self, id: ExprId, function: ExprId, argument: ExprId) -> CodeResult<Val> {
         let body = self.body.clone();
         let (callee, captured) = match &body.exprs[function] {
             Expr::Definition(definition, instance)
@@ -769,7 +770,7 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Calls a known function with its captured variables and its argument.
-    fn invoke(&mut self, callee: &Callee, taken: &[Val]) -> Made<Val> {
+    fn invoke(&mut self, callee: &Callee, taken: &[Val]) -> CodeResult<Val> {
         let body = self.m.c.body(callee).map_err(|fault| fault.message.clone())?;
         let node = match callee {
             Callee::Definition(definition, _) => Node::Definition(*definition),
@@ -803,14 +804,14 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Calls a PTX function with the slots of its arguments.
-    pub(super) fn called(&mut self, signature: &Signature, result: &Shape, regs: &[Reg]) -> Made<Val> {
+    pub(super) fn called(&mut self, signature: &Signature, result: &Shape, regs: &[Reg]) -> CodeResult<Val> {
         let regs: Vec<Reg> = regs
             .iter()
             .zip(&signature.params)
             .map(|(reg, kind)| if *kind == Kind::Bool && reg.class == Class::Pred { self.code.number(*reg) } else { *reg })
             .collect();
         let Writer { top, limit, depth, fuel, queue, .. } = *self;
-        let given = Given { top, limit, depth, fuel, queue, team: self.code.team };
+        let given = FrameRegisters { top, limit, depth, fuel, queue, team: self.code.team };
         let called = self.m.call(&mut self.code, signature, &given, &regs);
         let failed = self.code.reg(Class::Pred);
         emit!(self.code, "setp.ne.u32 {failed}, {}, 0;", called.status);
@@ -821,7 +822,7 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Makes a value from the slots that a function has returned.
-    pub(super) fn returned(&mut self, signature: &Signature, result: &Shape, regs: &[Reg]) -> Made<Val> {
+    pub(super) fn returned(&mut self, signature: &Signature, result: &Shape, regs: &[Reg]) -> CodeResult<Val> {
         let mut slots = vec![];
         for (reg, kind) in regs.iter().zip(&signature.results) {
             slots.push(match kind {
@@ -837,7 +838,7 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Computes a primitive; apply-to-eachs that it consumes are not stored if possible.
-    fn primitive_call(&mut self, id: ExprId, primitive: Primitive, argument: ExprId) -> Made<Val> {
+    fn primitive_call(&mut self, id: ExprId, primitive: Primitive, argument: ExprId) -> CodeResult<Val> {
         let body = self.body.clone();
         let (ty, result) = (body.types[argument], body.types[id]);
         match (primitive, &body.exprs[argument]) {
@@ -876,7 +877,7 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Lists the operands of nested `++` in order.
-    fn appended(&mut self, id: ExprId, out: &mut Vec<Val>) -> Made<()> {
+    fn appended(&mut self, id: ExprId, out: &mut Vec<Val>) -> CodeResult<()> {
         let body = self.body.clone();
         if self.is_append(id)
             && let Expr::Call(_, argument) = &body.exprs[id]

@@ -1,9 +1,9 @@
 //! Primitives on values of any type: hashes, neutral values, `unpack`, `@` of scalars.
 
-use super::Made;
+use super::CodeResult;
 use super::code::{Class, Kind, Reg, emit, slots};
 use super::expr::{Items, Seq, Val, Writer};
-use crate::eval::Primitive;
+use crate::core::Primitive;
 use crate::types::{Base, Type as Nesl, TypeId};
 use crate::vcode::Shape;
 
@@ -19,7 +19,7 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Returns the hash of a value, equal to that of the evaluator.
-    pub(super) fn hash(&mut self, value: &Val, ty: TypeId) -> Made<Reg> {
+    pub(super) fn hash(&mut self, value: &Val, ty: TypeId) -> CodeResult<Reg> {
         use Primitive::{Add, Multiply};
         let ty = self.m.c.resolve(ty);
         match (value, self.m.c.env.types[ty].clone()) {
@@ -85,7 +85,7 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Returns the neutral value of a type.
-    pub(super) fn neutral_of(&mut self, ty: TypeId) -> Made<Val> {
+    pub(super) fn neutral_of(&mut self, ty: TypeId) -> CodeResult<Val> {
         let ty = self.m.c.resolve(ty);
         Ok(match self.m.c.env.types[ty].clone() {
             Nesl::Base(Base::Int) => Val::Base(Kind::Int, self.code.int(0)),
@@ -112,7 +112,7 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Writes values to the indices of true flags, in order; other indices get the neutral value.
-    pub(super) fn unpack(&mut self, values: &Seq, flags: &Seq, element: TypeId) -> Made<Val> {
+    pub(super) fn unpack(&mut self, values: &Seq, flags: &Seq, element: TypeId) -> CodeResult<Val> {
         self.burn(flags.length);
         let arrays = self.room(flags.length, &values.shape);
         let (at, beyond) = (self.code.length(0), self.code.reg(Class::Pred));
@@ -136,7 +136,7 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Returns a scalar as text.
-    pub(super) fn show(&mut self, value: &Val, ty: TypeId) -> Made<Val> {
+    pub(super) fn show(&mut self, value: &Val, ty: TypeId) -> CodeResult<Val> {
         match (value, self.base(ty)) {
             (Val::Base(_, value), Some(Base::Int)) => Ok(self.decimal(*value)),
             (Val::Base(_, value), Some(Base::Bool)) => {

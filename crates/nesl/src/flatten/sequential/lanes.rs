@@ -11,11 +11,11 @@
 //! - A filter counts, for each lane, the earlier lanes whose element is kept. A reduction combines the
 //!   results of lanes at the end.
 
-use super::Made;
+use super::CodeResult;
 use super::code::{Class, Kind, Label, Mark, Reg, emit};
 use super::expr::{Seq, Val, Writer};
+use crate::core::Primitive;
 use crate::core::{Each, LocalId};
-use crate::eval::Primitive;
 use crate::types::TypeId;
 use crate::vcode::Shape;
 use std::collections::HashMap;
@@ -57,9 +57,9 @@ impl Writer<'_, '_, '_> {
     pub(super) fn spread(
         &mut self,
         length: Reg,
-        mut load: impl FnMut(&mut Self, Reg) -> Made<Vec<Reg>>,
+        mut load: impl FnMut(&mut Self, Reg) -> CodeResult<Vec<Reg>>,
         mut store: impl FnMut(&mut Self, Reg, &[Reg]),
-    ) -> Made<()> {
+    ) -> CodeResult<()> {
         let spread = self.try_in_lanes(|w, lane| {
             let (base, end) = w.chunk(length);
             w.rows_in_lanes(lane, end, base, &mut load, &mut store)?;
@@ -87,9 +87,9 @@ impl Writer<'_, '_, '_> {
         lane: Reg,
         length: Reg,
         base: Reg,
-        load: &mut dyn FnMut(&mut Self, Reg) -> Made<Vec<Reg>>,
+        load: &mut dyn FnMut(&mut Self, Reg) -> CodeResult<Vec<Reg>>,
         store: &mut dyn FnMut(&mut Self, Reg, &[Reg]),
-    ) -> Made<()> {
+    ) -> CodeResult<()> {
         let mark = self.code.mark();
         self.code.meet();
         let (head, end, failed) = (self.code.label(), self.code.label(), self.code.label());
@@ -213,8 +213,8 @@ impl Writer<'_, '_, '_> {
         primitive: Primitive,
         ty: TypeId,
         length: Reg,
-        mut value: impl FnMut(&mut Self, Reg) -> Made<Reg>,
-    ) -> Made<Val> {
+        mut value: impl FnMut(&mut Self, Reg) -> CodeResult<Reg>,
+    ) -> CodeResult<Val> {
         let reduced = self.try_in_lanes(|w, lane| {
             let (base, end) = w.chunk(length);
             w.code.is_held = true;
@@ -245,8 +245,8 @@ impl Writer<'_, '_, '_> {
         lane: Reg,
         (primitive, ty): (Primitive, TypeId),
         (base, end): (Reg, Reg),
-        value: &mut dyn FnMut(&mut Self, Reg) -> Made<Reg>,
-    ) -> Made<(Kind, Reg)> {
+        value: &mut dyn FnMut(&mut Self, Reg) -> CodeResult<Reg>,
+    ) -> CodeResult<(Kind, Reg)> {
         let (kind, out) = self.neutral(primitive, ty)?;
         let [rounds, count] = [(); 2].map(|()| self.code.length(0));
         emit!(self.code, "sub.u32 {count}, {end}, {base};");
@@ -295,7 +295,7 @@ impl Writer<'_, '_, '_> {
 
     /// Writes code with loops that are distributed over lanes. Writes nothing if a thread runs a call, inside
     /// a distributed loop, and if the rounds contain operations that all lanes must execute together.
-    pub(super) fn try_in_lanes<T>(&mut self, write: impl FnOnce(&mut Self, Reg) -> Made<T>) -> Option<T> {
+    pub(super) fn try_in_lanes<T>(&mut self, write: impl FnOnce(&mut Self, Reg) -> CodeResult<T>) -> Option<T> {
         let lane = self.code.lane.filter(|_| !self.varying)?;
         let before = Before { mark: self.code.mark(), locals: self.locals.clone() };
         let fail = self.fail;

@@ -5,8 +5,8 @@
 use super::code::{Class, Kind, Reg, emit};
 use super::expr::Writer;
 use super::lanes::LANES;
-use super::{Made, Module};
-use crate::eval::Primitive;
+use super::{CodeResult, Module};
+use crate::core::Primitive;
 use broadloom_scalar::{Builder, Element, MathFunction, Precision, lower};
 use std::fmt::Write;
 
@@ -31,7 +31,7 @@ pub(super) fn function(primitive: Primitive) -> Option<MathFunction> {
 
 impl Module<'_, '_> {
     /// Returns the name of the PTX function of an elementary function; writes it if it is new.
-    fn elementary(&mut self, function: MathFunction) -> Made<String> {
+    fn elementary(&mut self, function: MathFunction) -> CodeResult<String> {
         let name = format!("math_{}", function.name());
         if !self.elementary.contains(&function) {
             let element = if self.widths.narrow_float { Element::F32 } else { Element::F64 };
@@ -58,7 +58,7 @@ impl Module<'_, '_> {
 
 impl Writer<'_, '_, '_> {
     /// Computes an elementary function. The logarithm of a negative number fails.
-    pub(super) fn elementary(&mut self, function: MathFunction, number: Reg) -> Made<Reg> {
+    pub(super) fn elementary(&mut self, function: MathFunction, number: Reg) -> CodeResult<Reg> {
         let name = self.m.elementary(function)?;
         if function == MathFunction::Log {
             let (ty, zero, negative) = (self.code.ty(Kind::Float), self.code.float(0.0), self.code.reg(Class::Pred));

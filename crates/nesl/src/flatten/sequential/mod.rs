@@ -41,7 +41,7 @@ mod together;
 
 use super::instance::Node;
 use super::{Callee, Compiler};
-use crate::eval::Primitive;
+use crate::core::Primitive;
 use crate::infer::Widths;
 use crate::types::{Base, Type as Nesl, TypeId};
 use crate::vcode::{Sequential, Shape};
@@ -52,7 +52,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 /// Code, or the reason why there is no sequential form.
-type Made<T> = Result<T, String>;
+type CodeResult<T> = Result<T, String>;
 
 /// Maximum size of the text of a module in bytes. Compiling larger ones takes longer than they save.
 const MAX_TEXT: usize = 1 << 19;
@@ -102,7 +102,7 @@ struct Module<'c, 'e> {
 /// Registers that every function takes: the top and the limit of the arena, the depth and the fuel; in the
 /// form for warps, the address of the queue of tasks; in the form for teams, the team.
 #[derive(Clone, Copy)]
-struct Given {
+struct FrameRegisters {
     top: Reg,
     limit: Reg,
     depth: Reg,
@@ -112,7 +112,7 @@ struct Given {
 }
 
 /// Registers returned by a function.
-struct Called {
+struct CallResults {
     status: Reg,
     top: Reg,
     fuel: Reg,
@@ -144,7 +144,7 @@ impl Compiler<'_> {
         form
     }
 
-    fn sequential_form(&mut self, callee: &Callee, widths: Widths) -> Made<Sequential> {
+    fn sequential_form(&mut self, callee: &Callee, widths: Widths) -> CodeResult<Sequential> {
         let source = self.name(callee).0;
         let (argument, result) = self.shapes(callee)?;
         let mut text_for = |workers| self.sequential_text(callee, widths, workers, (&argument, &result));
@@ -168,7 +168,7 @@ impl Compiler<'_> {
         widths: Widths,
         workers: Workers,
         (argument, result): (&Shape, &Shape),
-    ) -> Made<(String, String, bool)> {
+    ) -> CodeResult<(String, String, bool)> {
         let mut module = Module {
             c: self,
             widths,
@@ -207,7 +207,7 @@ impl Compiler<'_> {
     }
 
     /// Returns the shapes of the parameters of a function, captured variables first, and of its result.
-    fn shapes(&mut self, callee: &Callee) -> Made<(Shape, Shape)> {
+    pub(super) fn shapes(&mut self, callee: &Callee) -> CodeResult<(Shape, Shape)> {
         let body = self.body(callee).map_err(|fault| fault.message.clone())?;
         let argument = self.argument_type(callee, &body).map_err(|fault| fault.message.clone())?;
         let mut taken = vec![];
@@ -221,7 +221,7 @@ impl Compiler<'_> {
         Ok((Shape::Tuple(taken), self.shape(body.types[result])?))
     }
 
-    fn shape(&mut self, ty: TypeId) -> Made<Shape> {
+    pub(super) fn shape(&mut self, ty: TypeId) -> CodeResult<Shape> {
         let ty = self.resolve(ty);
         Ok(match self.env.types[ty].clone() {
             Nesl::Base(Base::Int | Base::Char) => Shape::Int,
@@ -231,7 +231,7 @@ impl Compiler<'_> {
             Nesl::Pair(first, rest) => Shape::Tuple(vec![self.shape(first)?, self.shape(rest)?]),
             Nesl::Function { identity, .. } => match self.env.types[identity].clone() {
                 Nesl::Closure(_, parts) => {
-                    Shape::Tuple(parts.into_iter().map(|part| self.shape(part)).collect::<Made<Vec<Shape>>>()?)
+                    Shape::Tuple(parts.into_iter().map(|part| self.shape(part)).collect::<CodeResult<Vec<Shape>>>()?)
                 }
                 _ => Shape::Tuple(vec![]),
             },
@@ -244,7 +244,7 @@ impl Compiler<'_> {
 
 impl Module<'_, '_> {
     /// Returns the PTX function of some code; queues it to be written if it is new.
-    fn function(&mut self, callee: &Callee, in_team: bool) -> Made<Signature> {
+    fn function(&mut self, callee: &Callee, in_team: bool) -> CodeResult<Signature> {
         let key = (callee.clone(), in_team);
         if let Some(known) = self.functions.get(&key) {
             return Ok(known.clone());
@@ -265,7 +265,7 @@ impl Module<'_, '_> {
         Ok(signature)
     }
 
-    /// Returns the number of parameters before the slots of the arguments: those of [`Given`].
+    /// Returns the number of parameters before the slots of the arguments: those of [`FrameRegisters`].
     fn given(&self, signature: &Signature) -> usize {
         match self.workers {
             Workers::Threads => 4,
@@ -301,8 +301,8 @@ impl Module<'_, '_> {
     }
 
     /// Calls a function. Bools are passed and returned as numbers.
-    fn call(&self, code: &mut Code, signature: &Signature, given: &Given, regs: &[Reg]) -> Called {
-        let Given { top, limit, depth, fuel, queue, team } = given;
+    fn call(&self, code: &mut Code, signature: &Signature, given: &FrameRegisters, regs: &[Reg]) -> CallResults {
+        let FrameRegisters { top, limit, depth, fuel, queue, team } = given;
         emit!(code, "{{");
         emit!(code, ".param .b64 x0; .param .b64 x1; .param .b32 x2; .param .b64 x3;");
         emit!(code, "st.param.b64 [x0], {top}; st.param.b64 [x1], {limit};");
@@ -342,7 +342,7 @@ impl Module<'_, '_> {
             results.push(to);
         }
         emit!(code, "}}");
-        Called { status, top, fuel, results }
+        CallResults { status, top, fuel, results }
     }
 
     /// Returns the PTX type of a parameter for a slot.

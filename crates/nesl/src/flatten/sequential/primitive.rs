@@ -2,42 +2,43 @@
 
 use super::code::{Class, Kind, Reg, emit};
 use super::expr::{Items, Seq, Val, Writer};
-use super::{Made, math, reason};
+use super::{CodeResult, math, reason};
 use crate::core::Each;
-use crate::eval::{Primitive, largest_float};
+use crate::core::Primitive;
+use crate::eval::largest_float;
 use crate::types::{Base, Type as Nesl, TypeId};
 use crate::vcode::Shape;
 use std::rc::Rc;
 
-fn scalar(value: &Val) -> Made<(Kind, Reg)> {
+fn scalar(value: &Val) -> CodeResult<(Kind, Reg)> {
     match value {
         Val::Base(kind, reg) => Ok((*kind, *reg)),
         _ => Err("a scalar was expected".to_owned()),
     }
 }
 
-fn sequence(value: &Val) -> Made<Rc<Seq>> {
+fn sequence(value: &Val) -> CodeResult<Rc<Seq>> {
     match value {
         Val::Seq(seq) => Ok(seq.clone()),
         _ => Err("a sequence was expected".to_owned()),
     }
 }
 
-fn two(value: &Val) -> Made<(Val, Val)> {
+fn two(value: &Val) -> CodeResult<(Val, Val)> {
     match value {
         Val::Tuple(parts) if parts.len() == 2 => Ok((parts[0].clone(), parts[1].clone())),
         _ => Err("a pair was expected".to_owned()),
     }
 }
 
-fn three(value: &Val) -> Made<(Val, Val, Val)> {
+fn three(value: &Val) -> CodeResult<(Val, Val, Val)> {
     let (first, rest) = two(value)?;
     let (second, third) = two(&rest)?;
     Ok((first, second, third))
 }
 
 impl Writer<'_, '_, '_> {
-    pub(super) fn primitive(&mut self, primitive: Primitive, argument: &Val, ty: TypeId, result: TypeId) -> Made<Val> {
+    pub(super) fn primitive(&mut self, primitive: Primitive, argument: &Val, ty: TypeId, result: TypeId) -> CodeResult<Val> {
         use Primitive as P;
         match primitive {
             P::Add | P::Subtract | P::Multiply | P::Divide | P::Rem | P::LeftShift | P::RightShift => {
@@ -324,7 +325,7 @@ impl Writer<'_, '_, '_> {
         to
     }
 
-    fn as_float(&mut self, value: &Val) -> Made<Val> {
+    fn as_float(&mut self, value: &Val) -> CodeResult<Val> {
         let (_, a) = scalar(value)?;
         let (to, from, ty) = (self.code.of(Kind::Float), self.code.ty(Kind::Int), self.code.ty(Kind::Float));
         emit!(self.code, "cvt.rn.{ty}.{from} {to}, {a};");
@@ -365,7 +366,7 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Compares values of any type.
-    fn equal(&mut self, a: &Val, b: &Val) -> Made<Reg> {
+    fn equal(&mut self, a: &Val, b: &Val) -> CodeResult<Reg> {
         match (a, b) {
             (Val::Base(Kind::Bool, a), Val::Base(_, b)) => {
                 let differs = self.logic(Primitive::Xor, Kind::Bool, *a, *b);
@@ -399,7 +400,7 @@ impl Writer<'_, '_, '_> {
         }
     }
 
-    fn iseq(&mut self, argument: &Val) -> Made<Val> {
+    fn iseq(&mut self, argument: &Val) -> CodeResult<Val> {
         let (start, step, end) = three(argument)?;
         let ((_, start), (_, step), (_, end)) = (scalar(&start)?, scalar(&step)?, scalar(&end)?);
         let (ty, small, down) = (self.code.ty(Kind::Int), self.code.reg(Class::Pred), self.code.reg(Class::Pred));
@@ -420,7 +421,7 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Returns arrays with a modifiable copy of the elements of a sequence.
-    fn copied(&mut self, seq: &Seq) -> Made<Vec<Reg>> {
+    fn copied(&mut self, seq: &Seq) -> CodeResult<Vec<Reg>> {
         self.burn(seq.length);
         let arrays = self.room(seq.length, &seq.shape);
         self.copy_elements(seq, &arrays)?;
@@ -428,7 +429,7 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Returns a part of a sequence, which shares its memory.
-    fn part(&mut self, seq: &Seq, start: Reg, length: Reg) -> Made<Val> {
+    fn part(&mut self, seq: &Seq, start: Reg, length: Reg) -> CodeResult<Val> {
         let items = match &seq.items {
             Items::Stored(arrays) => {
                 let mut kinds = vec![];
@@ -452,7 +453,7 @@ impl Writer<'_, '_, '_> {
         Ok(Val::seq(length, seq.shape.clone(), items))
     }
 
-    fn permute(&mut self, argument: &Val) -> Made<Val> {
+    fn permute(&mut self, argument: &Val) -> CodeResult<Val> {
         let (values, indices) = two(argument)?;
         let (values, indices) = (sequence(&values)?, sequence(&indices)?);
         self.same_length(values.length, indices.length);
@@ -483,7 +484,7 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Copies all elements of a sequence to arrays from an index on, which is advanced.
-    fn copy_to(&mut self, seq: &Seq, arrays: &[Reg], at: Reg) -> Made<()> {
+    fn copy_to(&mut self, seq: &Seq, arrays: &[Reg], at: Reg) -> CodeResult<()> {
         let load = |w: &mut Self, index: Reg| {
             let value = w.element(seq, index)?;
             w.stored(&value)
@@ -498,7 +499,7 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Returns the total length of several sequences.
-    pub(super) fn appended_length(&mut self, parts: &[Rc<Seq>]) -> Made<Reg> {
+    pub(super) fn appended_length(&mut self, parts: &[Rc<Seq>]) -> CodeResult<Reg> {
         let Some(first) = parts.first() else { return Err("nothing is appended".to_owned()) };
         let length = self.code.copy(Kind::Length, first.length);
         // Each partial sum is checked: the sum of several parts could wrap to a valid length.
@@ -510,8 +511,8 @@ impl Writer<'_, '_, '_> {
         Ok(length)
     }
 
-    pub(super) fn append(&mut self, parts: &[Val]) -> Made<Val> {
-        let parts = parts.iter().map(sequence).collect::<Made<Vec<Rc<Seq>>>>()?;
+    pub(super) fn append(&mut self, parts: &[Val]) -> CodeResult<Val> {
+        let parts = parts.iter().map(sequence).collect::<CodeResult<Vec<Rc<Seq>>>>()?;
         let Some(first) = parts.first() else { return Err("nothing is appended".to_owned()) };
         let length = self.appended_length(&parts)?;
         self.burn(length);
@@ -526,7 +527,7 @@ impl Writer<'_, '_, '_> {
         Ok(Val::seq(length, first.shape.clone(), Items::Stored(arrays)))
     }
 
-    fn flattened(&mut self, seq: &Seq) -> Made<Val> {
+    fn flattened(&mut self, seq: &Seq) -> CodeResult<Val> {
         let Shape::Seq(shape) = &seq.shape else { return Err("a nested sequence was expected".to_owned()) };
         self.burn(seq.length);
         let total = self.code.length(0);
@@ -546,7 +547,7 @@ impl Writer<'_, '_, '_> {
         Ok(Val::seq(total, (**shape).clone(), Items::Stored(arrays)))
     }
 
-    fn partition(&mut self, argument: &Val) -> Made<Val> {
+    fn partition(&mut self, argument: &Val) -> CodeResult<Val> {
         let (values, lengths) = two(argument)?;
         let (values, lengths) = (sequence(&values)?, sequence(&lengths)?);
         let stored = self.arrays(&values)?;
@@ -570,7 +571,7 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Returns a register with the result of a scan or reduction of an empty sequence.
-    pub(super) fn neutral(&mut self, primitive: Primitive, ty: TypeId) -> Made<(Kind, Reg)> {
+    pub(super) fn neutral(&mut self, primitive: Primitive, ty: TypeId) -> CodeResult<(Kind, Reg)> {
         use Primitive as P;
         let ty = self.m.c.resolve(ty);
         let element = match self.m.c.env.types[ty] {
@@ -598,7 +599,14 @@ impl Writer<'_, '_, '_> {
 
     /// Combines a value into a register. The extremum of some values is one of them, so at index 0 of a
     /// reduction the result is the value.
-    pub(super) fn combine(&mut self, primitive: Primitive, kind: Kind, out: Reg, value: Reg, index: Option<Reg>) -> Made<()> {
+    pub(super) fn combine(
+        &mut self,
+        primitive: Primitive,
+        kind: Kind,
+        out: Reg,
+        value: Reg,
+        index: Option<Reg>,
+    ) -> CodeResult<()> {
         use Primitive as P;
         match primitive {
             P::Sum | P::PlusScan | P::Product | P::MultScan => {
@@ -628,7 +636,7 @@ impl Writer<'_, '_, '_> {
         Ok(())
     }
 
-    fn scan(&mut self, primitive: Primitive, seq: &Seq, ty: TypeId) -> Made<Val> {
+    fn scan(&mut self, primitive: Primitive, seq: &Seq, ty: TypeId) -> CodeResult<Val> {
         self.burn(seq.length);
         let (kind, sum) = self.neutral(primitive, ty)?;
         let arrays = self.room(seq.length, &seq.shape);
@@ -641,7 +649,7 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Reduces the scalar elements of an apply-to-each without storing them.
-    pub(super) fn reduce_each(&mut self, primitive: Primitive, each: &Each, ty: TypeId) -> Made<Val> {
+    pub(super) fn reduce_each(&mut self, primitive: Primitive, each: &Each, ty: TypeId) -> CodeResult<Val> {
         let sources = self.sources(each)?;
         let Some(length) = sources.first().map(|first| first.length) else { return Err("no generator".to_owned()) };
         self.burn(length);

@@ -3,14 +3,14 @@
 //! Runs of 1, 2, 4, … indices are merged in order from one array into another. All lanes of a warp do the
 //! same work, so a rank costs a warp as much as a thread. A team has no form for it.
 
-use super::Made;
+use super::CodeResult;
 use super::code::{Class, Kind, Reg, emit};
 use super::expr::{Items, Seq, Val, Writer};
 use crate::vcode::Shape;
 
 impl Writer<'_, '_, '_> {
     /// Returns the ranks of scalars; the sort is stable.
-    pub(super) fn rank(&mut self, seq: &Seq, descending: bool) -> Made<Val> {
+    pub(super) fn rank(&mut self, seq: &Seq, descending: bool) -> CodeResult<Val> {
         let kind = match seq.shape {
             Shape::Int => Kind::Int,
             Shape::Float => Kind::Float,

@@ -1,11 +1,11 @@
 //! Tails of functions that threads run: results of `++` that are made in the memory of the function's result,
 //! and calls whose result is that of a short branch.
 
-use super::Made;
+use super::CodeResult;
 use super::code::{Class, Kind, Reg, emit, slots};
 use super::expr::{Items, Seq, Val, Writer};
+use crate::core::Primitive;
 use crate::core::{Body, DefinitionKind, Expr, ExprId};
-use crate::eval::Primitive;
 use crate::flatten::Callee;
 use crate::flatten::expr::is_simple;
 use crate::flatten::instance::visit;
@@ -17,7 +17,7 @@ const MAX_BRANCH: usize = 24;
 impl Writer<'_, '_, '_> {
     /// Appends sequences. The result is that of the function: its memory begins at the mark, and nothing else
     /// above the mark is used again. Parts are moved there one by one if that overwrites none of the others.
-    pub(super) fn append_at_end(&mut self, parts: &[Val]) -> Made<Val> {
+    pub(super) fn append_at_end(&mut self, parts: &[Val]) -> CodeResult<Val> {
         let Some((kind, stored)) = self.one_column(parts) else { return self.append(parts) };
         let length = self.appended_length(&stored)?;
         let (apart, end) = (self.code.label(), self.code.label());
@@ -81,7 +81,7 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Calls a PTX function, unless the function is an `if` with a short first branch that is taken here.
-    pub(super) fn call_or_branch(&mut self, callee: &Callee, taken: &[Val], body: &Rc<Body>) -> Made<Option<Val>> {
+    pub(super) fn call_or_branch(&mut self, callee: &Callee, taken: &[Val], body: &Rc<Body>) -> CodeResult<Option<Val>> {
         let Some((condition, then)) = self.short_branch(body) else { return Ok(None) };
         let signature = self.m.function(callee, false)?;
         let (_, result) = self.m.c.shapes(callee)?;
@@ -109,7 +109,7 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Copies a value to registers.
-    fn keep(&mut self, kinds: &[Kind], results: &[Reg], value: &Val) -> Made<()> {
+    fn keep(&mut self, kinds: &[Kind], results: &[Reg], value: &Val) -> CodeResult<()> {
         let regs = self.stored(value)?;
         for ((kind, to), from) in kinds.iter().zip(results).zip(regs) {
             self.code.set(*kind, *to, from);

@@ -20,7 +20,7 @@
 
 use super::code::{Class, Code, Kind, Label, Reg, emit};
 use super::expr::{Seq, Writer};
-use super::{Given, Made, Module, Signature};
+use super::{CodeResult, FrameRegisters, Module, Signature};
 use crate::core::{DefinitionKind, Each, Expr, ExprId};
 use crate::flatten::Callee;
 use crate::flatten::instance::Node;
@@ -185,7 +185,7 @@ impl Module<'_, '_> {
             emit!(code, "setp.ne.u32 {is_other}, {function}, {number};");
             code.go_if(is_other, other);
             let regs = self.load_slots(code, &signature.params, task, ARGUMENTS);
-            let given = Given { top: *base, limit: *limit, depth, fuel, queue: Some(queue), team: None };
+            let given = FrameRegisters { top: *base, limit: *limit, depth, fuel, queue: Some(queue), team: None };
             let called = self.call(code, signature, &given, &regs);
             emit!(code, "setp.ne.u32 {is_wrong}, {}, 0;", called.status);
             code.go_if(is_wrong, failed);
@@ -227,7 +227,7 @@ impl Writer<'_, '_, '_> {
         sources: &[Rc<Seq>],
         length: Reg,
         (shape, arrays): (&Shape, &[Reg]),
-    ) -> Made<bool> {
+    ) -> CodeResult<bool> {
         let (Some(queue), None, false, None) = (self.queue, self.code.team, self.varying, each.filter) else { return Ok(false) };
         let Some((callee, argument)) = self.recurring_call(each) else { return Ok(false) };
         let signature = self.m.function(&callee, false)?;

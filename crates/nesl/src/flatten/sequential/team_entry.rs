@@ -2,7 +2,7 @@
 
 use super::code::{Class, Code, Kind, Reg, emit};
 use super::entry::Entry;
-use super::{Called, Given, Module, Signature};
+use super::{CallResults, FrameRegisters, Module, Signature};
 use crate::vcode::Shape;
 use crate::vcode::team::{SYNC, THREADS};
 
@@ -54,8 +54,9 @@ impl Module<'_, '_> {
         let mut regs = vec![];
         e.arguments(argument, &mut given.into_iter(), &mut regs);
         e.pass_bools(&mut regs, &of_team.params);
-        let given = Given { top: parts.base, limit: parts.limit, depth, fuel: parts.fuel, queue: Some(queue), team: None };
-        let Called { status, mut results, .. } = self.call_in_part(&mut e.code, (of_team, of_warp), &given, &parts, &regs);
+        let given =
+            FrameRegisters { top: parts.base, limit: parts.limit, depth, fuel: parts.fuel, queue: Some(queue), team: None };
+        let CallResults { status, mut results, .. } = self.call_in_part(&mut e.code, (of_team, of_warp), &given, &parts, &regs);
         emit!(e.code, "setp.ne.u32 {is_failed}, {status}, 0;");
         e.code.go_if(is_failed, failed);
         e.take_bools(&mut results, &of_team.results);

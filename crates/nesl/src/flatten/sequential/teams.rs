@@ -27,9 +27,9 @@
 use super::code::{Class, Code, Kind, Label, Reg, Team, emit};
 use super::expr::{Seq, Val, Writer};
 use super::lanes::LANES;
-use super::{Called, Given, Made, Module, Signature};
+use super::{CallResults, CodeResult, FrameRegisters, Module, Signature};
+use crate::core::Primitive;
 use crate::core::{Each, ExprId};
-use crate::eval::Primitive;
 use crate::types::TypeId;
 use crate::vcode::Shape;
 use crate::vcode::team::RECORD;
@@ -347,10 +347,10 @@ impl Module<'_, '_> {
         &self,
         code: &mut Code,
         (of_team, of_warp): (&Signature, &Signature),
-        given: &Given,
+        given: &FrameRegisters,
         parts: &Parts,
         regs: &[Reg],
-    ) -> Called {
+    ) -> CallResults {
         let (status, top, fuel) = (code.reg(Class::B32), code.reg(Class::B64), code.reg(Class::B64));
         let kinds = &of_team.results;
         let results: Vec<Reg> =
@@ -360,12 +360,12 @@ impl Module<'_, '_> {
         code.go_if(is_warp, warp);
         for (signature, team) in [(of_team, Some(parts.team)), (of_warp, None)] {
             let called = match team {
-                Some(_) => self.call(code, signature, &Given { team, ..*given }, regs),
+                Some(_) => self.call(code, signature, &FrameRegisters { team, ..*given }, regs),
                 None => {
                     code.place(warp);
                     let more = code.reg(Class::B64);
                     emit!(code, "add.u64 {more}, {}, {WARP_FUEL};", given.fuel);
-                    self.call(code, signature, &Given { team, fuel: more, ..*given }, regs)
+                    self.call(code, signature, &FrameRegisters { team, fuel: more, ..*given }, regs)
                 }
             };
             emit!(code, "mov.u32 {status}, {};", called.status);
@@ -381,7 +381,7 @@ impl Module<'_, '_> {
         }
         code.place(next);
         code.meet();
-        Called { status, top, fuel, results }
+        CallResults { status, top, fuel, results }
     }
 }
 
@@ -417,8 +417,8 @@ impl Writer<'_, '_, '_> {
         lane: Reg,
         (base, end): (Reg, Reg),
         kept: Reg,
-        load: &mut dyn FnMut(&mut Self, Reg) -> Made<Vec<Reg>>,
-    ) -> Made<Reg> {
+        load: &mut dyn FnMut(&mut Self, Reg) -> CodeResult<Vec<Reg>>,
+    ) -> CodeResult<Reg> {
         let Some(team) = self.code.team else { return Err("no team".to_owned()) };
         let (start, own) = (self.code.copy(Kind::Length, base), self.code.length(0));
         let count = |w: &mut Self, flag: Reg| {
@@ -457,7 +457,7 @@ impl Writer<'_, '_, '_> {
         what: (Primitive, TypeId),
         length: Reg,
         (kind, own): (Kind, Reg),
-    ) -> Made<Val> {
+    ) -> CodeResult<Val> {
         let Some(team) = self.code.team else { return Err("no team".to_owned()) };
         let values = self.take(team.warps, kind);
         // Warps without a round have no result.
@@ -489,7 +489,7 @@ impl Writer<'_, '_, '_> {
         sources: &[Rc<Seq>],
         length: Reg,
         (shape, arrays): (&Shape, &[Reg]),
-    ) -> Made<bool> {
+    ) -> CodeResult<bool> {
         let (Some(team), false, None) = (self.code.team, self.varying, each.filter) else { return Ok(false) };
         let Some((callee, argument)) = self.recurring_call(each) else { return Ok(false) };
         self.m.has_parts = true;
@@ -538,7 +538,7 @@ impl Writer<'_, '_, '_> {
         let regs: Vec<Reg> =
             regs.iter().map(|reg| if reg.class == Class::Pred { self.code.number(*reg) } else { *reg }).collect();
         let Parts { base, limit, fuel, .. } = parts;
-        let given = Given { top: base, limit, depth: self.depth, fuel, queue: self.queue, team: None };
+        let given = FrameRegisters { top: base, limit, depth: self.depth, fuel, queue: self.queue, team: None };
         let called = self.m.call_in_part(&mut self.code, (&of_team, &of_warp), &given, &parts, &regs);
         self.code.store_at(Kind::Length, statuses, index, called.status);
         emit!(self.code, "setp.ne.u32 {has_failed}, {}, 0;", called.status);
@@ -569,7 +569,7 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Returns the weight of the calls of a range.
-    fn weight(&mut self, each: &Each, sources: &[Rc<Seq>], argument: ExprId, (low, high): (Reg, Reg)) -> Made<Reg> {
+    fn weight(&mut self, each: &Each, sources: &[Rc<Seq>], argument: ExprId, (low, high): (Reg, Reg)) -> CodeResult<Reg> {
         let summed = self.code.begin_sum(low, high);
         self.refused = false;
         let (locals, failed, mark) = (self.locals.clone(), self.code.label(), self.code.mark());

@@ -3,7 +3,7 @@
 //! A thread reads the elements once, and short sequences cost one loop instead of several. Each filter has
 //! memory for all elements, since the number that it keeps is not known.
 
-use super::Made;
+use super::CodeResult;
 use super::code::{Kind, Reg, emit};
 use super::expr::{Items, Val, Writer};
 use crate::core::{Body, Each, Expr, ExprId, LocalId, Pattern, PatternId};
@@ -21,7 +21,7 @@ struct List {
 impl Writer<'_, '_, '_> {
     /// Writes one loop for consecutive filters, beginning with a `let`, and binds their patterns. Returns the
     /// expression after them; `None` if there is only one, or if lanes share a loop.
-    pub(super) fn filters(&mut self, first: ExprId) -> Made<Option<ExprId>> {
+    pub(super) fn filters(&mut self, first: ExprId) -> CodeResult<Option<ExprId>> {
         if self.code.lane.is_some() {
             return Ok(None);
         }
@@ -52,7 +52,7 @@ impl Writer<'_, '_, '_> {
         }
         let around = self.begin(length);
         let mark = self.code.copy(Kind::Pointer, self.top);
-        let elements = sources.iter().map(|seq| self.element(seq, around.index)).collect::<Made<Vec<Val>>>()?;
+        let elements = sources.iter().map(|seq| self.element(seq, around.index)).collect::<CodeResult<Vec<Val>>>()?;
         let mut rounds = vec![];
         for (_, each, filter) in &members {
             for ((pattern, _), element) in each.generators.iter().zip(&elements) {

@@ -1,7 +1,8 @@
 //! Calls that run sequentially, each in one thread or one warp of the device.
 
-use super::{Entry, Machine};
+use super::Machine;
 use crate::eval::Run;
+use crate::run::Entry;
 use crate::vcode::{FuncId, Inst, SequentialCall};
 
 impl Machine<'_, '_, '_> {

@@ -16,24 +16,23 @@ mod io;
 mod region;
 mod segment;
 mod sequential;
-mod vector;
+mod tail_loop;
 
 pub(crate) use foreign::to_values;
 pub(crate) use region::Regions;
-pub(crate) use vector::{Entry, Segments};
 
-use super::{Constant, FuncId, Inst, Op, Program, Type};
 use crate::codes;
 use crate::core::Environment;
 use crate::eval::{self, Fault, Host, Options, Run, State};
-use crate::run::Accelerator;
+use crate::run::{Accelerator, Entry};
+use crate::vcode::{Constant, FuncId, Inst, Op, Program, Type};
 use broadloom_diag::Span;
 use std::collections::HashMap;
 use std::rc::Rc;
 
 /// Outcome of a program.
 #[derive(Clone, Debug)]
-pub struct Ended {
+pub struct ProgramOutcome {
     /// The vectors left on the stack, as text, the top last; empty after `EXIT`.
     pub stack: Vec<String>,
     /// The number of executed instructions.
@@ -41,7 +40,12 @@ pub struct Ended {
 }
 
 /// Runs a program. `out` receives its output.
-pub fn run(program: &Program, options: Options, host: &mut dyn Host, out: &mut dyn FnMut(&[u8])) -> Result<Ended, Box<Fault>> {
+pub fn run(
+    program: &Program,
+    options: Options,
+    host: &mut dyn Host,
+    out: &mut dyn FnMut(&[u8]),
+) -> Result<ProgramOutcome, Box<Fault>> {
     run_on(program, options, host, out, None)
 }
 
@@ -52,7 +56,7 @@ pub fn run_on(
     host: &mut dyn Host,
     out: &mut dyn FnMut(&[u8]),
     accelerator: Option<&mut Accelerator>,
-) -> Result<Ended, Box<Fault>> {
+) -> Result<ProgramOutcome, Box<Fault>> {
     let mut env = Environment::default();
     let mut state = State::new(options, usize::MAX);
     let mut world = eval::Machine::new(&mut env, &mut state, host, out);
@@ -62,7 +66,7 @@ pub fn run_on(
     }
     let stack = machine.execute(vec![])?;
     let stack = stack.iter().map(io::show).collect();
-    Ok(Ended { stack, steps: machine.steps })
+    Ok(ProgramOutcome { stack, steps: machine.steps })
 }
 
 /// Constants of a program as entries, by their places. If the program runs again, its constants keep their
@@ -207,6 +211,11 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
                     self.call(callee, (function, place), next)?;
                 }
             }
+            Inst::Loop(call) => {
+                if let Some(callee) = self.tail_loop(call)? {
+                    self.call(callee, (function, place), next)?;
+                }
+            }
             Inst::Small => self.small((function, place))?,
             Inst::If(target) => {
                 if !self.condition()? {
@@ -317,7 +326,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
     fn locate(&self, mut fault: Box<Fault>, function: FuncId, at: usize) -> Box<Fault> {
         let functions = &self.program.functions;
         let place = |function: FuncId, at: usize| functions[function].spans.get(at).copied().unwrap_or_default();
-        if fault.code == codes::STEPS {
+        if fault.code == codes::STEPS && fault.message.starts_with("the program") {
             let name = functions[function].source.as_ref().unwrap_or(&functions[function].name);
             fault.message = format!("`{name}` was stopped after {} steps", self.world.options().max_steps);
         }

@@ -1,10 +1,10 @@
 //! The part of the machine that uses a device: it selects the operations for the device, copies vectors back,
 //! and evaluates conditions.
 
-use super::{Entry, Machine, wrong_types};
+use super::{Machine, wrong_types};
 use crate::codes;
 use crate::eval::{Fault, Run};
-use crate::run::{Accelerator, DeviceSegdes, DeviceVector, ELEMENTS_OF_A_STEP, Extent, Held, Made, Vector};
+use crate::run::{Accelerator, DeviceSegdes, DeviceVector, ELEMENTS_OF_A_STEP, Entry, Extent, OpResult, Vector, VectorCharge};
 use crate::vcode::{Check, FuncId, Inst, Op, Slot, Type};
 use broadloom_graph::Amount;
 use std::cell::OnceCell;
@@ -92,7 +92,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         let each = operands.first().filter(|_| op == Op::Distribute).and_then(each);
         for made in made {
             results.push(match made {
-                Made::Vector(ty, vector) if vector.is_uniform() => self.device_vector(ty, vector, each.clone())?,
+                OpResult::Vector(ty, vector) if vector.is_uniform() => self.device_vector(ty, vector, each.clone())?,
                 made => self.entry(made)?,
             });
         }
@@ -107,10 +107,10 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
     }
 
     /// Makes an entry from a result and charges it to the run.
-    pub(super) fn entry(&mut self, made: Made) -> Run<Entry> {
+    pub(super) fn entry(&mut self, made: OpResult) -> Run<Entry> {
         match made {
-            Made::Vector(ty, vector) => self.device_vector(ty, vector, None),
-            Made::Segdes(segdes) => self.device_segdes(segdes),
+            OpResult::Vector(ty, vector) => self.device_vector(ty, vector, None),
+            OpResult::Segdes(segdes) => self.device_segdes(segdes),
         }
     }
 
@@ -173,7 +173,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
     }
 
     /// Charges a vector of this length to the run.
-    pub(super) fn held(&mut self, length: &Amount, bytes: usize) -> Run<Held> {
+    pub(super) fn held(&mut self, length: &Amount, bytes: usize) -> Run<VectorCharge> {
         let count = usize::try_from(length.value()).unwrap_or(0);
         let Some(charge) = self.world.meter().charge(count.saturating_mul(bytes)) else {
             return self.world.out_of_memory(length.get() as usize);
@@ -182,7 +182,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         if let Some(ledger) = &ledger {
             ledger.charge(length, bytes, self.world.meter().live());
         }
-        Ok(Held::new(charge, ledger.map(|ledger| (ledger, length.clone(), bytes))))
+        Ok(VectorCharge::new(charge, ledger.map(|ledger| (ledger, length.clone(), bytes))))
     }
 
     /// Counts the work of an operation on the device by the elements of its results or operands.

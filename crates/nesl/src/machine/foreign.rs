@@ -1,7 +1,9 @@
 //! Functions of the implementation, called element by element, and values as vectors.
 
-use super::{Entry, Machine};
-use crate::eval::{Fault, Meter, Primitive, Run, Value};
+use super::Machine;
+use crate::core::Primitive;
+use crate::eval::{Fault, Meter, Run, Value};
+use crate::run::Entry;
 use crate::vcode::{Foreign, Layout};
 use std::rc::Rc;
 

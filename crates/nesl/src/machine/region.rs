@@ -9,7 +9,7 @@
 //! instruction waits for, and continues at the end of the region.
 //!
 //! - The vectors of the running function are the inputs. A template depends on their types and on facts of
-//!   the host ([`Part`]); sizes, and single ints of the host, are terms. A decision of the host that depends
+//!   the host ([`EntryPart`]); sizes, and single ints of the host, are terms. A decision of the host that depends
 //!   on them is a condition of the template.
 //! - The entries of the stack at the end are the results, together with the calls that are open there.
 //!   Offsets and numbers of segments that the region computes are results, too, as the machine keeps them.
@@ -25,12 +25,11 @@
 //!
 //! [`Context::template_with`]: broadloom_graph::Context::template_with
 
-use super::vector::Charged;
-use super::{Constants, Entry, Frame, Machine, Segments};
+use super::{Constants, Frame, Machine};
 use crate::eval::{Fault, Run};
 use crate::run::{
-    Accelerator, Count, Ending, Extent, Inputs, OffsetsAnswer, Reading, Results, SegdesPart, Symbols, Vector, VectorAnswer,
-    VectorPart, uncharged,
+    Accelerator, Charged, Count, Ending, Entry, Extent, Inputs, OffsetsResult, Reading, Results, SegdesPart, Segments, Symbols,
+    Vector, VectorPart, VectorResult, uncharged,
 };
 use crate::vcode::{FuncId, Inst, Type};
 use broadloom_diag::Span;
@@ -61,7 +60,7 @@ type Place = (FuncId, usize);
 
 /// Entry at the start of a region, as far as a template depends on it.
 #[derive(Clone, Debug, PartialEq)]
-enum Part {
+enum EntryPart {
     /// An int of the host, and whether it is negative.
     Int(bool),
     /// A descriptor of the host of one segment.
@@ -74,12 +73,12 @@ enum Part {
     /// A longer vector of the host, by identity.
     Long(Long),
     /// Equal elements with a value that the host knows.
-    Equal(Type, Box<Part>),
+    Equal(Type, Box<EntryPart>),
     /// An arithmetic progression: its start and its step.
     Progression(i64, i64),
     Vector(Type, VectorPart),
     Segdes(SegdesPart),
-    Pair(Box<(Part, Part)>),
+    Pair(Box<(EntryPart, EntryPart)>),
     /// An entry that equals one further below.
     Again(usize),
 }
@@ -128,7 +127,7 @@ impl Long {
 
 /// Entry at the end of a region.
 #[derive(Debug)]
-enum Answer {
+enum EntryResult {
     /// An entry of the start.
     Same(usize),
     /// The constant of an instruction, whose copy on the device is kept.
@@ -142,18 +141,18 @@ enum Answer {
     /// One int or bool that the host reads.
     Value(Type, usize),
     /// Equal elements: the value, their number, and the index of the amount of elements charged to the run.
-    Equal(Type, Box<Answer>, Count, usize),
+    Equal(Type, Box<EntryResult>, Count, usize),
     /// An arithmetic progression: its start and its step, the number of elements, and the index of the amount
     /// of those that are charged.
     Progression(i64, i64, Count, usize),
     /// A descriptor of one segment with this number of elements.
     One(Count),
-    Vector(VectorAnswer),
+    Vector(VectorResult),
     /// The lengths of segments, and their offsets if those were computed.
-    Segdes(VectorAnswer, Option<OffsetsAnswer>),
+    Segdes(VectorResult, Option<OffsetsResult>),
     /// Segments whose lengths are derived from their offsets.
-    Offsets(OffsetsAnswer),
-    Pair(Box<(Answer, Answer)>),
+    Offsets(OffsetsResult),
+    Pair(Box<(EntryResult, EntryResult)>),
     /// An entry of the end that equals one further below.
     Again(usize),
 }
@@ -162,7 +161,7 @@ enum Answer {
 #[derive(Debug)]
 struct Region {
     site: Span,
-    parts: Vec<Part>,
+    parts: Vec<EntryPart>,
     template: Template,
     end: End,
 }
@@ -177,7 +176,7 @@ struct End {
     site: Span,
     /// Maximum number of callers inside the region.
     depth: usize,
-    answers: Vec<Answer>,
+    answers: Vec<EntryResult>,
     reading: Reading,
     /// The amounts of steps and of bytes.
     steps: usize,
@@ -333,7 +332,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Returns the template for a round, fitted to its inputs.
-    fn fitting(&self, place: Place, parts: &[Part], inputs: &Inputs) -> Option<(usize, FittedTemplate)> {
+    fn fitting(&self, place: Place, parts: &[EntryPart], inputs: &Inputs) -> Option<(usize, FittedTemplate)> {
         let regions = &self.regions.starts.get(&place)?.regions;
         regions.iter().enumerate().find_map(|(index, region)| {
             let is_alike = region.site == self.site && region.parts == parts;
@@ -343,14 +342,14 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Lists the entries of the running function. `fixed`: the ints of these entries are constants.
-    fn parts(&mut self, inputs: &mut Inputs, fixed: &[bool]) -> Option<Vec<Part>> {
+    fn parts(&mut self, inputs: &mut Inputs, fixed: &[bool]) -> Option<Vec<EntryPart>> {
         let base = self.base.min(self.stack.len());
         let mut parts = vec![];
         for index in base..self.stack.len() {
             let entry = self.stack[index].clone();
             let known = self.stack[base..index].iter().position(|other| is_one(other, &entry));
             parts.push(match known {
-                Some(known) => Part::Again(known),
+                Some(known) => EntryPart::Again(known),
                 None => {
                     let is_fixed = fixed.get(index - base).copied().unwrap_or(false);
                     self.part(&entry, is_fixed, inputs).ok().flatten()?
@@ -360,93 +359,97 @@ impl Machine<'_, '_, '_> {
         Some(parts)
     }
 
-    fn part(&mut self, entry: &Entry, is_fixed: bool, inputs: &mut Inputs) -> Run<Option<Part>> {
+    fn part(&mut self, entry: &Entry, is_fixed: bool, inputs: &mut Inputs) -> Run<Option<EntryPart>> {
         if is_long(entry) {
             return self.long_part(entry, inputs);
         }
         Ok(match entry {
             Entry::Int(values) if !is_fixed && values.len() == 1 && inputs.number(values[0].saturating_abs())? => {
-                Some(Part::Int(values[0] < 0))
+                Some(EntryPart::Int(values[0] < 0))
             }
-            Entry::Segdes(segments) if segments.lengths.len() == 1 && inputs.number(segments.total as i64)? => Some(Part::Single),
-            Entry::Int(values) => Some(Part::Ints(values.to_vec())),
-            Entry::Float(values) => Some(Part::Floats(values.iter().map(|value| value.to_bits()).collect())),
-            Entry::Bool(values) => Some(Part::Bools(values.to_vec())),
-            Entry::Segdes(segments) => Some(Part::Segments(segments.lengths.clone())),
+            Entry::Segdes(segments) if segments.lengths.len() == 1 && inputs.number(segments.total as i64)? => {
+                Some(EntryPart::Single)
+            }
+            Entry::Int(values) => Some(EntryPart::Ints(values.to_vec())),
+            Entry::Float(values) => Some(EntryPart::Floats(values.iter().map(|value| value.to_bits()).collect())),
+            Entry::Bool(values) => Some(EntryPart::Bools(values.to_vec())),
+            Entry::Segdes(segments) => Some(EntryPart::Segments(segments.lengths.clone())),
             Entry::Pair(pair) => match (self.part(&pair.0, false, inputs)?, self.part(&pair.1, false, inputs)?) {
-                (Some(first), Some(second)) => Some(Part::Pair(Box::new((first, second)))),
+                (Some(first), Some(second)) => Some(EntryPart::Pair(Box::new((first, second)))),
                 _ => None,
             },
             Entry::Device(vector) => {
                 let current = vector.current()?;
                 match (vector.ty, vector.value.get()) {
-                    (Type::Bool, Some(value)) => return Ok(Some(Part::Bools(vec![*value != 0]))),
-                    (Type::Int, Some(value)) if is_fixed => return Ok(Some(Part::Ints(vec![*value]))),
-                    (Type::Int, Some(value)) if inputs.number(value.saturating_abs())? => return Ok(Some(Part::Int(*value < 0))),
+                    (Type::Bool, Some(value)) => return Ok(Some(EntryPart::Bools(vec![*value != 0]))),
+                    (Type::Int, Some(value)) if is_fixed => return Ok(Some(EntryPart::Ints(vec![*value]))),
+                    (Type::Int, Some(value)) if inputs.number(value.saturating_abs())? => {
+                        return Ok(Some(EntryPart::Int(*value < 0)));
+                    }
                     _ => {}
                 }
                 if let (Some(each), Extent::Host(count)) = (&vector.each, &current.extent) {
                     let part = self.part(each, is_fixed, inputs)?;
                     let is_given = inputs.number(count.value())?;
-                    return Ok(part.filter(|_| is_given).map(|part| Part::Equal(vector.ty, Box::new(part))));
+                    return Ok(part.filter(|_| is_given).map(|part| EntryPart::Equal(vector.ty, Box::new(part))));
                 }
                 if let (Some((start, step)), Extent::Host(count)) = (current.progression(), &current.extent) {
-                    return Ok(inputs.number(count.value())?.then_some(Part::Progression(start, step)));
+                    return Ok(inputs.number(count.value())?.then_some(EntryPart::Progression(start, step)));
                 }
-                inputs.vector(vector.ty, &current)?.map(|part| Part::Vector(vector.ty, part))
+                inputs.vector(vector.ty, &current)?.map(|part| EntryPart::Vector(vector.ty, part))
             }
             Entry::DeviceSegdes(segdes) => {
                 let Some(accelerator) = self.accelerator.as_deref_mut() else { return Ok(None) };
                 let segdes = accelerator.current_segdes(segdes)?;
                 let total = segdes.known_total().and_then(Extent::number);
                 if let Some(total) = total.filter(|_| segdes.is_single()) {
-                    return Ok(inputs.number(total.value())?.then_some(Part::Single));
+                    return Ok(inputs.number(total.value())?.then_some(EntryPart::Single));
                 }
-                inputs.segdes(&segdes)?.map(Part::Segdes)
+                inputs.segdes(&segdes)?.map(EntryPart::Segdes)
             }
         })
     }
 
     /// Describes a long vector of the host. If operations of the device would take it, its copy on the device
     /// is an input.
-    fn long_part(&mut self, entry: &Entry, inputs: &mut Inputs) -> Run<Option<Part>> {
+    fn long_part(&mut self, entry: &Entry, inputs: &mut Inputs) -> Run<Option<EntryPart>> {
         let size = match entry {
             Entry::Segdes(segments) => segments.total.max(entry.len()),
             _ => entry.len(),
         };
         let (Some(accelerator), Some(ty)) = (self.accelerator.as_deref_mut(), entry.ty()) else { return Ok(None) };
         if size < accelerator.threshold() {
-            return Ok(Long::of(entry).map(Part::Long));
+            return Ok(Long::of(entry).map(EntryPart::Long));
         }
         Ok(match entry {
             Entry::Segdes(_) => {
                 let segdes = accelerator.segdes(entry)?;
-                inputs.segdes(&segdes)?.map(Part::Segdes)
+                inputs.segdes(&segdes)?.map(EntryPart::Segdes)
             }
             _ => {
                 let vector = accelerator.vector(entry)?;
-                inputs.vector(ty, &vector)?.map(|part| Part::Vector(ty, part))
+                inputs.vector(ty, &vector)?.map(|part| EntryPart::Vector(ty, part))
             }
         })
     }
 
     /// Makes an entry from symbols.
-    fn symbolic(&mut self, part: &Part, symbols: &mut Symbols<'_>, below: &[Entry]) -> Run<Entry> {
+    fn symbolic(&mut self, part: &EntryPart, symbols: &mut Symbols<'_>, below: &[Entry]) -> Run<Entry> {
         Ok(match part {
-            Part::Int(is_negative) => {
+            EntryPart::Int(is_negative) => {
                 let (sign, size) = (Amount::from(if *is_negative { -1 } else { 1 }), symbols.number()?);
                 self.number(&size.times(&sign))?
             }
-            Part::Single => self.single(&symbols.number()?)?,
-            Part::Ints(values) => self.ints(values.clone())?,
-            Part::Floats(values) => self.floats(values.iter().map(|bits| f64::from_bits(*bits)).collect())?,
-            Part::Bools(values) => self.bools(values.clone())?,
-            Part::Segments(lengths) => self.segments(lengths.clone())?,
-            Part::Long(long) => match long.entry() {
+            EntryPart::Single => self.single(&symbols.number()?)?,
+            EntryPart::Ints(values) => self.ints(values.clone())?,
+            EntryPart::Floats(values) => self.floats(values.iter().map(|bits| f64::from_bits(*bits)).collect())?,
+            EntryPart::Bools(values) => self.bools(values.clone())?,
+            EntryPart::Segments(lengths) => self.segments(lengths.clone())?,
+            EntryPart::Long(long) => match long.entry() {
                 Some(entry) => entry,
                 None => return no_device(),
             },
-            Part::Equal(ty, part) => {
+            EntryPart::Equal(ty, part) => {
                 let value = self.symbolic(part, symbols, below)?;
                 let extent = Extent::Host(symbols.number()?);
                 let Some(accelerator) = self.accelerator.as_deref_mut() else { return no_device() };
@@ -455,22 +458,22 @@ impl Machine<'_, '_, '_> {
                 vector.each = Some(value);
                 Entry::Device(Rc::new(vector))
             }
-            Part::Progression(start, step) => {
+            EntryPart::Progression(start, step) => {
                 let extent = Extent::Host(symbols.number()?);
                 let Some(accelerator) = self.accelerator.as_deref_mut() else { return no_device() };
                 Entry::Device(Rc::new(uncharged(Type::Int, accelerator.progression(*start, *step, extent)?)))
             }
-            Part::Vector(ty, part) => Entry::Device(Rc::new(uncharged(*ty, symbols.vector(part)?))),
-            Part::Segdes(part) => {
+            EntryPart::Vector(ty, part) => Entry::Device(Rc::new(uncharged(*ty, symbols.vector(part)?))),
+            EntryPart::Segdes(part) => {
                 let Some(accelerator) = self.accelerator.as_deref_mut() else { return no_device() };
                 Entry::DeviceSegdes(symbols.segdes(accelerator, part)?)
             }
-            Part::Pair(pair) => {
+            EntryPart::Pair(pair) => {
                 let first = self.symbolic(&pair.0, symbols, below)?;
                 let second = self.symbolic(&pair.1, symbols, below)?;
                 Entry::Pair(Rc::new((first, second)))
             }
-            Part::Again(index) => match below.get(*index) {
+            EntryPart::Again(index) => match below.get(*index) {
                 Some(entry) => entry.clone(),
                 None => return no_device(),
             },
@@ -478,7 +481,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Traces a region. Returns its template, fitted to the inputs of this round; `None` if it has none.
-    fn trace(&mut self, place: Place, parts: Vec<Part>, inputs: &Inputs) -> Option<(usize, FittedTemplate)> {
+    fn trace(&mut self, place: Place, parts: Vec<EntryPart>, inputs: &Inputs) -> Option<(usize, FittedTemplate)> {
         let start = self.regions.starts.get(&place)?;
         let is_full = self.regions.templates >= MAX_TEMPLATES || start.regions.len() >= MAX_OF_START;
         if is_full || start.refused >= MAX_REFUSED {
@@ -539,7 +542,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Executes a region on symbols.
-    fn traced(&mut self, place: Place, parts: &[Part], mut symbols: Symbols<'_>) -> Run<(Ending, End)> {
+    fn traced(&mut self, place: Place, parts: &[EntryPart], mut symbols: Symbols<'_>) -> Run<(Ending, End)> {
         let mut given: Vec<Entry> = vec![];
         for part in parts {
             let entry = self.symbolic(part, &mut symbols, &given)?;
@@ -565,17 +568,17 @@ impl Machine<'_, '_, '_> {
         let mut ending = accelerator.ending(stack.last())?;
         let mut answers = vec![];
         for (index, entry) in stack.iter().enumerate() {
-            let same = given.iter().position(|own| is_one(own, entry)).map(Answer::Same);
-            let again = || stack[..index].iter().position(|own| is_one(own, entry)).map(Answer::Again);
+            let same = given.iter().position(|own| is_one(own, entry)).map(EntryResult::Same);
+            let again = || stack[..index].iter().position(|own| is_one(own, entry)).map(EntryResult::Again);
             let constant =
-                || self.constants.iter().find(|(_, own)| is_one(own, entry)).map(|(place, _)| Answer::Constant(*place));
+                || self.constants.iter().find(|(_, own)| is_one(own, entry)).map(|(place, _)| EntryResult::Constant(*place));
             let answer = same.or_else(again).or_else(constant).or_else(|| answer(entry, &mut ending));
             answers.push(answer.ok_or_else(|| Fault::new(crate::codes::RUN_TIME, "a vector of a region has no known length"))?);
         }
         let reading = accelerator.reading(&mut ending)?;
         // If an instruction at the end waits for something else, that is an additional wait.
         let is_served = match (self.program.functions[at.0].code.get(at.1), answers.last()) {
-            (Some(Inst::If(_)), Some(answer)) => matches!(answer, Answer::Value(..) | Answer::Bools(_)),
+            (Some(Inst::If(_)), Some(answer)) => matches!(answer, EntryResult::Value(..) | EntryResult::Bools(_)),
             _ => false,
         };
         if reading.waits() && !is_served {
@@ -605,6 +608,8 @@ impl Machine<'_, '_, '_> {
             Some(Inst::Op(op, _)) => op.has_effect(),
             // The answer depends on earlier requests.
             Some(Inst::Small | Inst::Sequential(_)) => is_sequential(),
+            // The host reads whether all elements are finished.
+            Some(Inst::Loop(_)) => true,
             Some(Inst::If(_)) => matches!(self.stack.last(), Some(Entry::Device(_))),
             Some(
                 Inst::Call(_)
@@ -657,8 +662,8 @@ impl Machine<'_, '_, '_> {
         let mut entries: Vec<Entry> = Vec::with_capacity(end.answers.len());
         for answer in &end.answers {
             let entry = match answer {
-                Answer::Same(index) => self.stack[base + index].clone(),
-                Answer::Again(index) => entries[*index].clone(),
+                EntryResult::Same(index) => self.stack[base + index].clone(),
+                EntryResult::Again(index) => entries[*index].clone(),
                 answer => self.answered(answer, &results)?,
             };
             entries.push(entry);
@@ -675,15 +680,15 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Makes an entry of the end of a region.
-    fn answered(&mut self, answer: &Answer, results: &Results) -> Run<Entry> {
+    fn answered(&mut self, answer: &EntryResult, results: &Results) -> Run<Entry> {
         Ok(match answer {
-            Answer::Int(amount) => self.ints(vec![results.amount(*amount)])?,
-            Answer::Single(amount) => self.segdes(vec![results.amount(*amount)])?,
-            Answer::Ints(values) => self.ints(values.clone())?,
-            Answer::Floats(values) => self.floats(values.clone())?,
-            Answer::Bools(values) => self.bools(values.clone())?,
-            Answer::Segments(lengths) => self.segments(lengths.clone())?,
-            Answer::Equal(ty, value, count, held) => {
+            EntryResult::Int(amount) => self.ints(vec![results.amount(*amount)])?,
+            EntryResult::Single(amount) => self.segdes(vec![results.amount(*amount)])?,
+            EntryResult::Ints(values) => self.ints(values.clone())?,
+            EntryResult::Floats(values) => self.floats(values.clone())?,
+            EntryResult::Bools(values) => self.bools(values.clone())?,
+            EntryResult::Segments(lengths) => self.segments(lengths.clone())?,
+            EntryResult::Equal(ty, value, count, held) => {
                 let value = self.answered(value, results)?;
                 let Some(accelerator) = self.accelerator.as_deref_mut() else { return no_device() };
                 let vector = Vector { extent: Extent::host(results.count(*count)), ..accelerator.vector(&value)? };
@@ -693,8 +698,8 @@ impl Machine<'_, '_, '_> {
                 (vector.each, vector._charge) = (Some(value), Some(held));
                 Entry::Device(Rc::new(vector))
             }
-            Answer::One(count) => self.segments(vec![results.count(*count)])?,
-            Answer::Progression(start, step, count, held) => {
+            EntryResult::One(count) => self.segments(vec![results.count(*count)])?,
+            EntryResult::Progression(start, step, count, held) => {
                 let Some(accelerator) = self.accelerator.as_deref_mut() else { return no_device() };
                 let vector = accelerator.progression(*start, *step, Extent::host(results.count(*count)))?;
                 let bytes = vector.node.ty().bytes() as usize;
@@ -703,7 +708,7 @@ impl Machine<'_, '_, '_> {
                 vector._charge = Some(held);
                 Entry::Device(Rc::new(vector))
             }
-            Answer::Value(ty, number) => {
+            EntryResult::Value(ty, number) => {
                 let value = results.number(*number);
                 let known = match ty {
                     Type::Bool => self.bools(vec![value != 0])?,
@@ -716,14 +721,14 @@ impl Machine<'_, '_, '_> {
                 (vector.value, vector._charge) = (OnceCell::from(value), Some(held));
                 Entry::Device(Rc::new(vector))
             }
-            Answer::Vector(answer) => {
+            EntryResult::Vector(answer) => {
                 let vector = results.vector(answer)?;
                 let (count, bytes) = answer.held(results);
                 let held = self.held(&count.into(), bytes)?;
                 let Some(accelerator) = self.accelerator.as_deref_mut() else { return no_device() };
                 Entry::Device(accelerator.resulting(answer.ty(), vector, held))
             }
-            Answer::Segdes(answer, offsets) => {
+            EntryResult::Segdes(answer, offsets) => {
                 let lengths = results.vector(answer)?;
                 let (count, bytes) = answer.held(results);
                 let held = self.held(&count.into(), bytes)?;
@@ -734,7 +739,7 @@ impl Machine<'_, '_, '_> {
                 let _ = segdes.charge.set(held);
                 Entry::DeviceSegdes(Rc::new(segdes))
             }
-            Answer::Offsets(offsets) => {
+            EntryResult::Offsets(offsets) => {
                 let (segments, count, total) = (results.segments(offsets)?, offsets.segments(results), offsets.total(results));
                 let held = self.held(&count.into(), 8)?;
                 let Some(accelerator) = self.accelerator.as_deref_mut() else { return no_device() };
@@ -743,71 +748,71 @@ impl Machine<'_, '_, '_> {
                 let _ = segdes.charge.set(held);
                 Entry::DeviceSegdes(Rc::new(segdes))
             }
-            Answer::Pair(pair) => {
+            EntryResult::Pair(pair) => {
                 let (first, second) = (self.answered(&pair.0, results)?, self.answered(&pair.1, results)?);
                 Entry::Pair(Rc::new((first, second)))
             }
-            Answer::Constant(place) => match self.program.functions[place.0].code.get(place.1) {
+            EntryResult::Constant(place) => match self.program.functions[place.0].code.get(place.1) {
                 Some(Inst::Const(constant)) => self.constant_at(*place, constant)?,
                 _ => return no_device(),
             },
-            Answer::Same(_) | Answer::Again(_) => return no_device(),
+            EntryResult::Same(_) | EntryResult::Again(_) => return no_device(),
         })
     }
 }
 
 /// Describes an entry of the end of a region. Returns `None` if the host does not learn its length.
-fn answer(entry: &Entry, ending: &mut Ending) -> Option<Answer> {
+fn answer(entry: &Entry, ending: &mut Ending) -> Option<EntryResult> {
     if let Some(amount) = entry.amount() {
         let amount = ending.amount(&amount);
-        return Some(if matches!(entry, Entry::Int(_)) { Answer::Int(amount) } else { Answer::Single(amount) });
+        return Some(if matches!(entry, Entry::Int(_)) { EntryResult::Int(amount) } else { EntryResult::Single(amount) });
     }
     if is_long(entry) {
         return None;
     }
     Some(match entry {
-        Entry::Int(values) => Answer::Ints(values.to_vec()),
-        Entry::Float(values) => Answer::Floats(values.to_vec()),
-        Entry::Bool(values) => Answer::Bools(values.to_vec()),
-        Entry::Segdes(segments) => Answer::Segments(segments.lengths.clone()),
-        Entry::Pair(pair) => Answer::Pair(Box::new((answer(&pair.0, ending)?, answer(&pair.1, ending)?))),
+        Entry::Int(values) => EntryResult::Ints(values.to_vec()),
+        Entry::Float(values) => EntryResult::Floats(values.to_vec()),
+        Entry::Bool(values) => EntryResult::Bools(values.to_vec()),
+        Entry::Segdes(segments) => EntryResult::Segments(segments.lengths.clone()),
+        Entry::Pair(pair) => EntryResult::Pair(Box::new((answer(&pair.0, ending)?, answer(&pair.1, ending)?))),
         Entry::Device(vector) => {
             let own = &vector.vector;
             if let Some(each) = &vector.each {
                 let (value, count) = (answer(each, ending)?, ending.count(&own.extent)?);
                 let held = ending.amount(own.extent.bound());
-                return Some(Answer::Equal(vector.ty, Box::new(value), count, held));
+                return Some(EntryResult::Equal(vector.ty, Box::new(value), count, held));
             }
             if let Some(number) = ending.value(vector) {
-                return Some(Answer::Value(vector.ty, number));
+                return Some(EntryResult::Value(vector.ty, number));
             }
             if let Some((start, step)) = own.progression() {
                 let (count, held) = (ending.count(&own.extent)?, ending.amount(own.extent.bound()));
-                return Some(Answer::Progression(start, step, count, held));
+                return Some(EntryResult::Progression(start, step, count, held));
             }
             let bytes = own.node.ty().bytes() as usize;
-            Answer::Vector(ending.vector(vector.ty, own, bytes)?)
+            EntryResult::Vector(ending.vector(vector.ty, own, bytes)?)
         }
         Entry::DeviceSegdes(segdes) if segdes.is_single() && segdes.known_total().is_some() => {
-            Answer::One(ending.count(segdes.known_total()?)?)
+            EntryResult::One(ending.count(segdes.known_total()?)?)
         }
         Entry::DeviceSegdes(segdes) if segdes.lengths.generated => match ending.offsets(segdes) {
-            Some(offsets) => Answer::Offsets(offsets),
-            None => Answer::Segdes(ending.vector(Type::Segdes, &segdes.lengths(), 8)?, None),
+            Some(offsets) => EntryResult::Offsets(offsets),
+            None => EntryResult::Segdes(ending.vector(Type::Segdes, &segdes.lengths(), 8)?, None),
         },
-        Entry::DeviceSegdes(segdes) => Answer::Segdes(ending.vector(Type::Segdes, &segdes.lengths(), 8)?, None),
+        Entry::DeviceSegdes(segdes) => EntryResult::Segdes(ending.vector(Type::Segdes, &segdes.lengths(), 8)?, None),
     })
 }
 
 /// Adds the offsets of segments to the results of a region that computes them, because the machine keeps
 /// them, too.
-fn keep_offsets(entry: &Entry, answer: &mut Answer, ending: &mut Ending) {
+fn keep_offsets(entry: &Entry, answer: &mut EntryResult, ending: &mut Ending) {
     match (entry, answer) {
-        (Entry::Pair(entries), Answer::Pair(answers)) => {
+        (Entry::Pair(entries), EntryResult::Pair(answers)) => {
             keep_offsets(&entries.0, &mut answers.0, ending);
             keep_offsets(&entries.1, &mut answers.1, ending);
         }
-        (Entry::DeviceSegdes(segdes), Answer::Segdes(_, kept)) => *kept = ending.offsets(segdes),
+        (Entry::DeviceSegdes(segdes), EntryResult::Segdes(_, kept)) => *kept = ending.offsets(segdes),
         _ => {}
     }
 }

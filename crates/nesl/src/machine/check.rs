@@ -1,8 +1,9 @@
 //! Conditions on operands, with the messages of the evaluator.
 
-use super::{Entry, Machine, Segments};
+use super::Machine;
 use crate::codes;
 use crate::eval::{Fault, Run};
+use crate::run::{Entry, Segments};
 use crate::vcode::Check;
 
 impl Machine<'_, '_, '_> {

@@ -1,7 +1,8 @@
 //! Instructions that work on segments: scans, reductions, permutations, distribution, packing.
 
-use super::{Entry, Machine, Segments, wrong_lengths, wrong_types};
+use super::{Machine, wrong_lengths, wrong_types};
 use crate::eval::{Fault, Run, largest_float};
+use crate::run::{Entry, Segments};
 use crate::vcode::{Op, Type};
 use std::cmp::Ordering;
 

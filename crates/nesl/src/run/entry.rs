@@ -1,9 +1,13 @@
-//! Entries of the stack. Vectors are shared; their bytes are charged to the run while they are alive.
+//! Entries of the stack: vectors of the host and of a device. Vectors are shared; their bytes are charged to
+//! the run while they are alive.
 
-use crate::eval::{Charge, Meter};
-use crate::run::{Copied, DeviceSegdes, DeviceVector};
+use super::extent::Extent;
+use super::ledger::VectorCharge;
+use super::segdes::DeviceSegdes;
+use super::vector::Vector;
+use crate::eval::{Charge, Meter, Run};
 use crate::vcode::Type;
-use broadloom_graph::Amount;
+use broadloom_graph::{Amount, Length, Node};
 use std::cell::OnceCell;
 use std::rc::Rc;
 
@@ -17,7 +21,7 @@ pub(crate) struct Charged<T> {
     /// The only element, as an amount that depends on the sizes of columns.
     amount: Option<Amount>,
     /// The copy on a device, once there is one.
-    pub(crate) copy: OnceCell<Copied>,
+    pub(crate) copy: OnceCell<DeviceCopy>,
     _charge: Charge,
 }
 
@@ -194,5 +198,64 @@ impl Entry {
         let total = lengths.iter().try_fold(0usize, |sum, &length| sum.checked_add(length))?;
         let charge = meter.charge(lengths.len().saturating_mul(8))?;
         Some(Entry::Segdes(Charged::new(Segments { lengths, total }, charge)))
+    }
+}
+
+/// A vector of a device on the stack of the machine.
+pub(crate) struct DeviceVector {
+    pub(crate) ty: Type,
+    pub(crate) vector: Vector,
+    /// The elements that a pack by these flags keeps, if there was one.
+    pub(crate) kept: OnceCell<KeptElements>,
+    /// The vector with its number of elements known to the host.
+    pub(crate) learned: OnceCell<Vector>,
+    /// The only element, an int or a bool, if the host has learned it.
+    pub(crate) value: OnceCell<i64>,
+    /// The value of all elements, if the host knows it.
+    pub(crate) each: Option<Entry>,
+    /// The elements on the host, if they were read.
+    pub(crate) host: OnceCell<Entry>,
+    pub(crate) _charge: Option<VectorCharge>,
+}
+
+/// Elements that a pack keeps.
+#[derive(Clone)]
+pub(crate) struct KeptElements {
+    /// Their number.
+    pub(crate) length: Length,
+    /// Their indices, followed by arbitrary elements, if indices were packed. Other vectors are gathered at
+    /// these indices, so all packs by the same flags are one pass.
+    pub(crate) places: Option<Node>,
+}
+
+impl std::fmt::Debug for DeviceVector {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {:?}", self.ty.name(), self.vector.node)
+    }
+}
+
+/// Copy of a host vector on a device.
+#[derive(Debug)]
+pub(crate) enum DeviceCopy {
+    Vector(Node),
+    Segdes(Rc<DeviceSegdes>),
+}
+
+impl DeviceVector {
+    /// Tells whether it is a single int or bool that the host has not learned.
+    pub(crate) fn is_number(&self) -> bool {
+        self.value.get().is_none() && self.ty != Type::Float && self.vector.extent.is_host(1) && self.vector.is_uniform()
+    }
+
+    /// Returns the vector with the current knowledge of the host.
+    pub(crate) fn current(&self) -> Run<Vector> {
+        if let Some(learned) = self.learned.get() {
+            return Ok(learned.clone());
+        }
+        let vector = self.vector.learned()?;
+        if matches!(vector.extent, Extent::Host(_)) {
+            let _ = self.learned.set(vector.clone());
+        }
+        Ok(vector)
     }
 }

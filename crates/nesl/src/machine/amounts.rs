@@ -3,8 +3,9 @@
 //! The host computes with them like with other ints, and keeps the relation to the sizes. A comparison
 //! becomes a condition of the template. Operations that keep no relation are executed on the device.
 
-use super::{Entry, Machine};
+use super::Machine;
 use crate::eval::Run;
+use crate::run::Entry;
 use crate::vcode::{Check, Op};
 use broadloom_graph::Amount;
 

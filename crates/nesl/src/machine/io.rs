@@ -1,7 +1,8 @@
 //! Streams, timers and vectors as text: `( 1 2 3 )`, segment descriptors `[ 2 1 ]`.
 
-use super::{Entry, Machine, wrong_types};
+use super::{Machine, wrong_types};
 use crate::eval::{Fault, Run};
+use crate::run::Entry;
 use crate::vcode::{Op, Type};
 use std::time::Instant;
 

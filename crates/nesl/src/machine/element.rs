@@ -1,7 +1,8 @@
 //! Instructions that work element by element.
 
-use super::{Entry, Machine, wrong_lengths, wrong_types};
+use super::{Machine, wrong_lengths, wrong_types};
 use crate::eval::{Fault, Run};
+use crate::run::Entry;
 use crate::vcode::{Op, Type};
 
 impl Machine<'_, '_, '_> {
@@ -137,25 +138,35 @@ impl Machine<'_, '_, '_> {
             return self.ints(a.iter().map(|&value| self.world.to_int(convert(value))).collect());
         }
         let negative = a.iter().any(|&value| value < 0.0);
-        let compute: fn(f64) -> f64 = match op {
+        match op {
             Op::Log if negative => return Fault::at_run_time("logarithm of a negative number"),
             Op::Sqrt if negative => return Fault::at_run_time("square root of a negative number"),
-            Op::Log => f64::ln,
-            Op::Sqrt => f64::sqrt,
-            Op::Exp => f64::exp,
-            Op::Sin => f64::sin,
-            Op::Cos => f64::cos,
-            Op::Tan => f64::tan,
-            Op::Asin => f64::asin,
-            Op::Acos => f64::acos,
-            Op::Atan => f64::atan,
-            Op::Sinh => f64::sinh,
-            Op::Cosh => f64::cosh,
-            Op::Tanh => f64::tanh,
-            _ => return Fault::at_run_time(format!("{} does not take floats", op.name())),
+            _ => {}
+        }
+        let Some(compute) = elementary(op) else {
+            return Fault::at_run_time(format!("{} does not take floats", op.name()));
         };
         self.floats(a.iter().map(|&value| self.world.round(compute(value))).collect())
     }
+}
+
+/// Returns the function of an instruction on one float.
+pub(super) fn elementary(op: Op) -> Option<fn(f64) -> f64> {
+    Some(match op {
+        Op::Log => f64::ln,
+        Op::Sqrt => f64::sqrt,
+        Op::Exp => f64::exp,
+        Op::Sin => f64::sin,
+        Op::Cos => f64::cos,
+        Op::Tan => f64::tan,
+        Op::Asin => f64::asin,
+        Op::Acos => f64::acos,
+        Op::Atan => f64::atan,
+        Op::Sinh => f64::sinh,
+        Op::Cosh => f64::cosh,
+        Op::Tanh => f64::tanh,
+        _ => return None,
+    })
 }
 
 fn select<T: Copy>(flags: &[bool], a: &[T], b: &[T]) -> Vec<T> {

@@ -1,9 +1,9 @@
 //! Columns of callers as entries of the stack, and back.
 
-use super::{Entry, Machine};
+use super::Machine;
 use crate::eval::{Fault, Run};
-use crate::program::Column;
-use crate::run::{DeviceSegdes, Made, Vector, on_device};
+use crate::run::{Column, Entry};
+use crate::run::{DeviceSegdes, OpResult, Vector, on_device};
 use crate::vcode::{Layout, Type};
 use broadloom_graph::{Amount, Node, Segments, Total};
 use std::vec::IntoIter;
@@ -112,7 +112,7 @@ impl Machine<'_, '_, '_> {
                 }
                 length(&node)?;
                 self.own(&node)?;
-                self.entry(Made::Vector(ty, Vector::of(node)))?
+                self.entry(OpResult::Vector(ty, Vector::of(node)))?
             }
             _ => return Fault::at_run_time(format!("a column does not hold {layout}")),
         };
@@ -142,7 +142,7 @@ impl Machine<'_, '_, '_> {
         let segments = on_device(Segments::from_offsets(offsets, Total::Amount(total.clone())))?;
         let Some(accelerator) = self.accelerator.as_deref_mut() else { return Fault::at_run_time("there is no device") };
         let segdes = DeviceSegdes::of_segments(accelerator, segments, total)?;
-        self.entry(Made::Segdes(segdes))
+        self.entry(OpResult::Segdes(segdes))
     }
 
     /// Makes columns from the entries of a value.

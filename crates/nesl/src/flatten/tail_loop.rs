@@ -1,0 +1,572 @@
+//! Loop forms: functions over scalars whose recursion is a tail call become loops.
+//!
+//! Input: the typed program. Output: [`TailLoop`]. In a context of many elements a call of such a function is
+//! one operation, in which each element runs its own loop: memory and kernels do not depend on the number of
+//! rounds.
+//!
+//! A function has a loop form if its parameters and its result are scalars or tuples of scalars, each call of
+//! itself is the last thing it does, and all other calls can be expanded. Functions that it calls last are
+//! expanded, too, so functions that call each other in turn are one loop. Conditions on constants are decided
+//! here, so that an expanded recursion on a constant ends.
+
+use super::expr::element_op;
+use super::instance::Node;
+use super::value::{Context, Val as Vectors};
+use super::{Callee, Compiler, Key, Lowering, Origin, internal};
+use crate::core::{Body, DefinitionKind, Expr, ExprId, LocalId, Pattern, PatternId, Primitive};
+use crate::eval::{Run, Value};
+use crate::flat;
+use crate::types::{Base, Type as Nesl, TypeId};
+use crate::vcode::{LoopBlock, LoopEnd, Op, Reg, Shape, Step, TailLoop, Type};
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Maximum nesting of expanded functions.
+const MAX_EXPANDED: u32 = 16;
+
+/// Maximum number of steps of a loop.
+const MAX_STEPS: usize = 1500;
+
+/// Maximum length of a chain of calls that is searched for recursion.
+const MAX_PATH: usize = 100;
+
+/// Code, or the reason why there is no loop form.
+type LoopResult<T> = Result<T, String>;
+
+/// A value of a round.
+#[derive(Clone)]
+enum Val {
+    Scalar(Reg),
+    /// The parts of a pair, or the captured variables of a function.
+    Tuple(Rc<[Val]>),
+}
+
+/// Writes the round of a loop.
+struct LoopWriter<'c, 'e> {
+    c: &'c mut Compiler<'e>,
+    root: Callee,
+    body: Rc<Body>,
+    locals: HashMap<LocalId, Val>,
+    registers: Vec<Type>,
+    /// Registers with a constant value: an int, or the bits of a float or a bool.
+    constants: HashMap<Reg, i64>,
+    steps: Vec<Step>,
+    written: usize,
+    expanded: u32,
+    repeats: bool,
+}
+
+impl Compiler<'_> {
+    /// Returns the loop form of a recursive function, if it has one.
+    pub(super) fn tail_loop(&mut self, callee: &Callee) -> Option<Arc<TailLoop>> {
+        let Callee::Definition(definition, _) = callee else { return None };
+        self.widths?;
+        if !self.recurs(Node::Definition(*definition)) {
+            return None;
+        }
+        if let Some(known) = self.loops.get(callee) {
+            return known.clone();
+        }
+        let form = self.loop_form(callee);
+        if form.is_ok() {
+            let name = self.name(callee).0;
+            self.notes.push(format!("`{name}` is a loop of each element"));
+        }
+        let form = form.ok().map(Arc::new);
+        self.loops.insert(callee.clone(), form.clone());
+        form
+    }
+
+    /// Tells whether all recursion that a function reaches is that of functions with a loop form. Its own code
+    /// is then better flattened.
+    pub(super) fn recurs_in_loops(&mut self, callee: &Callee) -> bool {
+        self.reaches_loops_only(callee, &mut vec![], &mut HashSet::new())
+    }
+
+    fn reaches_loops_only(&mut self, callee: &Callee, path: &mut Vec<Callee>, seen: &mut HashSet<Callee>) -> bool {
+        let Callee::Definition(definition, _) = callee else { return false };
+        if !self.recurs(Node::Definition(*definition)) || self.tail_loop(callee).is_some() || seen.contains(callee) {
+            return true;
+        }
+        if path.contains(callee) || path.len() >= MAX_PATH {
+            return false;
+        }
+        let Ok(body) = self.body(callee) else { return false };
+        path.push(callee.clone());
+        let calls_loops = body.exprs.values().all(|expr| match expr {
+            Expr::Definition(definition, instance)
+                if matches!(self.env.definitions[*definition].kind, DefinitionKind::Function(_)) =>
+            {
+                self.reaches_loops_only(&Callee::Definition(*definition, instance.clone()), path, seen)
+            }
+            Expr::Lambda(lambda) => !self.recurs(Node::Lambda(*lambda)),
+            _ => true,
+        });
+        path.pop();
+        if calls_loops {
+            seen.insert(callee.clone());
+        }
+        calls_loops
+    }
+
+    fn loop_form(&mut self, callee: &Callee) -> LoopResult<TailLoop> {
+        let (argument, result) = self.shapes(callee)?;
+        if !argument.is_scalar() || !result.is_scalar() {
+            return Err("it has sequences".to_owned());
+        }
+        let (mut params, mut results) = (vec![], vec![]);
+        argument.results(&mut params);
+        result.results(&mut results);
+        if params.len() + results.len() > 64 {
+            return Err("it has too many parameters".to_owned());
+        }
+        let (body, source) = (self.body(callee).map_err(|fault| fault.message)?, self.name(callee).0);
+        let mut writer = LoopWriter {
+            c: self,
+            root: callee.clone(),
+            body: body.clone(),
+            locals: HashMap::new(),
+            registers: params.clone(),
+            constants: HashMap::new(),
+            steps: vec![],
+            written: 0,
+            expanded: 0,
+            repeats: false,
+        };
+        let Val::Tuple(given) = unslot(&argument, &mut (0..)) else { return Err("no arguments".to_owned()) };
+        writer.bind_argument(&given)?;
+        let Some(id) = body.result else { return Err("it has no result".to_owned()) };
+        let round = writer.tail(id)?;
+        if !writer.repeats {
+            return Err("it does not call itself last".to_owned());
+        }
+        let registers = writer.registers;
+        let may_fail = may_fail(&round);
+        let mut invariant = vec![true; params.len()];
+        note_changes(&round, &mut invariant);
+        Ok(TailLoop { source, params, invariant, results, registers, round, may_fail })
+    }
+
+    /// Compiles a function that is a call of a loop form.
+    pub(super) fn lower_loop(&mut self, id: flat::FuncId, key: &Key, form: Arc<TailLoop>) -> Run<()> {
+        let body = self.body(&key.callee)?;
+        let (name, source) = (self.program.functions[id].name.clone(), self.program.functions[id].source.clone());
+        let Some(result) = body.result.map(|result| body.types[result]) else { return internal("a function has no result") };
+        let argument = self.argument_type(&key.callee, &body)?;
+        let plain = self.name(&key.callee).0;
+        let flattened = self.function(Key { plain: true, ..key.clone() }, &plain, source.clone())?;
+        let mut lowering = Lowering::new(self, body.clone(), name, source);
+        lowering.b.span = body.result.map(|result| body.spans[result]).unwrap_or_default();
+        lowering.push_root();
+        let root = lowering.root();
+        let segment = lowering.b.param(Type::Segdes, root.space);
+        let context = Context { segment, space: lowering.pool_space(segment), single: false };
+        lowering.push_level(context, Origin::Distribute(segment));
+        let mut forms = key.forms.iter().copied();
+        let value: Vectors = lowering.parameter(argument, context, &mut forms);
+        let mut args = vec![segment];
+        value.vectors(&mut args);
+        let value = lowering.results(result, flat::Op::Loop(form, flattened), args);
+        let mut results = vec![];
+        value.vectors(&mut results);
+        self.program.functions[id] = lowering.b.finish(results);
+        Ok(())
+    }
+}
+
+impl LoopWriter<'_, '_> {
+    fn reg(&mut self, ty: Type) -> Reg {
+        self.registers.push(ty);
+        self.registers.len() as Reg - 1
+    }
+
+    fn push(&mut self, step: Step) -> LoopResult<()> {
+        self.written += 1;
+        if self.written > MAX_STEPS {
+            return Err("its code is too large".to_owned());
+        }
+        self.steps.push(step);
+        Ok(())
+    }
+
+    fn constant(&mut self, ty: Type, bits: i64) -> LoopResult<Reg> {
+        let bits = match (ty, self.c.widths) {
+            (Type::Int, Some(widths)) if !widths.wide_int => i64::from(bits as i32),
+            (Type::Float, Some(widths)) if widths.narrow_float => f64::from(f64::from_bits(bits as u64) as f32).to_bits() as i64,
+            _ => bits,
+        };
+        let to = self.reg(ty);
+        self.constants.insert(to, bits);
+        self.push(Step::Const(to, bits))?;
+        Ok(to)
+    }
+
+    fn op(&mut self, id: ExprId, op: Op, ty: Type, args: &[Reg]) -> LoopResult<Reg> {
+        if let Some((ty, bits)) = self.folded(op, ty, args) {
+            return self.constant(ty, bits);
+        }
+        let result = match op.results()[0] {
+            crate::vcode::Slot::Given => ty,
+            crate::vcode::Slot::Is(ty) => ty,
+        };
+        let to = self.reg(result);
+        let first = *args.first().ok_or("no operand")?;
+        let mut all = [first; 3];
+        all[..args.len()].copy_from_slice(args);
+        let span = self.body.spans[id];
+        self.push(Step::Op { to, op, ty, args: all, span })?;
+        Ok(to)
+    }
+
+    /// Computes an operation on ints that are constants. It decides conditions only, so it is exact for the
+    /// small numbers in them.
+    fn folded(&self, op: Op, ty: Type, args: &[Reg]) -> Option<(Type, i64)> {
+        let known = |index: usize| self.constants.get(args.get(index)?).copied();
+        let small = |value: i64| Some(value).filter(|value| i32::try_from(*value).is_ok());
+        let (a, b) = (small(known(0)?)?, small(known(1)?)?);
+        if ty != Type::Int {
+            return None;
+        }
+        Some(match op {
+            Op::Add => (Type::Int, small(a + b)?),
+            Op::Subtract => (Type::Int, small(a - b)?),
+            Op::And => (Type::Int, a & b),
+            Op::RightShift if (0..32).contains(&b) => (Type::Int, a >> b),
+            Op::Less => (Type::Bool, i64::from(a < b)),
+            Op::LessEqual => (Type::Bool, i64::from(a <= b)),
+            Op::Greater => (Type::Bool, i64::from(a > b)),
+            Op::GreaterEqual => (Type::Bool, i64::from(a >= b)),
+            Op::Equal => (Type::Bool, i64::from(a == b)),
+            Op::NotEqual => (Type::Bool, i64::from(a != b)),
+            _ => return None,
+        })
+    }
+
+    fn bind(&mut self, pattern: PatternId, value: &Val) -> LoopResult<()> {
+        match (self.body.patterns[pattern], value) {
+            (Pattern::Local(local), _) => drop(self.locals.insert(local, value.clone())),
+            (Pattern::Pair(first, rest), Val::Tuple(parts)) if parts.len() == 2 => {
+                self.bind(first, &parts[0])?;
+                self.bind(rest, &parts[1])?;
+            }
+            _ => return Err("a pattern does not fit its value".to_owned()),
+        }
+        Ok(())
+    }
+
+    /// Binds the parameter to the last of the captured variables and the argument.
+    fn bind_argument(&mut self, given: &[Val]) -> LoopResult<()> {
+        match (self.body.parameter, given.last()) {
+            (Some(pattern), Some(argument)) => self.bind(pattern, argument),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes the code of an expression in the body of a function.
+    fn within<T>(
+        &mut self,
+        callee: &Callee,
+        given: &[Val],
+        write: impl FnOnce(&mut Self, ExprId) -> LoopResult<T>,
+    ) -> LoopResult<T> {
+        if self.expanded >= MAX_EXPANDED {
+            return Err("its calls nest too deeply".to_owned());
+        }
+        let body = self.c.body(callee).map_err(|fault| fault.message)?;
+        let Some(result) = body.result else { return Err("it calls a function without a result".to_owned()) };
+        let captures = match callee {
+            Callee::Lambda(lambda, _) => self.c.env.lambdas[*lambda].captures.clone(),
+            Callee::Definition(..) | Callee::Serial(_) => vec![],
+        };
+        let body = std::mem::replace(&mut self.body, body);
+        let locals = std::mem::take(&mut self.locals);
+        self.expanded += 1;
+        for ((_, inner), value) in captures.iter().zip(given) {
+            self.locals.insert(*inner, value.clone());
+        }
+        let written = self.bind_argument(given).and_then(|()| write(self, result));
+        self.expanded -= 1;
+        (self.body, self.locals) = (body, locals);
+        written
+    }
+
+    /// Writes an expression whose value is that of the function, and ends the block.
+    fn tail(&mut self, id: ExprId) -> LoopResult<LoopBlock> {
+        let before = std::mem::take(&mut self.steps);
+        let locals = self.locals.clone();
+        let end = self.end(id);
+        self.locals = locals;
+        let steps = std::mem::replace(&mut self.steps, before);
+        Ok(LoopBlock { steps, end: end? })
+    }
+
+    fn end(&mut self, id: ExprId) -> LoopResult<LoopEnd> {
+        let body = self.body.clone();
+        let mut last = id;
+        while let Expr::Let(pattern, value, next) = &body.exprs[last] {
+            let value = self.value(*value)?;
+            self.bind(*pattern, &value)?;
+            last = *next;
+        }
+        match &body.exprs[last] {
+            Expr::If(condition, then, otherwise) => {
+                let condition = self.scalar(*condition)?;
+                match self.constants.get(&condition) {
+                    Some(0) => self.end(*otherwise),
+                    Some(_) => self.end(*then),
+                    None => {
+                        let then = self.tail(*then)?;
+                        Ok(LoopEnd::If(condition, Box::new((then, self.tail(*otherwise)?))))
+                    }
+                }
+            }
+            Expr::Call(function, argument) => {
+                let Some((callee, given)) = self.called(*function, *argument)? else { return self.returned(last) };
+                if callee == self.root {
+                    self.repeats = true;
+                    return Ok(LoopEnd::Again(slots_of(&given)));
+                }
+                self.within(&callee, &given, |w, result| w.end(result))
+            }
+            _ => self.returned(last),
+        }
+    }
+
+    fn returned(&mut self, id: ExprId) -> LoopResult<LoopEnd> {
+        let value = self.value(id)?;
+        Ok(LoopEnd::Return(slots_of(&[value])))
+    }
+
+    /// Returns a called function of the program or the library, with the captured variables and the argument.
+    /// Returns `None` for a primitive or a constructor.
+    fn called(&mut self, function: ExprId, argument: ExprId) -> LoopResult<Option<(Callee, Vec<Val>)>> {
+        let body = self.body.clone();
+        let (callee, captured) = match &body.exprs[function] {
+            Expr::Definition(definition, instance) => match self.c.env.definitions[*definition].kind {
+                DefinitionKind::Function(_) => (Callee::Definition(*definition, instance.clone()), vec![]),
+                DefinitionKind::Primitive(_) | DefinitionKind::Constructor(_) => return Ok(None),
+                DefinitionKind::Declared | DefinitionKind::Value => return Err("it calls no function".to_owned()),
+            },
+            _ => {
+                let Val::Tuple(captured) = self.value(function)? else { return Err("this is no function".to_owned()) };
+                (self.c.callee(body.types[function]).map_err(|fault| fault.message)?, captured.to_vec())
+            }
+        };
+        if let Callee::Definition(definition, _) = &callee
+            && !matches!(self.c.env.definitions[*definition].kind, DefinitionKind::Function(_))
+        {
+            return Err("it calls a primitive as a value".to_owned());
+        }
+        let mut given = captured;
+        given.push(self.value(argument)?);
+        Ok(Some((callee, given)))
+    }
+
+    fn scalar(&mut self, id: ExprId) -> LoopResult<Reg> {
+        match self.value(id)? {
+            Val::Scalar(reg) => Ok(reg),
+            Val::Tuple(_) => Err("a scalar was expected".to_owned()),
+        }
+    }
+
+    /// Writes an expression.
+    fn value(&mut self, id: ExprId) -> LoopResult<Val> {
+        let body = self.body.clone();
+        Ok(match &body.exprs[id] {
+            Expr::Int(value) => Val::Scalar(self.constant(Type::Int, *value)?),
+            Expr::Float(value) => Val::Scalar(self.constant(Type::Float, value.to_bits() as i64)?),
+            Expr::Bool(value) => Val::Scalar(self.constant(Type::Bool, i64::from(*value))?),
+            Expr::Char(value) => Val::Scalar(self.constant(Type::Int, i64::from(*value))?),
+            Expr::Local(local) => self.locals.get(local).cloned().ok_or("a variable is not bound")?,
+            Expr::Definition(definition, _) => match self.c.env.definitions[*definition].kind {
+                DefinitionKind::Value => {
+                    let Some(value) = self.c.globals[*definition].clone() else {
+                        return Err("a variable has no value".to_owned());
+                    };
+                    self.literal(&value, body.types[id])?
+                }
+                _ => Val::Tuple([].into()),
+            },
+            Expr::Pair(first, rest) => {
+                let first = self.value(*first)?;
+                Val::Tuple([first, self.value(*rest)?].into())
+            }
+            Expr::Call(function, argument) => match self.called(*function, *argument)? {
+                Some((callee, _)) if callee == self.root => return Err("a call of itself is not its last one".to_owned()),
+                Some((callee, given)) => self.within(&callee, &given, |w, result| w.value(result))?,
+                None => self.primitive(id, *function, *argument)?,
+            },
+            Expr::If(condition, then, otherwise) => self.conditional(*condition, *then, *otherwise, body.types[id])?,
+            Expr::Let(..) => {
+                let mut last = id;
+                while let Expr::Let(pattern, value, next) = &body.exprs[last] {
+                    let value = self.value(*value)?;
+                    self.bind(*pattern, &value)?;
+                    last = *next;
+                }
+                self.value(last)?
+            }
+            Expr::Lambda(lambda) => {
+                // The code of a function value is found by its type, which must not have variables.
+                let captures = self.c.env.lambdas[*lambda].captures.clone();
+                let captured = captures.iter().map(|(outer, _)| self.locals.get(outer).cloned()).collect::<Option<Vec<Val>>>();
+                Val::Tuple(captured.ok_or("a variable is not bound")?.into())
+            }
+            Expr::Text(_) | Expr::Each(_) | Expr::Sequence(_) | Expr::Time(_) => return Err("it has sequences".to_owned()),
+        })
+    }
+
+    fn conditional(&mut self, condition: ExprId, then: ExprId, otherwise: ExprId, ty: TypeId) -> LoopResult<Val> {
+        let condition = self.scalar(condition)?;
+        match self.constants.get(&condition) {
+            Some(0) => return self.value(otherwise),
+            Some(_) => return self.value(then),
+            None => {}
+        }
+        let shape = self.c.shape(ty)?;
+        if !shape.is_scalar() {
+            return Err("it has sequences".to_owned());
+        }
+        let mut types = vec![];
+        shape.results(&mut types);
+        let results: Vec<Reg> = types.into_iter().map(|ty| self.reg(ty)).collect();
+        let mut lists = vec![];
+        for branch in [then, otherwise] {
+            let before = std::mem::take(&mut self.steps);
+            let (locals, constants) = (self.locals.clone(), self.constants.clone());
+            let value = self.value(branch);
+            let copied = value.and_then(|value| {
+                let from = slots_of(&[value]);
+                results.iter().zip(from).try_for_each(|(to, from)| self.push(Step::Copy(*to, from)))
+            });
+            (self.locals, self.constants) = (locals, constants);
+            lists.push(std::mem::replace(&mut self.steps, before));
+            copied?;
+        }
+        let (Some(otherwise), Some(then)) = (lists.pop(), lists.pop()) else { return Err("a branch is missing".to_owned()) };
+        self.push(Step::Choose(condition, then, otherwise))?;
+        Ok(unslot(&shape, &mut results.into_iter()))
+    }
+
+    /// Makes the value of a variable of the program.
+    fn literal(&mut self, value: &Value, ty: TypeId) -> LoopResult<Val> {
+        let ty = self.c.resolve(ty);
+        Ok(Val::Scalar(match (&self.c.env.types[ty], value) {
+            (Nesl::Base(Base::Int), Value::Int(value)) => self.constant(Type::Int, *value)?,
+            (Nesl::Base(Base::Char), Value::Char(value)) => self.constant(Type::Int, i64::from(*value))?,
+            (Nesl::Base(Base::Float), Value::Float(value)) => self.constant(Type::Float, value.to_bits() as i64)?,
+            (Nesl::Base(Base::Bool), Value::Bool(value)) => self.constant(Type::Bool, i64::from(*value))?,
+            (Nesl::Pair(first, rest), Value::Pair(parts)) => {
+                let (first, rest) = (*first, *rest);
+                let first = self.literal(&parts.0, first)?;
+                return Ok(Val::Tuple([first, self.literal(&parts.1, rest)?].into()));
+            }
+            _ => return Err("it uses a variable of the program that is no scalar".to_owned()),
+        }))
+    }
+
+    fn primitive(&mut self, id: ExprId, function: ExprId, argument: ExprId) -> LoopResult<Val> {
+        use Primitive as P;
+        let body = self.body.clone();
+        let Expr::Definition(definition, _) = body.exprs[function] else { return Err("this is no primitive".to_owned()) };
+        let primitive = match self.c.env.definitions[definition].kind {
+            DefinitionKind::Primitive(primitive) => primitive,
+            _ => return self.value(argument),
+        };
+        if let (P::Require, Expr::Pair(condition, text)) = (primitive, &body.exprs[argument])
+            && let Expr::Text(text) = &body.exprs[*text]
+        {
+            let condition = self.scalar(*condition)?;
+            self.push(Step::Require(condition, String::from_utf8_lossy(text).into(), body.spans[id]))?;
+            return Ok(Val::Scalar(self.constant(Type::Bool, 1)?));
+        }
+        if !self.has_scalars(body.types[argument]) {
+            return Err("it has sequences".to_owned());
+        }
+        let value = self.value(argument)?;
+        let regs = slots_of(std::slice::from_ref(&value));
+        let [first, ..] = regs[..] else { return Err("a primitive without operands".to_owned()) };
+        let ty = self.registers[first as usize];
+        let (is_float, to_float) = (ty == Type::Float, self.base_type(body.types[id]) == Some(Type::Float));
+        Ok(Val::Scalar(match primitive {
+            P::Negate => {
+                let zero = self.constant(ty, 0)?;
+                self.op(id, Op::Subtract, ty, &[zero, first])?
+            }
+            P::CharCode => first,
+            P::CodeChar => {
+                self.push(Step::Code(first, body.spans[id]))?;
+                first
+            }
+            P::IntToAny | P::AsFloat if to_float && !is_float => self.op(id, Op::IntToFloat, Type::Int, &[first])?,
+            P::IntToAny | P::AsFloat => first,
+            P::FloatToAny if to_float => first,
+            P::Equal | P::NotEqual | P::Less | P::Greater | P::LessEqual | P::GreaterEqual if ty == Type::Bool => {
+                return Err("it compares bools".to_owned());
+            }
+            _ => match element_op(primitive) {
+                Some(op) if op.operands().len() == regs.len() => self.op(id, op, ty, &regs)?,
+                _ => return Err("it calls a primitive that is not for scalars".to_owned()),
+            },
+        }))
+    }
+
+    fn has_scalars(&mut self, ty: TypeId) -> bool {
+        self.c.shape(ty).is_ok_and(|shape| shape.is_scalar())
+    }
+
+    fn base_type(&mut self, ty: TypeId) -> Option<Type> {
+        match self.c.shape(ty).ok()? {
+            Shape::Int => Some(Type::Int),
+            Shape::Float => Some(Type::Float),
+            Shape::Bool => Some(Type::Bool),
+            Shape::Tuple(_) | Shape::Seq(_) => None,
+        }
+    }
+}
+
+/// Makes a value of a shape without sequences from registers.
+fn unslot(shape: &Shape, regs: &mut dyn Iterator<Item = Reg>) -> Val {
+    match shape {
+        Shape::Tuple(parts) => Val::Tuple(parts.iter().map(|part| unslot(part, regs)).collect()),
+        Shape::Int | Shape::Float | Shape::Bool | Shape::Seq(_) => Val::Scalar(regs.next().unwrap_or(0)),
+    }
+}
+
+/// Lists the registers of values.
+fn slots_of(values: &[Val]) -> Vec<Reg> {
+    let mut out = vec![];
+    let mut open: Vec<&Val> = values.iter().rev().collect();
+    while let Some(value) = open.pop() {
+        match value {
+            Val::Scalar(reg) => out.push(*reg),
+            Val::Tuple(parts) => open.extend(parts.iter().rev()),
+        }
+    }
+    out
+}
+
+fn may_fail(block: &LoopBlock) -> bool {
+    let inner = match &block.end {
+        LoopEnd::If(_, branches) => may_fail(&branches.0) || may_fail(&branches.1),
+        LoopEnd::Return(_) | LoopEnd::Again(_) => false,
+    };
+    inner || block.steps.iter().any(Step::may_fail)
+}
+
+/// Finds the parameters that a round changes.
+fn note_changes(block: &LoopBlock, invariant: &mut [bool]) {
+    match &block.end {
+        LoopEnd::If(_, branches) => {
+            note_changes(&branches.0, invariant);
+            note_changes(&branches.1, invariant);
+        }
+        LoopEnd::Again(regs) => {
+            for (index, (own, reg)) in invariant.iter_mut().zip(regs).enumerate() {
+                *own &= *reg as usize == index;
+            }
+        }
+        LoopEnd::Return(_) => {}
+    }
+}

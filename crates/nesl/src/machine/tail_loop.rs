@@ -1,0 +1,304 @@
+//! Calls that run as loops, one for each element: see [`TailLoop`].
+//!
+//! Short loops of vectors of the host run on the host. If they take longer than starting the device does,
+//! and for vectors of the device, each element is a thread of the device. A launch there executes a limited
+//! number of rounds, so that a loop without end can be stopped: the host looks at the limits between launches.
+//! After an error on the device the host repeats the loop of the element, which gives the message.
+
+use super::Machine;
+use crate::eval::{Fault, Run};
+use crate::run::{Entry, LoopOutcome, LoopRun};
+use crate::vcode::{FuncId, LoopBlock, LoopCall, LoopEnd, Op, Reg, Step, TailLoop, Type};
+use broadloom_diag::Span;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Steps of loops on the host before the device takes over.
+const HOST_STEPS: u64 = 1 << 22;
+
+/// Steps between two looks at the limits of the run.
+const CHUNK: u64 = 1 << 16;
+
+/// Duration of a launch below which the next one has more rounds, and above which it has fewer.
+const SHORT: Duration = Duration::from_millis(60);
+const LONG: Duration = Duration::from_millis(250);
+
+/// Maximum number of rounds of a launch.
+const MAX_ROUNDS: u64 = 1 << 30;
+
+/// Progress of loops on the host.
+struct HostLoop<'a> {
+    form: &'a TailLoop,
+    /// Registers: ints, bits of floats, and bools as 0 or 1.
+    regs: Vec<i64>,
+    next: Vec<i64>,
+    /// Steps since the last look at the limits.
+    steps: u64,
+    /// Steps until the device takes over.
+    left: u64,
+}
+
+/// Returns the bits of an element of the host; `None` for vectors of the device.
+fn element_of(entry: &Entry, index: usize) -> Option<i64> {
+    match entry {
+        Entry::Int(values) => values.get(index).copied(),
+        Entry::Float(values) => values.get(index).map(|value| value.to_bits() as i64),
+        Entry::Bool(values) => values.get(index).map(|value| i64::from(*value)),
+        Entry::Segdes(_) | Entry::Pair(_) | Entry::Device(_) | Entry::DeviceSegdes(_) => None,
+    }
+}
+
+impl Machine<'_, '_, '_> {
+    /// Executes a call by its loop form. Returns the function to call instead, if the form cannot be used.
+    pub(super) fn tail_loop(&mut self, call: &LoopCall) -> Run<Option<FuncId>> {
+        let range = self.range(call.form.params.len() as u32 + 1, 0)?;
+        let operands = self.stack[range.clone()].to_vec();
+        let Some(results) = self.looped(&call.form, &operands)? else { return Ok(Some(call.fallback)) };
+        self.stack.truncate(range.start);
+        self.stack.extend(results);
+        Ok(None)
+    }
+
+    fn looped(&mut self, form: &Arc<TailLoop>, operands: &[Entry]) -> Run<Option<Vec<Entry>>> {
+        let Some((context, params)) = operands.split_first() else { return Ok(None) };
+        if let (Entry::Segdes(segments), true) = (context, params.iter().all(|param| element_of(param, 0).is_some())) {
+            let calls = segments.total;
+            let threshold = self.accelerator.as_deref().map_or(usize::MAX, |accelerator| accelerator.threshold());
+            if calls < threshold
+                && let Some(results) = self.loops_on_host(form, calls, params)?
+            {
+                return Ok(Some(results));
+            }
+        }
+        self.loops_on_device(form, context, params)
+    }
+
+    /// Runs the loops of all elements on the host. Returns `None` if the device must take over.
+    fn loops_on_host(&mut self, form: &TailLoop, calls: usize, params: &[Entry]) -> Run<Option<Vec<Entry>>> {
+        self.reserve(calls.saturating_mul(form.results.len()))?;
+        let left = if self.accelerator.is_some() { HOST_STEPS } else { u64::MAX };
+        let mut run = HostLoop { form, regs: vec![0; form.registers.len()], next: vec![], steps: 0, left };
+        let mut columns: Vec<Vec<i64>> = form.results.iter().map(|_| Vec::with_capacity(calls)).collect();
+        for index in 0..calls {
+            for (reg, param) in run.regs.iter_mut().zip(params) {
+                *reg = element_of(param, index).unwrap_or(0);
+            }
+            let Some(results) = self.loop_on_host(&mut run)? else { return Ok(None) };
+            for (column, reg) in columns.iter_mut().zip(results) {
+                column.push(run.regs[*reg as usize]);
+            }
+        }
+        self.count(run.steps as usize + calls)?;
+        let mut results = vec![];
+        for (ty, column) in form.results.iter().zip(columns) {
+            results.push(match ty {
+                Type::Float => self.floats(column.into_iter().map(|bits| f64::from_bits(bits as u64)).collect())?,
+                Type::Bool => self.bools(column.into_iter().map(|bits| bits != 0).collect())?,
+                Type::Int | Type::Char | Type::Segdes => self.ints(column)?,
+            });
+        }
+        Ok(Some(results))
+    }
+
+    /// Runs the loop of one element, whose parameters are in the registers. Returns the registers of the
+    /// results, or `None` if the device must take over.
+    fn loop_on_host<'f>(&mut self, run: &mut HostLoop<'f>) -> Run<Option<&'f [Reg]>> {
+        let form = run.form;
+        loop {
+            let mut block: &LoopBlock = &form.round;
+            loop {
+                run.steps += 1 + block.steps.len() as u64;
+                self.steps_on_host(&mut run.regs, &block.steps)?;
+                match &block.end {
+                    LoopEnd::If(condition, branches) => {
+                        block = if run.regs[*condition as usize] != 0 { &branches.0 } else { &branches.1 };
+                    }
+                    LoopEnd::Return(results) => return Ok(Some(results)),
+                    LoopEnd::Again(params) => {
+                        run.next.clear();
+                        run.next.extend(params.iter().map(|reg| run.regs[*reg as usize]));
+                        run.regs[..run.next.len()].copy_from_slice(&run.next);
+                        break;
+                    }
+                }
+            }
+            if run.steps >= CHUNK {
+                if run.left <= run.steps {
+                    return Ok(None);
+                }
+                self.look_at_limits(form, run.steps)?;
+                run.left -= run.steps;
+                run.steps = 0;
+            }
+        }
+    }
+
+    /// Counts steps of a loop, and ends the run at a limit or a stop.
+    fn look_at_limits(&mut self, form: &TailLoop, steps: u64) -> Run<()> {
+        let options = *self.world.options();
+        if options.is_stopped() {
+            let mut fault = options.stopped();
+            fault.message = format!("{}, in a call of `{}`", fault.message, form.source);
+            return Err(fault);
+        }
+        self.count(usize::try_from(steps).unwrap_or(usize::MAX)).map_err(|mut fault| {
+            fault.message = format!("`{}` was stopped after {} steps", form.source, options.max_steps);
+            fault
+        })
+    }
+
+    fn steps_on_host(&self, regs: &mut [i64], steps: &[Step]) -> Run<()> {
+        let failed = |message: &str, span: &Span| {
+            let mut fault = Fault::new(crate::codes::RUN_TIME, message);
+            fault.span = Some(*span);
+            Err(fault)
+        };
+        for step in steps {
+            match step {
+                Step::Const(to, bits) => {
+                    regs[*to as usize] = *bits;
+                }
+                Step::Copy(to, from) => regs[*to as usize] = regs[*from as usize],
+                Step::Op { to, op, ty, args, span } => {
+                    let [a, b, c] = args.map(|reg| regs[reg as usize]);
+                    match self.scalar_op(*op, *ty, [a, b, c]) {
+                        Ok(value) => regs[*to as usize] = value,
+                        Err(message) => return failed(message, span),
+                    }
+                }
+                Step::Choose(condition, then, otherwise) => {
+                    let chosen = if regs[*condition as usize] != 0 { then } else { otherwise };
+                    self.steps_on_host(regs, chosen)?;
+                }
+                Step::Code(reg, span) => {
+                    let code = regs[*reg as usize];
+                    if !(0..256).contains(&code) {
+                        return failed(&format!("{code} is not the code of a character: codes are 0 to 255"), span);
+                    }
+                }
+                Step::Require(reg, message, span) => {
+                    if regs[*reg as usize] == 0 {
+                        return failed(message, span);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Executes an elementwise instruction on scalars: ints, bits of floats, and bools as 0 or 1.
+    fn scalar_op(&self, op: Op, ty: Type, [a, b, c]: [i64; 3]) -> Result<i64, &'static str> {
+        match ty {
+            Type::Float => self.float_op(op, f64::from_bits(a as u64), f64::from_bits(b as u64)),
+            _ if op == Op::Select => Ok(if a != 0 { b } else { c }),
+            Type::Bool => Ok(match op {
+                Op::Not => i64::from(a == 0),
+                Op::And => a & b,
+                Op::Or => a | b,
+                Op::Xor | Op::NotEqual => a ^ b,
+                Op::Equal => i64::from(a == b),
+                // A bool as an int.
+                _ => a,
+            }),
+            Type::Int | Type::Char | Type::Segdes => self.int_op(op, a, b),
+        }
+    }
+
+    fn int_op(&self, op: Op, a: i64, b: i64) -> Result<i64, &'static str> {
+        let wide = self.world.options().widths.wide_int;
+        let value = match op {
+            Op::Add => a.wrapping_add(b),
+            Op::Subtract => a.wrapping_sub(b),
+            Op::Multiply => a.wrapping_mul(b),
+            Op::Divide | Op::Modulo if b == 0 => return Err("division by zero"),
+            Op::Divide => a.wrapping_div(b),
+            Op::Modulo => a.wrapping_rem(b),
+            Op::LeftShift if wide => a.wrapping_shl(b as u32),
+            Op::LeftShift => i64::from((a as i32).wrapping_shl(b as u32)),
+            Op::RightShift if wide => a.wrapping_shr(b as u32),
+            Op::RightShift => i64::from((a as i32).wrapping_shr(b as u32)),
+            Op::And => a & b,
+            Op::Or => a | b,
+            Op::Xor => a ^ b,
+            Op::Not => !a,
+            Op::Less => return Ok(i64::from(a < b)),
+            Op::LessEqual => return Ok(i64::from(a <= b)),
+            Op::Greater => return Ok(i64::from(a > b)),
+            Op::GreaterEqual => return Ok(i64::from(a >= b)),
+            Op::Equal => return Ok(i64::from(a == b)),
+            Op::NotEqual => return Ok(i64::from(a != b)),
+            Op::IntToBool => return Ok(i64::from(a != 0)),
+            Op::IntToFloat => return Ok(self.world.round(a as f64).to_bits() as i64),
+            _ => return Err("internal error: an instruction of a loop; please report it"),
+        };
+        Ok(self.world.wrap(value))
+    }
+
+    fn float_op(&self, op: Op, a: f64, b: f64) -> Result<i64, &'static str> {
+        let value = match op {
+            Op::Add => a + b,
+            Op::Subtract => a - b,
+            Op::Multiply => a * b,
+            Op::Divide if b == 0.0 => return Err("division by zero"),
+            Op::Divide => a / b,
+            Op::Less => return Ok(i64::from(a < b)),
+            Op::LessEqual => return Ok(i64::from(a <= b)),
+            Op::Greater => return Ok(i64::from(a > b)),
+            Op::GreaterEqual => return Ok(i64::from(a >= b)),
+            Op::Equal => return Ok(i64::from(a == b)),
+            Op::NotEqual => return Ok(i64::from(a != b)),
+            Op::Floor => return Ok(self.world.to_int(a.floor())),
+            Op::Ceil => return Ok(self.world.to_int(a.ceil())),
+            Op::Trunc => return Ok(self.world.to_int(a)),
+            Op::Round => return Ok(self.world.to_int(if a < 0.0 { a - 0.5 } else { a + 0.5 })),
+            Op::Log if a < 0.0 => return Err("logarithm of a negative number"),
+            Op::Sqrt if a < 0.0 => return Err("square root of a negative number"),
+            _ => match super::element::elementary(op) {
+                Some(function) => function(a),
+                None => return Err("internal error: an instruction of a loop; please report it"),
+            },
+        };
+        Ok(self.world.round(value).to_bits() as i64)
+    }
+
+    /// Runs the loops of all elements on the device. Returns `None` if there are no elements, or no device.
+    fn loops_on_device(&mut self, form: &Arc<TailLoop>, context: &Entry, params: &[Entry]) -> Run<Option<Vec<Entry>>> {
+        let Some(accelerator) = self.accelerator.as_deref_mut() else { return Ok(None) };
+        let Some(mut run) = LoopRun::new(accelerator, form, context, params)? else { return Ok(None) };
+        let mut rounds = run.first_rounds();
+        let made = loop {
+            let start = Instant::now();
+            let Some(accelerator) = self.accelerator.as_deref_mut() else { return Ok(None) };
+            let outcome = run.launch(accelerator, rounds)?;
+            match outcome {
+                LoopOutcome::Done(made) => break made,
+                LoopOutcome::Failed(index) => return Err(self.loop_fault(form, &run, index)?),
+                LoopOutcome::Open => self.look_at_limits(form, rounds)?,
+            }
+            rounds = match start.elapsed() {
+                time if time < SHORT => rounds * 4,
+                time if time > LONG => rounds.div_ceil(2),
+                _ => rounds,
+            };
+            rounds = rounds.min(MAX_ROUNDS);
+        };
+        let mut results = vec![];
+        for made in made {
+            results.push(self.entry(made)?);
+        }
+        self.count(0)?;
+        Ok(Some(results))
+    }
+
+    /// Returns the error of an element, found by repeating its loop on the host.
+    fn loop_fault(&mut self, form: &TailLoop, run: &LoopRun, index: usize) -> Run<Box<Fault>> {
+        let Some(accelerator) = self.accelerator.as_deref_mut() else { return Fault::at_run_time("there is no device") };
+        let mut regs = run.params_of(accelerator, index)?;
+        regs.resize(form.registers.len(), 0);
+        let mut host = HostLoop { form, regs, next: vec![], steps: 0, left: u64::MAX };
+        match self.loop_on_host(&mut host) {
+            Err(fault) => Ok(fault),
+            Ok(_) => Fault::at_run_time(format!("`{}` divides by zero, or takes the root of a negative number", form.source)),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Loop forms of functions: a function over scalars whose only recursion is its last call, as a loop.
+//!
+//! A round of the loop executes a tree of blocks. Each leaf returns the results, or gives the parameters of
+//! the next round. Registers are assigned once, except those that both branches of [`Step::Choose`] copy to.
+
+use super::{Op, Type};
+use broadloom_diag::Span;
+use std::sync::Arc;
+
+/// Register of a loop: a scalar. The first ones are the parameters.
+pub type Reg = u32;
+
+/// Function as a loop.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TailLoop {
+    /// The name of the function in the program.
+    pub source: String,
+    /// Types of the parameters.
+    pub params: Vec<Type>,
+    /// True for each parameter that no round changes.
+    pub invariant: Vec<bool>,
+    /// Types of the results.
+    pub results: Vec<Type>,
+    /// Types of all registers.
+    pub registers: Vec<Type>,
+    /// One round.
+    pub round: LoopBlock,
+    /// True if a step may end the run with an error.
+    pub may_fail: bool,
+}
+
+impl TailLoop {
+    /// Returns the number of steps of a round, all branches included.
+    pub fn size(&self) -> usize {
+        self.round.size()
+    }
+}
+
+/// Steps, and what follows them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoopBlock {
+    /// The steps.
+    pub steps: Vec<Step>,
+    /// The end of the round, or a branch.
+    pub end: LoopEnd,
+}
+
+impl LoopBlock {
+    fn size(&self) -> usize {
+        let own: usize = self.steps.iter().map(Step::size).sum();
+        own + match &self.end {
+            LoopEnd::Return(_) | LoopEnd::Again(_) => 1,
+            LoopEnd::If(_, branches) => 1 + branches.0.size() + branches.1.size(),
+        }
+    }
+}
+
+/// End of a block.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LoopEnd {
+    /// The results of the function.
+    Return(Vec<Reg>),
+    /// The parameters of the next round.
+    Again(Vec<Reg>),
+    /// A branch on a bool.
+    If(Reg, Box<(LoopBlock, LoopBlock)>),
+}
+
+/// Step of a round.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// An int, or the bits of a float or a bool.
+    Const(Reg, i64),
+    /// An elementwise instruction. Unused operands are equal to the first.
+    Op {
+        /// The result.
+        to: Reg,
+        /// The instruction and its type suffix.
+        op: Op,
+        /// The type suffix.
+        ty: Type,
+        /// The operands.
+        args: [Reg; 3],
+        /// The expression that it belongs to.
+        span: Span,
+    },
+    /// Copies a register.
+    Copy(Reg, Reg),
+    /// Executes one of two lists of steps, by a bool.
+    Choose(Reg, Vec<Step>, Vec<Step>),
+    /// Ends the run with an error unless the int is the code of a character.
+    Code(Reg, Span),
+    /// Ends the run with this error unless the bool is true.
+    Require(Reg, Arc<str>, Span),
+}
+
+impl Step {
+    fn size(&self) -> usize {
+        match self {
+            Step::Choose(_, then, otherwise) => 1 + then.iter().chain(otherwise).map(Step::size).sum::<usize>(),
+            Step::Const(..) | Step::Op { .. } | Step::Copy(..) | Step::Code(..) | Step::Require(..) => 1,
+        }
+    }
+
+    /// Tells whether the step may end the run with an error.
+    pub fn may_fail(&self) -> bool {
+        match self {
+            Step::Op { op, ty, .. } => match op {
+                Op::Divide | Op::Modulo => true,
+                Op::Sqrt | Op::Log => *ty == Type::Float,
+                _ => false,
+            },
+            Step::Code(..) | Step::Require(..) => true,
+            Step::Choose(_, then, otherwise) => then.iter().chain(otherwise).any(Step::may_fail),
+            Step::Const(..) | Step::Copy(..) => false,
+        }
+    }
+}
