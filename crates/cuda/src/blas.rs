@@ -12,8 +12,10 @@ use crate::driver::{self, library_name};
 use crate::ffi::StreamHandle;
 use crate::queue::Queue;
 use broadloom_device::{Error, Matrix, MatrixProduct, ProductElement, Result};
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use std::collections::HashMap;
-use std::ffi::{CString, c_int, c_void};
+use std::ffi::c_int;
+use std::mem::ManuallyDrop;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// `cublasHandle_t`.
@@ -65,27 +67,16 @@ pub(crate) struct Functions {
 impl Functions {
     /// Opens a library, which stays open until the process ends.
     fn open(name: &str) -> Option<Functions> {
-        let name = CString::new(name).ok()?;
-        // SAFETY: the name is a C string. The library's initialisers are trusted as much as the driver's.
-        let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-        if library.is_null() {
-            return None;
-        }
-        let find = |symbol: &std::ffi::CStr| -> Option<*mut c_void> {
-            // SAFETY: the library is open and stays open.
-            let found = unsafe { libc::dlsym(library, symbol.as_ptr()) };
-            (!found.is_null()).then_some(found)
-        };
-        let [create, destroy, set_stream] = [find(c"cublasCreate_v2")?, find(c"cublasDestroy_v2")?, find(c"cublasSetStream_v2")?];
-        let [single, double] = [find(c"cublasSgemm_v2")?, find(c"cublasDgemm_v2")?];
-        // SAFETY: the functions of these names have these types, as the library documents.
+        // SAFETY: the library's initialisers are trusted as much as the driver's. The functions of these names
+        // have the types of the fields, as the library documents.
         unsafe {
+            let library = ManuallyDrop::new(Library::open(Some(name), RTLD_NOW | RTLD_LOCAL).ok()?);
             Some(Functions {
-                create: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut Handle) -> Status>(create),
-                destroy: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(Handle) -> Status>(destroy),
-                set_stream: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(Handle, StreamHandle) -> Status>(set_stream),
-                single: std::mem::transmute::<*mut c_void, Gemm<f32>>(single),
-                double: std::mem::transmute::<*mut c_void, Gemm<f64>>(double),
+                create: *library.get("cublasCreate_v2").ok()?,
+                destroy: *library.get("cublasDestroy_v2").ok()?,
+                set_stream: *library.get("cublasSetStream_v2").ok()?,
+                single: *library.get("cublasSgemm_v2").ok()?,
+                double: *library.get("cublasDgemm_v2").ok()?,
             })
         }
     }
