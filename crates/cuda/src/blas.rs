@@ -8,13 +8,14 @@
 //! The library uses column-major matrices. A row-major matrix is its transpose, so the transpose of the
 //! product is requested: the right factor comes first.
 
-use crate::device::Inner;
 use crate::driver::{self, library_name};
 use crate::ffi::StreamHandle;
 use crate::queue::Queue;
-use broadloom_device::{Error, Matrix, MatrixProduct, ProductElement, Result, Stream};
+use broadloom_device::{Error, Matrix, MatrixProduct, ProductElement, Result};
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use std::collections::HashMap;
-use std::ffi::{CString, c_int, c_void};
+use std::ffi::c_int;
+use std::mem::ManuallyDrop;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// `cublasHandle_t`.
@@ -53,8 +54,9 @@ pub(crate) fn library_names() -> Vec<String> {
     ["libcublas.so.13", "libcublas.so.12"].map(str::to_owned).to_vec()
 }
 
+/// Functions of the library.
 #[derive(Clone, Copy, Debug)]
-struct Functions {
+pub(crate) struct Functions {
     create: unsafe extern "C" fn(*mut Handle) -> Status,
     destroy: unsafe extern "C" fn(Handle) -> Status,
     set_stream: unsafe extern "C" fn(Handle, StreamHandle) -> Status,
@@ -65,27 +67,16 @@ struct Functions {
 impl Functions {
     /// Opens a library, which stays open until the process ends.
     fn open(name: &str) -> Option<Functions> {
-        let name = CString::new(name).ok()?;
-        // SAFETY: the name is a C string. The library's initialisers are trusted as much as the driver's.
-        let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-        if library.is_null() {
-            return None;
-        }
-        let find = |symbol: &std::ffi::CStr| -> Option<*mut c_void> {
-            // SAFETY: the library is open and stays open.
-            let found = unsafe { libc::dlsym(library, symbol.as_ptr()) };
-            (!found.is_null()).then_some(found)
-        };
-        let [create, destroy, set_stream] = [find(c"cublasCreate_v2")?, find(c"cublasDestroy_v2")?, find(c"cublasSetStream_v2")?];
-        let [single, double] = [find(c"cublasSgemm_v2")?, find(c"cublasDgemm_v2")?];
-        // SAFETY: the functions of these names have these types, as the library documents.
+        // SAFETY: the library's initialisers are trusted as much as the driver's. The functions of these names
+        // have the types of the fields, as the library documents.
         unsafe {
+            let library = ManuallyDrop::new(Library::open(Some(name), RTLD_NOW | RTLD_LOCAL).ok()?);
             Some(Functions {
-                create: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut Handle) -> Status>(create),
-                destroy: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(Handle) -> Status>(destroy),
-                set_stream: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(Handle, StreamHandle) -> Status>(set_stream),
-                single: std::mem::transmute::<*mut c_void, Gemm<f32>>(single),
-                double: std::mem::transmute::<*mut c_void, Gemm<f64>>(double),
+                create: *library.get("cublasCreate_v2").ok()?,
+                destroy: *library.get("cublasDestroy_v2").ok()?,
+                set_stream: *library.get("cublasSetStream_v2").ok()?,
+                single: *library.get("cublasSgemm_v2").ok()?,
+                double: *library.get("cublasDgemm_v2").ok()?,
             })
         }
     }
@@ -137,24 +128,34 @@ fn checked(call: &'static str, status: Status) -> Result<()> {
     Err(Error::Driver { call, code: status.unsigned_abs(), message: format!("cuBLAS says {text} (status {status})") })
 }
 
-impl Blas {
-    /// Tests if the library is present and starts.
-    pub(crate) fn is_here(&self, inner: &Inner) -> bool {
-        self.functions(inner).is_some()
+/// Creates a handle for a stream. The context must be current.
+fn create(functions: &Functions, stream: StreamHandle) -> Result<Handle> {
+    let mut handle = 0;
+    // SAFETY: the call writes the handle.
+    checked("cublasCreate", unsafe { (functions.create)(&mut handle) })?;
+    // SAFETY: both are alive.
+    let set = checked("cublasSetStream", unsafe { (functions.set_stream)(handle, stream) });
+    if set.is_err() {
+        // SAFETY: the library just created the handle.
+        let _ = unsafe { (functions.destroy)(handle) };
     }
+    set.map(|()| handle)
+}
 
-    fn functions(&self, inner: &Inner) -> Option<&Functions> {
-        self.functions.get_or_init(|| self.start(inner)).as_ref()
+impl Blas {
+    /// Returns the functions of the library, or `None` if it is missing or does not start. It is the first of
+    /// `names` that starts; `first` is the default stream.
+    pub(crate) fn functions(&self, first: &Queue, names: &[String]) -> Option<&Functions> {
+        self.functions.get_or_init(|| self.start(first, names)).as_ref()
     }
 
     /// Opens the first library that loads and creates a handle, which belongs to the default stream.
-    fn start(&self, inner: &Inner) -> Option<Functions> {
-        let queue = inner.queue(Stream::default()).ok()?;
-        inner.context.enter().ok()?;
-        inner.options.blas.iter().find_map(|name| {
+    fn start(&self, first: &Queue, names: &[String]) -> Option<Functions> {
+        first.context.enter().ok()?;
+        names.iter().find_map(|name| {
             let functions = Functions::open(name)?;
-            let handle = create(&functions, queue.handle).ok()?;
-            self.handles().of_streams.insert(queue.stream, handle);
+            let handle = create(&functions, first.handle).ok()?;
+            self.handles().of_streams.insert(first.stream, handle);
             Some(functions)
         })
     }
@@ -182,27 +183,40 @@ impl Blas {
             let _ = unsafe { (functions.destroy)(handle) };
         }
     }
-}
 
-/// Creates a handle for a stream. The context must be current.
-fn create(functions: &Functions, stream: StreamHandle) -> Result<Handle> {
-    let mut handle = 0;
-    // SAFETY: the call writes the handle.
-    checked("cublasCreate", unsafe { (functions.create)(&mut handle) })?;
-    // SAFETY: both are alive.
-    let set = checked("cublasSetStream", unsafe { (functions.set_stream)(handle, stream) });
-    if set.is_err() {
-        // SAFETY: the library just created the handle.
-        let _ = unsafe { (functions.destroy)(handle) };
+    /// Multiplies matrices. The context must be current. Returns the name of the call.
+    ///
+    /// # Safety
+    ///
+    /// The matrices are inside buffers that live until the work is done, and their sizes fit `c_int`.
+    pub(crate) unsafe fn multiply(&self, functions: &Functions, queue: &Queue, product: &MatrixProduct) -> Result<&'static str> {
+        let mut handles = self.handles();
+        let handle = match handles.of_streams.get(&queue.stream) {
+            Some(handle) => *handle,
+            None => {
+                handles.reap(functions);
+                let handle = create(functions, queue.handle)?;
+                handles.of_streams.insert(queue.stream, handle);
+                handle
+            }
+        };
+        // SAFETY: the handle is alive; the rest is guaranteed by the caller.
+        let (call, status) = unsafe {
+            match product.element {
+                ProductElement::F32 => ("cublasSgemm", multiply(functions.single, handle, product, [1.0, 0.0])),
+                ProductElement::F64 => ("cublasDgemm", multiply(functions.double, handle, product, [1.0, 0.0])),
+            }
+        };
+        drop(handles);
+        checked(call, status).map(|()| call)
     }
-    set.map(|()| handle)
 }
 
 /// Calls the library for a product: `new` times the product plus `old` times the old contents.
 ///
 /// # Safety
 ///
-/// The handle is alive, and the matrices satisfy [`Inner::check_product`].
+/// The handle is alive, and the matrices satisfy the conditions of [`Blas::multiply`].
 unsafe fn multiply<T>(function: Gemm<T>, handle: Handle, product: &MatrixProduct, [new, old]: [T; 2]) -> Status {
     let way = |side: &Matrix| if side.transposed { TRANSPOSED } else { PLAIN };
     let [rows, columns, common] = [product.rows, product.columns, product.common].map(|size| size as c_int);
@@ -226,70 +240,5 @@ unsafe fn multiply<T>(function: Gemm<T>, handle: Handle, product: &MatrixProduct
             result.address,
             stride,
         )
-    }
-}
-
-impl Inner {
-    /// Checks that matrices are in device memory and that their sizes fit the library's integers.
-    pub(crate) fn check_product(&self, product: &MatrixProduct) -> Result<()> {
-        let sides = [&product.left, &product.right, &product.result];
-        let too_large = || Error::BadLaunch { kernel: "product".to_owned(), reason: "its matrices are too large".to_owned() };
-        let bytes = product.bytes().ok_or_else(too_large)?;
-        let sizes = [product.rows, product.columns, product.common];
-        if sizes.into_iter().chain(sides.map(|side| side.stride)).any(|size| c_int::try_from(size).is_err()) {
-            return Err(too_large());
-        }
-        let length = |side: &Matrix, rows: u64, columns: u64| if side.transposed { rows } else { columns };
-        let lengths = [
-            length(&product.left, product.rows, product.common),
-            length(&product.right, product.common, product.columns),
-            length(&product.result, product.rows, product.columns),
-        ];
-        if product.common == 0
-            || product.result.transposed
-            || sides.iter().zip(lengths).any(|(side, length)| side.stride < length.max(1))
-        {
-            let reason = "its matrices do not lie as a product takes them".to_owned();
-            return Err(Error::BadLaunch { kernel: "product".to_owned(), reason });
-        }
-        let pool = self.pool();
-        sides.iter().zip(bytes).try_for_each(|(side, bytes)| pool.check("product", side.address, bytes))
-    }
-
-    /// Multiplies matrices.
-    pub(crate) fn product(&self, stream: Stream, product: &MatrixProduct) -> Result<()> {
-        self.check_product(product)?;
-        let queue = self.queue(stream)?;
-        self.context.enter()?;
-        let Some(functions) = self.blas.functions(self) else {
-            let reason = "no library that multiplies matrices could be opened".to_owned();
-            return Err(Error::BadLaunch { kernel: "product".to_owned(), reason });
-        };
-        if product.rows == 0 || product.columns == 0 {
-            return Ok(());
-        }
-        let mut handles = self.blas.handles();
-        let handle = match handles.of_streams.get(&queue.stream) {
-            Some(handle) => *handle,
-            None => {
-                handles.reap(functions);
-                let handle = create(functions, queue.handle)?;
-                handles.of_streams.insert(queue.stream, handle);
-                handle
-            }
-        };
-        // SAFETY: the handle is alive. The matrices were checked to be inside buffers, which live until all
-        // earlier work is done.
-        let (call, status) = unsafe {
-            match product.element {
-                ProductElement::F32 => ("cublasSgemm", multiply(functions.single, handle, product, [1.0, 0.0])),
-                ProductElement::F64 => ("cublasDgemm", multiply(functions.double, handle, product, [1.0, 0.0])),
-            }
-        };
-        drop(handles);
-        checked(call, status)?;
-        queue.note(&call.into(), None);
-        self.given(&queue);
-        if self.options.synchronous { self.wait(&queue) } else { Ok(()) }
     }
 }

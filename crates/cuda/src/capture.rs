@@ -4,7 +4,7 @@
 //! The text is captured by redirecting standard output meanwhile, **by one thread of the process at a time,
 //! and standard output is always restored.** Output of other threads at that moment is captured too.
 
-use crate::device::Output;
+use crate::options::Output;
 use std::ffi::c_int;
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -12,11 +12,11 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::sync::{Mutex, PoisonError};
 
 /// Redirection of standard output, undone on drop.
-struct Aside {
+struct RedirectedOutput {
     before: c_int,
 }
 
-impl Drop for Aside {
+impl Drop for RedirectedOutput {
     fn drop(&mut self) {
         // SAFETY: flushes all C streams. The descriptor came from `dup` and is closed once.
         unsafe {
@@ -47,14 +47,14 @@ pub(crate) fn during<T>(output: &Output, act: impl FnOnce() -> T) -> T {
     if before < 0 {
         return act();
     }
-    let aside = Aside { before };
+    let redirected = RedirectedOutput { before };
     // SAFETY: both are open.
     if unsafe { libc::dup2(file.as_raw_fd(), libc::STDOUT_FILENO) } < 0 {
-        drop(aside);
+        drop(redirected);
         return act();
     }
     let outcome = act();
-    drop(aside);
+    drop(redirected);
     let mut text = vec![];
     if file.rewind().is_ok() && file.read_to_end(&mut text).is_ok() && !text.is_empty() {
         output(&text);

@@ -7,8 +7,8 @@
 //! driver refuses one to this process, as current drivers do.
 
 use crate::driver::{Called, Driver, Failed};
-use crate::ffi::{Code, ContextHandle, code};
-use crate::queue::Queue;
+use crate::ffi::{Code, ContextHandle, StreamHandle, code};
+use crate::journal::Journal;
 use broadloom_device::{Error, Fault, FaultKind, Result};
 use std::collections::HashMap;
 use std::ffi::c_int;
@@ -38,7 +38,8 @@ pub(crate) struct Context {
     loss: OnceLock<Loss>,
     /// True once it is lost. The next opening of the GPU reads it after this context is gone.
     was_lost: Arc<AtomicBool>,
-    queues: Mutex<Vec<Weak<Queue>>>,
+    /// Records of the launches of each stream.
+    journals: Mutex<Vec<Weak<Journal>>>,
     /// True once the heap of kernels, or the stack for deep calls, has been set up.
     pub(crate) heap_is_set: AtomicBool,
     pub(crate) stack_is_set: AtomicBool,
@@ -48,8 +49,8 @@ pub(crate) struct Context {
 #[derive(Debug, Default)]
 struct Slot {
     context: Weak<Context>,
-    /// Queue of the kernel that cannot be stopped, if any.
-    stuck: Option<Weak<Queue>>,
+    /// Stream of the kernel that cannot be stopped, if any. It is never destroyed.
+    stuck: Option<StreamHandle>,
     was_lost: Arc<AtomicBool>,
 }
 
@@ -84,11 +85,9 @@ impl Context {
             return Ok(context.clone());
         }
         let device = driver.device(ordinal).map_err(told)?;
-        if let Some(queue) = slot.stuck.as_ref().and_then(Weak::upgrade) {
-            // A reset would wait for the kernel, possibly forever.
-            if driver.query_stream(queue.handle) == Ok(false) {
-                return Err(not_here("a kernel that did not end in time still runs on it".to_owned()));
-            }
+        // A reset would wait for the kernel, possibly forever.
+        if slot.stuck.is_some_and(|stream| driver.query_stream(stream) == Ok(false)) {
+            return Err(not_here("a kernel that did not end in time still runs on it".to_owned()));
         }
         if slot.was_lost.load(Ordering::SeqCst) {
             driver.reset_context(device).map_err(told)?;
@@ -109,7 +108,7 @@ impl Context {
             handle,
             loss: OnceLock::new(),
             was_lost: Arc::default(),
-            queues: Mutex::default(),
+            journals: Mutex::default(),
             heap_is_set: AtomicBool::new(false),
             stack_is_set: AtomicBool::new(false),
         });
@@ -181,18 +180,19 @@ impl Context {
         Error::Driver { call: failed.call, code: failed.code, message: self.driver.code_text(failed.code) }
     }
 
-    pub(crate) fn add_queue(&self, queue: &Arc<Queue>) {
-        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
-        queues.retain(|queue| queue.strong_count() > 0);
-        queues.push(Arc::downgrade(queue));
+    /// Adds the record of launches of a new stream.
+    pub(crate) fn add_journal(&self, journal: &Arc<Journal>) {
+        let mut journals = self.journals.lock().unwrap_or_else(PoisonError::into_inner);
+        journals.retain(|journal| journal.strong_count() > 0);
+        journals.push(Arc::downgrade(journal));
     }
 
     /// Returns the kernels that may have been running, newest last, without duplicates.
     fn suspects(&self) -> Vec<Arc<str>> {
-        let queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        let journals = self.journals.lock().unwrap_or_else(PoisonError::into_inner);
         let mut suspects: Vec<Arc<str>> = vec![];
-        for queue in queues.iter().filter_map(Weak::upgrade) {
-            for kernel in queue.suspects() {
+        for journal in journals.iter().filter_map(Weak::upgrade) {
+            for kernel in journal.suspects() {
                 if !suspects.contains(&kernel) {
                     suspects.push(kernel);
                 }
@@ -235,9 +235,9 @@ impl Context {
         self.loss.set(loss).map_err(|loss| self.lost(self.loss.get().unwrap_or(&loss)))
     }
 
-    /// Gives up on a kernel that did not end in time and cannot be stopped.
-    pub(crate) fn give_up(&self, queue: &Arc<Queue>, limit: Duration) -> Error {
-        let kernel = queue.suspects().last().map_or_else(|| "?".to_owned(), |kernel| kernel.to_string());
+    /// Marks the context as lost by a kernel of a stream that did not end in time and cannot be stopped.
+    pub(crate) fn give_up(&self, journal: &Journal, stream: StreamHandle, limit: Duration) -> Error {
+        let kernel = journal.suspects().last().map_or_else(|| "?".to_owned(), |kernel| kernel.to_string());
         let reason = format!("kernel `{kernel}` did not end within {limit:?}, and a GPU cannot stop it");
         if let Err(lost) = self.set_lost(Loss { reason, stuck: true }) {
             return lost;
@@ -245,10 +245,8 @@ impl Context {
         let mut slots = slots();
         let slot = slots.values_mut().find(|slot| std::ptr::eq(slot.context.as_ptr(), self));
         if let Some(slot) = slot {
-            slot.stuck = Some(Arc::downgrade(queue));
+            slot.stuck = Some(stream);
         }
-        // The queue must stay alive, to be queried for its end.
-        std::mem::forget(queue.clone());
         fault(FaultKind::TimeLimit, kernel, format!("it did not end within {limit:?}; the device is lost"))
     }
 }

@@ -11,8 +11,10 @@ use crate::ffi::{
     Limit, LinkHandle, ModuleHandle, NodeHandle, STREAM_NON_BLOCKING, StreamHandle, code,
 };
 use broadloom_device::{Error, Result};
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use std::collections::HashMap;
-use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::mem::ManuallyDrop;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Failed call of the driver.
@@ -74,18 +76,13 @@ impl Driver {
     }
 
     fn load(library: &str) -> std::result::Result<Driver, String> {
-        let name = CString::new(library).map_err(|_| "the name of the driver holds a zero".to_owned())?;
-        // SAFETY: the name is a C string. A driver's initialisers are trusted as much as the driver.
-        let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-        if handle.is_null() {
-            return Err(format!("the driver `{library}` could not be opened: {}", dlopen_error()));
-        }
-        let find = |symbol: &str| {
-            let symbol = CString::new(symbol).ok()?;
-            // SAFETY: the library is open and stays open.
-            let found = unsafe { libc::dlsym(handle, symbol.as_ptr()) };
-            (!found.is_null()).then_some(found)
-        };
+        // SAFETY: a driver's initialisers are trusted as much as the driver.
+        let opened = unsafe { Library::open(Some(library), RTLD_NOW | RTLD_LOCAL) };
+        let opened = opened.map_err(|reason| format!("the driver `{library}` could not be opened: {reason}"))?;
+        // It stays open.
+        let opened = ManuallyDrop::new(opened);
+        // SAFETY: only the address of the symbol is used.
+        let find = |symbol: &str| unsafe { opened.get::<*mut c_void>(symbol) }.ok().map(|found| *found);
         let functions =
             Functions::find(find).map_err(|missing| format!("the driver `{library}` has no `{missing}`: it is too old"))?;
         let mut driver = Driver { functions, library: library.to_owned(), version: 0 };
@@ -489,14 +486,4 @@ fn done(outcome: Called<()>) -> Called<bool> {
         Err(Failed { code: code::NOT_READY, .. }) => Ok(false),
         Err(failed) => Err(failed),
     }
-}
-
-fn dlopen_error() -> String {
-    // SAFETY: returns a C string that is valid until the next call of this thread, or null.
-    let text = unsafe { libc::dlerror() };
-    if text.is_null() {
-        return "no reason is given".to_owned();
-    }
-    // SAFETY: as above.
-    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }

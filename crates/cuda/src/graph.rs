@@ -3,11 +3,11 @@
 //! The nodes form a chain, since a sequence is ordered. The graph is built by adding nodes, not by capturing
 //! a stream, so a failing step leaves no stream in capture state.
 
-use crate::device::Inner;
 use crate::ffi::{
     ATTRIBUTE_CLUSTER, ATTRIBUTE_COOPERATIVE, AttributeValue, CopyNode, CopySide, ExecHandle, FillNode, GraphHandle, KernelNode,
     MEMORY_DEVICE, NodeHandle,
 };
+use crate::inner::Inner;
 use crate::module::{IS_SO, Loaded, extra};
 use crate::timing::Piece;
 use broadloom_device::{Backend, Error, LoadedModule, MatrixProduct, Result, Sequence, Step, Stream, trace};
@@ -216,7 +216,7 @@ impl Sequence for Graph {
         let Some(exec) = self.exec else { return Ok(()) };
         let begun = inner.begin(&queue, trace::is_on())?;
         inner.context.checked(inner.context.driver.launch_graph(exec, queue.handle))?;
-        queue.note(&self.name, self.limit);
+        queue.journal().note(&self.name, self.limit);
         inner.given(&queue);
         inner.end(&queue, begun, || Piece { name: self.name.clone(), record: None, notes: vec![] })?;
         if inner.options.synchronous { inner.wait(&queue) } else { Ok(()) }

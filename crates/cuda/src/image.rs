@@ -10,11 +10,11 @@
 //! therefore passed to the driver as text. The driver compiles them together with their callers, and uses its
 //! own cache.
 
-use crate::device::Inner;
 use crate::ffi::{ModuleHandle, code};
 use crate::fit;
-use broadloom_device::cache::{Cache, Key, Miss, Origin, digest};
-use broadloom_device::{CacheFolder, Error, Result, trace};
+use crate::inner::Inner;
+use broadloom_device::cache::{Key, Miss, Origin, digest};
+use broadloom_device::{Error, Result, trace};
 use broadloom_diag::{Code, Diagnostic, Diagnostics};
 use broadloom_ptx::Verified;
 use std::collections::HashSet;
@@ -28,22 +28,12 @@ const NOT_TAKEN: Code = Code("cuda-compile");
 const LOG_LINES: usize = 20;
 /// Version of the entries' format.
 const FORMAT: u32 = 1;
-/// Maximum bytes of images kept in memory.
-const MEMORY_BYTES: usize = 64 << 20;
 /// Options that images are built with: the linker's defaults.
 const LINK_OPTIONS: &str = "link";
 
-/// Cache of images.
-pub(crate) type Images = Cache<Vec<u8>>;
-
-/// Creates a cache of images in a folder.
-pub(crate) fn images(folder: &CacheFolder, most_bytes: u64) -> Images {
-    Cache::new("cuda", folder, most_bytes, MEMORY_BYTES)
-}
-
-/// Origin of a module's code.
+/// Facts on the load of a module.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Made {
+pub(crate) struct LoadFacts {
     /// Reason for a cache miss, if it was one.
     pub(crate) miss: Option<Miss>,
     /// Load time, including compilation.
@@ -59,7 +49,7 @@ pub(crate) fn target(inner: &Inner) -> String {
 }
 
 /// Loads a module. The context must be current.
-pub(crate) fn load(inner: &Inner, module: &Verified) -> Result<(ModuleHandle, Made)> {
+pub(crate) fn load(inner: &Inner, module: &Verified) -> Result<(ModuleHandle, LoadFacts)> {
     let started = Instant::now();
     let mut span = trace::span("make code");
     let text = fit::text(module, inner.machine.sm, inner.machine.isa)?;
@@ -71,19 +61,19 @@ pub(crate) fn load(inner: &Inner, module: &Verified) -> Result<(ModuleHandle, Ma
         write_text(folder, module, &text, &code);
     }
     let key = Key::new(&Origin { device: "cuda", code, version: &version, machine, options: LINK_OPTIONS });
-    let made = |miss| Made { miss, time: started.elapsed() };
+    let facts = |miss| LoadFacts { miss, time: started.elapsed() };
     let images = &inner.images;
     let has_functions = module.functions.values().any(|function| !function.is_kernel && function.has_body);
     if has_functions || inner.options.level.is_some() {
         let handle = loaded_text(inner, &text)?;
         images.count(Err(Miss::Unkept));
-        return Ok((handle, made(Some(Miss::Unkept))));
+        return Ok((handle, facts(Some(Miss::Unkept))));
     }
     let miss = match images.find(&key, 0, |body| Some((body.to_vec(), body.len()))) {
         Ok(image) => {
             if let Some(handle) = loaded_image(inner, &image)? {
                 images.count(Ok(()));
-                return Ok((handle, made(None)));
+                return Ok((handle, facts(None)));
             }
             images.discard(&key);
             Miss::Corrupt
@@ -98,11 +88,11 @@ pub(crate) fn load(inner: &Inner, module: &Verified) -> Result<(ModuleHandle, Ma
         images.store(&key, &image);
         let bytes = image.len();
         images.keep(&key, 0, &Arc::new(image), bytes);
-        return Ok((handle, made(Some(miss))));
+        return Ok((handle, facts(Some(miss))));
     }
     let handle = loaded_text(inner, &text)?;
     images.count(Err(miss));
-    Ok((handle, made(Some(miss))))
+    Ok((handle, facts(Some(miss))))
 }
 
 /// Writes the text of a module for inspection. Write errors are ignored.

@@ -17,6 +17,7 @@
 
 mod blas;
 mod capture;
+mod chunks;
 mod context;
 mod device;
 mod driver;
@@ -25,15 +26,22 @@ mod fit;
 mod graph;
 mod host;
 mod image;
+mod images;
+mod inner;
+mod journal;
 mod machine;
 mod measure;
 mod memory;
 mod module;
+mod options;
+mod pinned;
 mod pool;
+mod product;
 mod queue;
 mod staging;
 mod statistics;
 mod timing;
 
-pub use device::{Cuda, Options, Output, machines};
+pub use device::{Cuda, machines};
+pub use options::{Options, Output};
 pub use statistics::KernelStatistics;

@@ -1,7 +1,7 @@
 //! Cost of a launch by the driver's call alone, for comparison.
 
-use crate::device::Inner;
 use crate::ffi::{ModuleHandle, StreamHandle};
+use crate::inner::Inner;
 use std::ffi::CString;
 use std::time::Instant;
 

@@ -5,9 +5,10 @@
 //! earlier work is known to be done. Memory is returned to the driver only when the device is idle, because
 //! that call would wait otherwise.
 
-use crate::device::Inner;
 use crate::driver::Called;
 use crate::ffi::code;
+use crate::inner::Inner;
+use crate::pinned::Pinned;
 use crate::pool::Pool;
 use broadloom_device::{Error, Result};
 use std::sync::atomic::Ordering;
@@ -118,5 +119,11 @@ impl Inner {
             }
             outcome => self.context.checked(outcome),
         }
+    }
+
+    /// Allocates pinned host memory. The context must be current.
+    pub(crate) fn pinned(&self, bytes: usize) -> Result<Pinned> {
+        // SAFETY: `Pinned` frees the memory only after unpinning it, or here if it was not pinned.
+        Pinned::new(&self.context, bytes, |start, bytes| self.retried(|| unsafe { self.context.driver.pin(start, bytes) }))
     }
 }

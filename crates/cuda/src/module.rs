@@ -1,12 +1,12 @@
 //! Loaded module, compiled by the driver. Kernels are looked up on first launch.
 
-use crate::device::Inner;
 use crate::driver::Failed;
 use crate::ffi::{
     ATTRIBUTE_CLUSTER, ATTRIBUTE_COOPERATIVE, ATTRIBUTE_OVERLAP, AttributeValue, FunctionAttribute, FunctionHandle,
     LaunchAttribute, LaunchConfig, Limit, ModuleHandle, PARAM_END, PARAM_POINTER, PARAM_SIZE, code,
 };
-use crate::image::{self, Made};
+use crate::image::{self, LoadFacts};
+use crate::inner::Inner;
 use crate::machine;
 use crate::statistics::{KernelStatistics, Record};
 use crate::timing::Piece;
@@ -48,8 +48,8 @@ pub(crate) struct Loaded {
     pub(crate) inner: Arc<Inner>,
     handle: ModuleHandle,
     code: Arc<Verified>,
-    /// Origin of its code.
-    made: Made,
+    /// Facts on its load.
+    facts: LoadFacts,
     kernels: HashMap<Func, OnceLock<Found>>,
     variables: Mutex<HashMap<String, Option<GlobalVariable>>>,
 }
@@ -59,7 +59,7 @@ impl Loaded {
         inner.context.enter()?;
         let declared: HashSet<&str> = code.functions.values().filter(|f| !f.has_body).map(|f| f.name.as_str()).collect();
         set_limits(inner, code, declared.contains("malloc"))?;
-        let (handle, made) = image::load(inner, code)?;
+        let (handle, facts) = image::load(inner, code)?;
         if declared.contains("vprintf") {
             inner.prints.store(true, Ordering::Relaxed);
         }
@@ -67,7 +67,7 @@ impl Loaded {
             inner: inner.clone(),
             handle,
             code: code.clone(),
-            made,
+            facts,
             kernels: code.kernels().map(|(func, _)| (func, OnceLock::new())).collect(),
             variables: Mutex::default(),
         })
@@ -102,8 +102,8 @@ impl Loaded {
             registers: attribute(FunctionAttribute::Registers)?,
             shared_bytes: static_shared,
             local_bytes: attribute(FunctionAttribute::LocalBytes)?,
-            load_time: self.made.time,
-            miss: self.made.miss,
+            load_time: self.facts.time,
+            miss: self.facts.miss,
             launches: 0,
             timed: 0,
             run_time: Duration::ZERO,
@@ -344,7 +344,7 @@ impl LoadedModule for Loaded {
             unsafe { driver.launch(found.function, launch.grid, launch.block, launch.shared_bytes, queue.handle, extra) }
         };
         launched.map_err(|failed| self.refused(found, failed))?;
-        queue.note(&found.name, launch.time_limit);
+        queue.journal().note(&found.name, launch.time_limit);
         inner.given(&queue);
         found.record.launched();
         inner.end(&queue, begun, || Piece::launch(&found.name, &found.record, launch))?;

@@ -2,19 +2,16 @@
 //!
 //! Every piece of work of a device has an ascending number, assigned when it is submitted to the driver. A
 //! queue stores the number of its last piece and of the last one known to be done. **Work known to be done is
-//! done: numbers are read before the driver is queried.** It also records which kernels may be running, so
-//! that a fault can name them.
+//! done: numbers are read before the driver is queried.**
 
 use crate::context::Context;
 use crate::ffi::StreamHandle;
-use broadloom_device::Result;
-use std::collections::VecDeque;
+use crate::journal::Journal;
+use broadloom_device::{Error, Result};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Maximum number of recorded launches.
-const REMEMBERED: usize = 256;
 /// Number of polls of a limited wait before it sleeps.
 const SPINS: u32 = 2000;
 /// Maximum sleep time.
@@ -29,17 +26,7 @@ pub(crate) struct Queue {
     pub(crate) stream: u32,
     last: AtomicU64,
     done: AtomicU64,
-    journal: Mutex<Journal>,
-}
-
-#[derive(Debug, Default)]
-struct Journal {
-    /// Kernels in launch order.
-    kernels: VecDeque<Arc<str>>,
-    /// Number of the first kernel in the list.
-    first: u64,
-    /// Deadline of the submitted work, and the limit of the latest launch.
-    deadline: Option<(Instant, Duration)>,
+    journal: Arc<Journal>,
 }
 
 impl Queue {
@@ -52,35 +39,15 @@ impl Queue {
             stream,
             last: AtomicU64::new(0),
             done: AtomicU64::new(0),
-            journal: Mutex::default(),
+            journal: Arc::default(),
         });
-        context.add_queue(&queue);
+        context.add_journal(&queue.journal);
         Ok(queue)
     }
 
-    fn journal(&self) -> MutexGuard<'_, Journal> {
-        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Records a kernel that was submitted to the driver.
-    pub(crate) fn note(&self, kernel: &Arc<str>, limit: Option<Duration>) {
-        let mut journal = self.journal();
-        if journal.kernels.len() == REMEMBERED {
-            journal.kernels.pop_front();
-            journal.first += 1;
-        }
-        journal.kernels.push_back(kernel.clone());
-        if let Some(limit) = limit {
-            let now = Instant::now();
-            let start = journal.deadline.map_or(now, |(deadline, _)| deadline.max(now));
-            // A limit beyond the range of time is no limit.
-            journal.deadline = start.checked_add(limit).map(|deadline| (deadline, limit)).or(journal.deadline);
-        }
-    }
-
-    /// Returns the kernels that may be running.
-    pub(crate) fn suspects(&self) -> Vec<Arc<str>> {
-        self.journal().kernels.iter().cloned().collect()
+    /// Returns the kernels that may be running, and the deadline of the submitted work.
+    pub(crate) fn journal(&self) -> &Journal {
+        &self.journal
     }
 
     /// Records a submitted piece of work by its number.
@@ -115,13 +82,12 @@ impl Queue {
     /// Waits until all submitted work is done. The context must be current.
     pub(crate) fn wait(self: &Arc<Self>) -> Result<()> {
         let seen = self.seen();
-        let deadline = self.journal().deadline;
+        let deadline = self.journal.deadline();
         match deadline {
             None => self.context.checked(self.context.driver.synchronise_stream(self.handle))?,
             Some((deadline, limit)) => {
                 let driver = &self.context.driver;
-                until(deadline, || self.context.checked(driver.query_stream(self.handle)))?
-                    .ok_or_else(|| self.context.give_up(self, limit))?;
+                until(deadline, || self.context.checked(driver.query_stream(self.handle)))?.ok_or_else(|| self.give_up(limit))?;
                 // The work is done, but only a wait makes the driver flush the output of kernels.
                 self.context.checked(driver.synchronise_stream(self.handle))?;
             }
@@ -130,29 +96,26 @@ impl Queue {
         Ok(())
     }
 
-    /// Returns the deadline of the submitted work and its limit.
-    pub(crate) fn deadline(&self) -> Option<(Instant, Duration)> {
-        self.journal().deadline
+    /// Gives up on a kernel that did not end in time and cannot be stopped.
+    pub(crate) fn give_up(self: &Arc<Self>, limit: Duration) -> Error {
+        let error = self.context.give_up(&self.journal, self.handle, limit);
+        if self.context.is_stuck() {
+            // The driver's stream must stay, to be queried for its end.
+            std::mem::forget(self.clone());
+        }
+        error
     }
 
     /// Returns the number of the last piece of work and the number of recorded launches.
     fn seen(&self) -> (u64, u64) {
-        let last = self.last.load(Ordering::SeqCst);
-        let journal = self.journal();
-        (last, journal.first + journal.kernels.len() as u64)
+        // The number is read first: work of a later number is not known to be done.
+        (self.last.load(Ordering::SeqCst), self.journal.noted())
     }
 
     /// Marks work as done.
     fn finish(&self, (last, noted): (u64, u64)) {
         self.done.fetch_max(last, Ordering::SeqCst);
-        let mut journal = self.journal();
-        while journal.first < noted && !journal.kernels.is_empty() {
-            journal.kernels.pop_front();
-            journal.first += 1;
-        }
-        if journal.kernels.is_empty() {
-            journal.deadline = None;
-        }
+        self.journal.forget(noted);
     }
 }
 

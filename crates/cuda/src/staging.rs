@@ -6,9 +6,9 @@
 //! at a time: the thread that fills or empties it, or numbered work of a queue until that is known to be
 //! done.**
 
-use crate::device::Inner;
+use crate::chunks::{Chunk, Staging};
 use crate::ffi::EVENT_NO_TIMING;
-use crate::host::{Pinned, Use};
+use crate::inner::Inner;
 use crate::queue::Queue;
 use crate::timing::Stamp;
 use broadloom_device::{Error, Result};
@@ -26,34 +26,10 @@ const LARGE: usize = 2 * CHUNK;
 /// Maximum number of copying threads.
 const MOST_HELPERS: usize = 12;
 
-/// Chunk of staging memory.
-#[derive(Debug)]
-struct Chunk {
-    memory: Pinned,
-    /// Bytes used by pending copies.
-    used: usize,
-    last: Option<Use>,
-    /// Event after a piece of a large copy.
-    event: Option<Stamp>,
-}
-
-impl Chunk {
-    fn is_idle(&self) -> bool {
-        self.last.as_ref().is_none_or(|(queue, number)| queue.is_done(*number))
-    }
-}
-
-/// Pinned memory for staging pageable memory.
-#[derive(Debug, Default)]
-pub(crate) struct Staging {
-    chunks: Vec<Chunk>,
-    bytes: usize,
-}
-
 impl Staging {
     /// Adds a chunk.
     fn grow(&mut self, inner: &Inner, bytes: usize) -> Result<usize> {
-        self.chunks.push(Chunk { memory: Pinned::new(inner, bytes)?, used: 0, last: None, event: None });
+        self.chunks.push(Chunk { memory: inner.pinned(bytes)?, used: 0, last: None, event: None });
         self.bytes += bytes;
         Ok(self.chunks.len() - 1)
     }

@@ -7,7 +7,6 @@
 //! done. Work that was running when a context was lost is shown as such.**
 
 use crate::context::Context;
-use crate::device::Inner;
 use crate::ffi::EventHandle;
 use crate::queue::Queue;
 use crate::statistics::Record;
@@ -65,20 +64,21 @@ impl Piece {
     }
 }
 
-/// Piece of work that was begun.
+/// Start of a piece of work.
 #[derive(Debug)]
 pub(crate) struct Begun {
     start: Stamp,
     given: Instant,
 }
 
+/// Piece of work whose time is still to be read.
 #[derive(Debug)]
-struct Pending {
-    begun: Begun,
-    end: Stamp,
-    queue: Arc<Queue>,
-    number: u64,
-    piece: Piece,
+pub(crate) struct Pending {
+    pub(crate) begun: Begun,
+    pub(crate) end: Stamp,
+    pub(crate) queue: Arc<Queue>,
+    pub(crate) number: u64,
+    pub(crate) piece: Piece,
 }
 
 /// Pieces whose times are still to be read.
@@ -103,45 +103,29 @@ impl Timing {
     }
 }
 
-impl Inner {
-    /// Begins a piece of work, if it is timed. The context must be current.
-    #[inline]
-    pub(crate) fn begin(&self, queue: &Queue, timed: bool) -> Result<Option<Begun>> {
-        if timed { self.begin_timed(queue) } else { Ok(None) }
-    }
-
+impl Timing {
+    /// Begins a piece of work. The context must be current.
     #[cold]
-    fn begin_timed(&self, queue: &Queue) -> Result<Option<Begun>> {
+    pub(crate) fn begin(&self, queue: &Queue) -> Result<Option<Begun>> {
         let given = Instant::now();
         let Some(start) = self.stamp(queue)? else { return Ok(None) };
         Ok(Some(Begun { start, given }))
     }
 
-    /// Ends a piece of work that was submitted to the driver.
-    #[inline]
-    pub(crate) fn end(&self, queue: &Arc<Queue>, begun: Option<Begun>, piece: impl FnOnce() -> Piece) -> Result<()> {
-        match begun {
-            None => Ok(()),
-            Some(begun) => self.end_timed(queue, begun, piece()),
-        }
-    }
-
-    #[cold]
-    fn end_timed(&self, queue: &Arc<Queue>, begun: Begun, piece: Piece) -> Result<()> {
-        let Some(end) = self.stamp(queue)? else { return Ok(()) };
-        let number = self.given(queue);
-        let mut pending = self.timing.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        pending.push(Pending { begun, end, queue: queue.clone(), number, piece });
+    /// Adds a piece of work whose time is still to be read. Returns true if the host must wait, because there
+    /// are too many.
+    pub(crate) fn add(&self, piece: Pending) -> bool {
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        pending.push(piece);
         let count = pending.len();
-        self.timing.count.store(count, Ordering::Relaxed);
-        drop(pending);
-        if count >= MOST_PENDING { self.wait(queue) } else { Ok(()) }
+        self.count.store(count, Ordering::Relaxed);
+        count >= MOST_PENDING
     }
 
     /// Records an event after all work of a queue. Returns `None` if the driver provides none.
-    fn stamp(&self, queue: &Queue) -> Result<Option<Stamp>> {
-        let (context, driver) = (&self.context, &self.context.driver);
-        let spare = self.timing.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
+    pub(crate) fn stamp(&self, queue: &Queue) -> Result<Option<Stamp>> {
+        let (context, driver) = (&queue.context, &queue.context.driver);
+        let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let stamp = match spare {
             Some(stamp) => stamp,
             None => match context.unless_lost(driver.create_event(0))? {
@@ -155,19 +139,19 @@ impl Inner {
     /// Reads the times of completed pieces. A queue was waited for, and the context must be current.
     #[inline]
     pub(crate) fn collect(&self, queue: &Queue) -> Result<()> {
-        if self.timing.count.load(Ordering::Relaxed) == 0 { Ok(()) } else { self.collect_pending(queue) }
+        if self.count.load(Ordering::Relaxed) == 0 { Ok(()) } else { self.collect_pending(queue) }
     }
 
     #[cold]
     fn collect_pending(&self, queue: &Queue) -> Result<()> {
-        let mut pending = self.timing.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         let (done, left): (Vec<Pending>, Vec<Pending>) =
             pending.drain(..).partition(|pending| pending.queue.is_done(pending.number));
         *pending = left;
-        self.timing.count.store(pending.len(), Ordering::Relaxed);
+        self.count.store(pending.len(), Ordering::Relaxed);
         drop(pending);
         let anchor = if trace::is_on() && !done.is_empty() { self.anchor(queue)? } else { None };
-        let (context, driver) = (&self.context, &self.context.driver);
+        let (context, driver) = (&queue.context, &queue.context.driver);
         for Pending { begun, end, queue, piece, .. } in done {
             let took = context.unless_lost(driver.elapsed(begun.start.handle, end.handle))?.and_then(milliseconds);
             if let (Some(took), Some(record)) = (took, &piece.record) {
@@ -177,9 +161,9 @@ impl Inner {
                 let before = context.unless_lost(driver.elapsed(begun.start.handle, now.handle))?.and_then(milliseconds);
                 // No work begins before it was submitted.
                 let start = before.and_then(|before| at.checked_sub(before)).map_or(begun.given, |start| start.max(begun.given));
-                self.show(&queue, &piece, (start, start + took), None);
+                show(&queue, &piece, (start, start + took), None);
             }
-            let mut spare = self.timing.spare.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
             if spare.len() < MOST_SPARE {
                 spare.extend([begun.start, end]);
             }
@@ -192,28 +176,29 @@ impl Inner {
     fn anchor(&self, queue: &Queue) -> Result<Option<(Stamp, Instant)>> {
         let before = Instant::now();
         let Some(stamp) = self.stamp(queue)? else { return Ok(None) };
-        let heard = self.context.unless_lost(self.context.driver.synchronise_event(stamp.handle))?;
+        let heard = queue.context.unless_lost(queue.context.driver.synchronise_event(stamp.handle))?;
         let trip = before.elapsed();
         Ok(heard.map(|()| (stamp, before + trip / 2)))
     }
 
-    fn show(&self, queue: &Queue, piece: &Piece, times: (Instant, Instant), outcome: Option<&str>) {
-        let mut notes = piece.notes.clone();
-        notes.extend(outcome.map(|outcome| ("outcome", outcome.into())));
-        let lane = format!("stream {}", queue.stream);
-        trace::device_span(&self.context.name, &lane, piece.name.to_string(), times, notes);
-    }
-
     /// Shows pieces in the trace whose times can no longer be read.
     pub(crate) fn show_lost(&self) {
-        let pending = std::mem::take(&mut *self.timing.pending.lock().unwrap_or_else(PoisonError::into_inner));
+        let pending = std::mem::take(&mut *self.pending.lock().unwrap_or_else(PoisonError::into_inner));
         if trace::is_on() {
             let now = Instant::now();
             for Pending { begun, queue, piece, .. } in &pending {
-                self.show(queue, piece, (begun.given, now), Some("not known: the device was lost"));
+                show(queue, piece, (begun.given, now), Some("not known: the device was lost"));
             }
         }
     }
+}
+
+/// Writes a piece of work to the trace.
+fn show(queue: &Queue, piece: &Piece, times: (Instant, Instant), outcome: Option<&str>) {
+    let mut notes = piece.notes.clone();
+    notes.extend(outcome.map(|outcome| ("outcome", outcome.into())));
+    let lane = format!("stream {}", queue.stream);
+    trace::device_span(&queue.context.name, &lane, piece.name.to_string(), times, notes);
 }
 
 fn milliseconds(time: f32) -> Option<Duration> {

@@ -6,7 +6,7 @@
 //! `docs/CUDA_PROGRAMS.md` is the user's guide.
 //!
 //! - [`functions`] lists all functions, each implemented or with the error that it returns.
-//! - `runtime/` and `driver/` define the functions, one file per area; `common/` defines those that both
+//! - `runtime/` and `driver/` define the functions, one file per area; `shared_api/` defines those that both
 //!   libraries have. They are thin: they dereference pointers and call the implementation.
 //! - `objects/` has the types and tables of what a program holds: memory, streams, events, modules, kernels,
 //!   graphs. `state` is the global state, with the device and these tables.
@@ -27,7 +27,6 @@ mod allocations;
 mod archive;
 mod boundary;
 mod check;
-mod common;
 mod conditions;
 mod contexts;
 mod device;
@@ -60,6 +59,7 @@ mod references;
 mod registration;
 mod reset;
 mod runtime;
+mod shared_api;
 mod sharing;
 mod state;
 mod status;

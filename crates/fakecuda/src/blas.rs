@@ -3,10 +3,9 @@
 //!
 //! They are computed synchronously, after all earlier work of the stream.
 
+use crate::code::{self, Code, Outcome};
 use crate::device::answer;
-use crate::state::{
-    Code, Object, Outcome, call, code, current, device, enter, giving_back, judged, object, remove, state, stream,
-};
+use crate::state::{Object, call, current, device, enter, giving_back, judged, object, remove, state, stream};
 use std::ffi::c_int;
 
 pub(crate) unsafe fn create(place: *mut usize) -> Code {

@@ -1,6 +1,7 @@
 //! Driver, GPUs and contexts.
 
-use crate::state::{Code, GPUS, call, code, current, device, giving_back, set_current, state};
+use crate::code::{self, Code};
+use crate::state::{GPUS, call, current, device, giving_back, set_current, state};
 use std::ffi::{c_char, c_int, c_uint};
 
 /// Result codes with name and text.
@@ -149,7 +150,7 @@ pub(crate) fn release(device: c_int) -> Code {
         let gpu = &mut state.gpus[index];
         if gpu.retains == 0 {
             drop(state);
-            crate::control::violation("a context was released that nobody had".to_owned());
+            crate::faults::violation("a context was released that nobody had".to_owned());
             return Err(code::INVALID_CONTEXT);
         }
         gpu.retains -= 1;

@@ -3,8 +3,8 @@
 #![allow(non_snake_case, reason = "functions have the driver's names")]
 
 use crate::blas::Side;
+use crate::code::Code;
 use crate::graph::{CopyNode, FillNode, KernelNode};
-use crate::state::Code;
 use crate::{blas, device, graph, launch, link, memory, stream};
 use broadloom_device::Launch;
 use std::ffi::{c_char, c_int, c_uint, c_void};

@@ -1,11 +1,10 @@
 //! Graphs: chains of steps.
 
-use crate::control::violation;
+use crate::code::{self, Code, Outcome};
 use crate::device::answer;
+use crate::faults::violation;
 use crate::launch::{params, prepared};
-use crate::state::{
-    Code, Object, Outcome, call, code, current, device, enter, giving_back, judged, object, remove, state, stream,
-};
+use crate::state::{Object, call, current, device, enter, giving_back, judged, object, remove, state, stream};
 use broadloom_device::{Launch, Step};
 use std::ffi::{c_int, c_uint};
 

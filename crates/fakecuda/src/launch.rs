@@ -1,15 +1,11 @@
 //! Modules, kernels and launches.
 
-use crate::control::violation;
+use crate::code::{self, Code, Outcome, code_of};
 use crate::device::answer;
-use crate::link;
-use crate::state::{
-    Code, Object, Outcome, call, code, code_of, current, device, enter, giving_back, judged, object, poison, remove, state,
-    stream,
-};
+use crate::faults::violation;
+use crate::state::{Object, call, current, device, enter, giving_back, judged, object, poison, remove, state, stream};
+use crate::text::{ELF, OURS, verified};
 use broadloom_device::Launch;
-use broadloom_diag::Sources;
-use broadloom_ptx::Verified;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::Arc;
 
@@ -31,8 +27,8 @@ pub(crate) unsafe fn load(
         }
         // SAFETY: the text of a module is zero-terminated, and so is an image of this driver.
         let bytes = unsafe { CStr::from_ptr(image.cast()) }.to_bytes();
-        let text = match bytes.strip_prefix(link::ELF) {
-            Some(rest) => rest.strip_prefix(link::OURS).ok_or(code::INVALID_IMAGE)?,
+        let text = match bytes.strip_prefix(ELF) {
+            Some(rest) => rest.strip_prefix(OURS).ok_or(code::INVALID_IMAGE)?,
             None => bytes,
         };
         let verified = match verified(text) {
@@ -50,23 +46,6 @@ pub(crate) unsafe fn load(
         // SAFETY: the caller's output pointer.
         unsafe { answer(place, enter(gpu, Object::Module(loaded, verified))) }
     })
-}
-
-/// Name of a kernel that is not compiled.
-const REFUSED: &str = "refused";
-
-/// Parses and verifies a module. Returns an error text on failure.
-pub(crate) fn verified(text: &[u8]) -> Result<Verified, String> {
-    let text = std::str::from_utf8(text).map_err(|error| error.to_string())?;
-    let mut sources = Sources::new();
-    let id = sources.add("module", text);
-    let module = broadloom_ptx::parse(&sources, id).and_then(broadloom_ptx::verify);
-    let module = module.map_err(|wrong| wrong.iter().next().map_or_else(String::new, |diagnostic| diagnostic.message.clone()))?;
-    if module.kernels().any(|(_, kernel)| kernel.name == REFUSED) {
-        let line = text.lines().position(|line| line.contains(REFUSED)).unwrap_or(0) + 1;
-        return Err(format!("line {line}; refused, as its name asks for"));
-    }
-    Ok(module)
 }
 
 /// Writes to the error log buffer, if there is one.

@@ -21,15 +21,18 @@
 #![allow(clippy::missing_safety_doc, reason = "the functions are the driver's, and documented there")]
 
 mod blas;
+mod code;
 pub mod control;
 mod device;
 mod exports;
+mod faults;
 mod graph;
 mod launch;
 mod link;
 mod memory;
 mod state;
 mod stream;
+mod text;
 
 /// File name of the library.
 pub const LIBRARY: &str = "libbroadloom_fakecuda.so";

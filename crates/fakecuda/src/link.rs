@@ -1,16 +1,12 @@
 //! The linker. Its image is the text after a magic number, and loading a module accepts either.
 
-use crate::control::violation;
+use crate::code::{self, Code};
 use crate::device::answer;
-use crate::launch::verified;
-use crate::state::{Code, Object, call, code, current, enter, giving_back, object, remove, state};
+use crate::faults::violation;
+use crate::state::{Object, call, current, enter, giving_back, object, remove, state};
+use crate::text::{ELF, OURS, verified};
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
-
-/// Magic number of an image of any driver.
-pub(crate) const ELF: &[u8] = b"\x7fELF";
-/// Magic number of an image of this driver, after the first.
-pub(crate) const OURS: &[u8] = b"fakecuda";
 
 pub(crate) unsafe fn create(place: *mut usize) -> Code {
     call("cuLinkCreate", || {

@@ -1,8 +1,9 @@
 //! Memory and copies.
 
-use crate::control::violation;
+use crate::code::{self, Code, Outcome};
 use crate::device::answer;
-use crate::state::{Code, Outcome, call, code, current, device, giving_back, judged, state, stream};
+use crate::faults::violation;
+use crate::state::{call, current, device, giving_back, judged, state, stream};
 use std::ffi::c_void;
 
 pub(crate) unsafe fn allocate(place: *mut u64, bytes: usize) -> Code {

@@ -3,42 +3,14 @@
 //! A handle is never reused. **Nothing waits while the state is locked:** code that waits for work first
 //! copies what it needs.
 
-use crate::control;
+use crate::code::{self, Code, Outcome, code_of};
+use crate::faults;
 use broadloom_cpu::{CacheFolder, Cpu, Options};
-use broadloom_device::{Backend, Device, Error, EventId, FaultKind, LoadedModule, Sequence, Step, Stream};
+use broadloom_device::{Backend, Device, Error, EventId, LoadedModule, Sequence, Step, Stream};
 use broadloom_ptx::Func;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-
-/// `CUresult`.
-pub(crate) type Code = u32;
-
-/// Result codes returned here.
-pub(crate) mod code {
-    use super::Code;
-    pub(crate) const INVALID_VALUE: Code = 1;
-    pub(crate) const OUT_OF_MEMORY: Code = 2;
-    pub(crate) const NOT_INITIALIZED: Code = 3;
-    pub(crate) const INVALID_IMAGE: Code = 200;
-    pub(crate) const INVALID_DEVICE: Code = 101;
-    pub(crate) const INVALID_CONTEXT: Code = 201;
-    pub(crate) const ECC_UNCORRECTABLE: Code = 214;
-    pub(crate) const INVALID_PTX: Code = 218;
-    pub(crate) const INVALID_HANDLE: Code = 400;
-    pub(crate) const NOT_FOUND: Code = 500;
-    pub(crate) const NOT_READY: Code = 600;
-    pub(crate) const ILLEGAL_ADDRESS: Code = 700;
-    pub(crate) const LAUNCH_TIMEOUT: Code = 702;
-    pub(crate) const ASSERT: Code = 710;
-    pub(crate) const MISALIGNED_ADDRESS: Code = 716;
-    pub(crate) const INVALID_PC: Code = 718;
-    pub(crate) const LAUNCH_FAILED: Code = 719;
-    pub(crate) const UNKNOWN: Code = 999;
-}
-
-/// Result of a call.
-pub(crate) type Outcome<T = ()> = Result<T, Code>;
 
 /// Number of GPUs of this driver.
 pub(crate) const GPUS: usize = 2;
@@ -104,7 +76,7 @@ impl Gpu {
     /// Ends the context after its last release. Objects that a healthy context still holds are leaks.
     pub(crate) fn end_released(&mut self) {
         if self.poison.is_none() {
-            control::leaked(self.alive());
+            faults::leaked(self.alive());
         }
         self.end();
     }
@@ -224,29 +196,6 @@ pub(crate) fn show_printed() {
     unsafe { libc::write(libc::STDOUT_FILENO, text.as_ptr().cast(), text.len()) };
 }
 
-/// Converts an error of the CPU device to a driver code.
-pub(crate) fn code_of(error: &Error) -> Code {
-    match error {
-        Error::OutOfMemory { .. } => code::OUT_OF_MEMORY,
-        Error::Unsupported(_) => code::INVALID_PTX,
-        Error::Fault(fault) => match fault.kind {
-            FaultKind::OutOfBounds | FaultKind::UseAfterFree | FaultKind::WrongSpace => code::ILLEGAL_ADDRESS,
-            FaultKind::Misaligned => code::MISALIGNED_ADDRESS,
-            FaultKind::Assert => code::ASSERT,
-            FaultKind::BadCall => code::INVALID_PC,
-            FaultKind::TimeLimit | FaultKind::Interrupted => code::LAUNCH_TIMEOUT,
-            FaultKind::Trap | FaultKind::BadFree | FaultKind::Deadlock | FaultKind::StackOverflow => code::LAUNCH_FAILED,
-            FaultKind::BadBarrier | FaultKind::Unsupported => code::LAUNCH_FAILED,
-        },
-        Error::BadAddress { .. } | Error::BadArgument { .. } | Error::BadLaunch { .. } | Error::BadTexture { .. } => {
-            code::INVALID_VALUE
-        }
-        Error::UnknownKernel { .. } => code::NOT_FOUND,
-        Error::UnknownStream(_) | Error::UnknownEvent(_) => code::INVALID_HANDLE,
-        Error::NotHere { .. } | Error::Lost { .. } | Error::Driver { .. } => code::UNKNOWN,
-    }
-}
-
 /// Converts the result of work. A fault poisons the context.
 pub(crate) fn judged<T>(gpu: usize, outcome: Result<T, Error>) -> Outcome<T> {
     outcome.map_err(|error| {
@@ -258,7 +207,7 @@ pub(crate) fn judged<T>(gpu: usize, outcome: Result<T, Error>) -> Outcome<T> {
 
 /// Poisons a context if a GPU does not recover from the code.
 pub(crate) fn poison(gpu: usize, code: Code) {
-    if control::is_fatal(code)
+    if code::is_fatal(code)
         && let Some(gpu) = state().gpus.get_mut(gpu)
         && gpu.retains > 0
     {
@@ -268,7 +217,7 @@ pub(crate) fn poison(gpu: usize, code: Code) {
 
 /// Runs one call: counts it, makes it fail on request, and converts panics to a code.
 pub(crate) fn call(name: &'static str, act: impl FnOnce() -> Outcome) -> Code {
-    if let Some(code) = control::enter(name) {
+    if let Some(code) = faults::enter(name) {
         if let Some(gpu) = CURRENT.get() {
             poison(gpu, code);
         }
@@ -279,7 +228,7 @@ pub(crate) fn call(name: &'static str, act: impl FnOnce() -> Outcome) -> Code {
 
 /// Runs a call that releases something, which it does even if it is to fail.
 pub(crate) fn giving_back(name: &'static str, act: impl FnOnce() -> Outcome) -> Code {
-    let fails = control::enter(name);
+    let fails = faults::enter(name);
     let outcome = run(act);
     if let (Some(code), Some(gpu)) = (fails, CURRENT.get()) {
         poison(gpu, code);
@@ -292,7 +241,7 @@ fn run(act: impl FnOnce() -> Outcome) -> Code {
         Ok(Ok(())) => 0,
         Ok(Err(code)) => code,
         Err(_) => {
-            control::violation("a call panicked".to_owned());
+            faults::violation("a call panicked".to_owned());
             code::UNKNOWN
         }
     }
@@ -304,7 +253,7 @@ pub(crate) fn object(handle: usize, what: &str) -> Outcome<(usize, Object)> {
     match state().gpus[gpu].objects.get(&handle) {
         Some(object) => Ok((gpu, object.clone())),
         None => {
-            control::violation(format!("{what} {handle:#x} is not there"));
+            faults::violation(format!("{what} {handle:#x} is not there"));
             Err(code::INVALID_HANDLE)
         }
     }

@@ -1,9 +1,8 @@
 //! Streams and events.
 
+use crate::code::{self, Code, Outcome};
 use crate::device::{answer, has_flags};
-use crate::state::{
-    Code, Object, Outcome, call, code, current, device, enter, giving_back, judged, object, remove, show_printed, state, stream,
-};
+use crate::state::{Object, call, current, device, enter, giving_back, judged, object, remove, show_printed, state, stream};
 use broadloom_device::EventId;
 
 pub(crate) unsafe fn create(place: *mut usize, flags: u32) -> Code {

@@ -39,6 +39,7 @@ mod array;
 mod codes;
 mod contents;
 mod element;
+mod error;
 mod image;
 mod npy;
 mod prepare;
@@ -49,9 +50,10 @@ pub use argument::{ArgumentSpec, ArgumentValue, BufferSpec, Contents, Destinatio
 pub use array::{HostArray, SHOWN_WHOLE};
 pub use codes::*;
 pub use element::Element;
+pub use error::LaunchError;
 pub use image::ImageSpec;
 pub use npy::{NpyError, read_npy, write_npy, write_npy_bool};
-pub use prepare::{LaunchError, Output, Prepared, prepare};
+pub use prepare::{Output, Prepared, prepare};
 pub use spec::{LaunchSpec, parse_extent};
 pub use words::split_words;
 

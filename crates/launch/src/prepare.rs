@@ -3,28 +3,11 @@
 
 use crate::argument::{ArgumentSpec, ArgumentValue, BufferSpec, Contents, Destination};
 use crate::contents::{fill_iota, fill_random};
-use crate::{BAD_FILE, Element, HostArray, LaunchSpec, MISFIT, NO_KERNEL, TOO_LARGE, read_npy};
+use crate::{BAD_FILE, Element, HostArray, LaunchError, LaunchSpec, MISFIT, NO_KERNEL, TOO_LARGE, read_npy};
 use broadloom_device::{self as device, Argument, Buffer, Device, Kernel, Launch, Module, ParamInfo};
 use broadloom_diag::{Diagnostic, Diagnostics, Span};
 use broadloom_ptx::{Type, TypeKind, Variable};
 use std::path::Path;
-
-/// Error of preparing a launch.
-#[derive(Debug, thiserror::Error)]
-pub enum LaunchError {
-    /// Wrong description of the launch.
-    #[error("the launch cannot be understood: {} problem(s)", .0.error_count())]
-    Wrong(Diagnostics),
-    /// Device error.
-    #[error(transparent)]
-    Device(#[from] device::Error),
-}
-
-impl From<Diagnostic> for LaunchError {
-    fn from(diagnostic: Diagnostic) -> Self {
-        LaunchError::Wrong(diagnostic.into())
-    }
-}
 
 /// Launch that is ready to run.
 #[derive(Debug)]

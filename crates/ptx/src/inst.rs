@@ -1,7 +1,6 @@
 //! Instructions and their operands.
 
-use crate::module::{Block, Func, Loc, Proto, Reg, Targets, Var};
-use crate::select;
+use crate::ids::{Block, Func, Loc, Proto, Reg, Targets, Var};
 use crate::table::{Class, Effects, Form, FormId, Modifier, Opcode, Special};
 use crate::types::{Space, Type};
 use broadloom_diag::Span;
@@ -51,38 +50,6 @@ pub enum Mnemonic {
 }
 
 impl InstData {
-    /// Builds the instruction for a mnemonic such as `selp.b32` and its operands, without a guard. Returns
-    /// `None` if the table has no such instruction. A second result joined by `|` follows the first.
-    ///
-    /// ```
-    /// use broadloom_ptx::{InstData, Opcode, Operand, Reg};
-    /// let (a, b) = (Reg::from_u32(0), Reg::from_u32(1));
-    /// let add = InstData::of("add.u32", [Operand::Reg(a), Operand::Reg(b), Operand::from(1)]).unwrap();
-    /// assert_eq!(add.opcode(), Some(Opcode::Add));
-    /// assert!(InstData::of("add.u33", []).is_none());
-    /// ```
-    pub fn of(mnemonic: &str, operands: impl IntoIterator<Item = Operand>) -> Option<InstData> {
-        let mut words = mnemonic.split('.');
-        let root = words.next()?;
-        let words: Vec<&str> = words.collect();
-        let operands: Vec<Operand> = operands.into_iter().collect();
-        select::candidates(root, &words).into_iter().find_map(|(form, modifiers)| {
-            let pairs: Vec<bool> = form.get().operands.iter().map(|spec| spec.paired).take(operands.len()).collect();
-            let pairs = if pairs.len() == operands.len() { pairs } else { vec![false; operands.len()] };
-            let apart = vec![false; operands.len()];
-            let places = select::fill_operands(form, &modifiers, &operands, &apart)
-                .or_else(|| select::fill_operands(form, &modifiers, &operands, &pairs))?;
-            let operands = places.into_iter().map(|place| place.cloned().unwrap_or(Operand::Absent)).collect();
-            Some(InstData {
-                guard: None,
-                mnemonic: Mnemonic::Known { form, modifiers },
-                operands,
-                loc: None,
-                span: Span::default(),
-            })
-        })
-    }
-
     /// Returns the form, unless the instruction is opaque.
     pub fn form(&self) -> Option<&'static Form> {
         match &self.mnemonic {

@@ -16,6 +16,7 @@
 //! Hidden modules are public for the tests of this crate alone.
 
 pub mod builder;
+mod ids;
 mod inst;
 mod lines;
 #[doc(hidden)]
@@ -31,13 +32,14 @@ pub mod table;
 mod types;
 pub mod verify;
 
+pub use ids::{Block, Func, Inst, Loc, Proto, Reg, Targets, Var};
 pub use inst::{
     Address, Base, Call, Callee, Guard, Imm, InstData, Mnemonic, Modifiers, Operand, Selector, Symbol, TextureOperand,
 };
 pub use lines::{Line, Lines};
 pub use module::{
-    Alias, Block, BlockData, BodyForm, Directive, Edge, FileEntry, Func, Function, Init, Inlined, Inst, Item, Linkage, Loc,
-    LocData, Module, Param, PointerInfo, Proto, Reg, RegData, Section, Signature, Target, TargetList, Targets, Var, Variable,
+    Alias, BlockData, BodyForm, Directive, Edge, FileEntry, Function, Init, Inlined, Item, Linkage, LocData, Module, Param,
+    PointerInfo, RegData, Section, Signature, Target, TargetList, Variable,
 };
 pub use operands::{Mention, MentionMut};
 pub use parse::parse;

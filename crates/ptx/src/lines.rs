@@ -1,6 +1,7 @@
 //! Source lines of instructions, from debug information.
 
-use crate::module::{Function, Item, Loc, Module};
+use crate::ids::Loc;
+use crate::module::{Function, Item, Module};
 use std::collections::HashMap;
 
 /// Maximum length of a chain of inlined calls.

@@ -7,41 +7,12 @@
 //! without a guard. `.loc` and `.pragma` are stored beside the code. This is the form of legal PTX. Passes
 //! work on SSA form, see [`BodyForm`].
 
+use crate::ids::{Block, Func, Inst, Loc, Proto, Reg, Targets, Var};
 use crate::inst::{Imm, InstData, Operand, Symbol};
 use crate::types::{IsaVersion, Space, Type};
 use broadloom_diag::Span;
-use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
+use cranelift_entity::{PrimaryMap, SecondaryMap};
 use std::collections::HashMap;
-
-macro_rules! ids {
-    ($($(#[$doc:meta])* $name:ident $prefix:literal;)*) => {
-        $(
-            $(#[$doc])*
-            #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-            pub struct $name(u32);
-            entity_impl!($name, $prefix);
-        )*
-    };
-}
-
-ids! {
-    /// A register of a function.
-    Reg "r";
-    /// A block of a function.
-    Block "block";
-    /// An instruction of a function.
-    Inst "inst";
-    /// A variable, of the module or of a function.
-    Var "var";
-    /// A function or kernel of a module.
-    Func "func";
-    /// A `.callprototype` of a function.
-    Proto "proto";
-    /// A `.branchtargets` list of a function.
-    Targets "targets";
-    /// A `.loc` of a function.
-    Loc "loc";
-}
 
 /// PTX module.
 #[derive(Clone, Debug, PartialEq)]

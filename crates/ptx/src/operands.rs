@@ -6,8 +6,9 @@
 //! written. Nothing is known about an opaque instruction, so each of its registers counts as read and as
 //! written.
 
+use crate::ids::Reg;
 use crate::inst::{Address, Base, Call, Callee, InstData, Operand, Symbol};
-use crate::module::{Init, Reg};
+use crate::module::Init;
 
 /// Part of an instruction that names something.
 #[derive(Clone, Copy, Debug)]

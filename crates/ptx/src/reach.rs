@@ -3,8 +3,9 @@
 //! All names in reachable code and in the initialisers of reachable variables count. A function that is only
 //! called through a pointer is therefore found where its address is taken.
 
+use crate::ids::{Func, Var};
 use crate::inst::{Callee, Symbol};
-use crate::module::{Func, Function, Module, Var, Variable};
+use crate::module::{Function, Module, Variable};
 use crate::types::Space;
 use std::collections::BTreeSet;
 

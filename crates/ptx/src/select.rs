@@ -4,9 +4,10 @@
 //! order of the form's slots. If several forms of an instruction take the same modifiers, the operands
 //! decide.
 
-use crate::inst::{Imm, Modifiers, Operand};
+use crate::inst::{Imm, InstData, Mnemonic, Modifiers, Operand};
 use crate::table::{Class, FormId, Length, Modifier, OperandKind, OperandSpec, Presence, ROOTS, Row, Slot, rows_of_root};
 use crate::types::Type;
+use broadloom_diag::Span;
 
 /// Tests if the name of a table row starts with this word.
 pub fn is_known_root(word: &str) -> bool {
@@ -266,4 +267,38 @@ fn distance(a: &str, b: &str) -> usize {
         before = std::mem::replace(&mut last, row);
     }
     last[b.len()]
+}
+
+impl InstData {
+    /// Builds the instruction for a mnemonic such as `selp.b32` and its operands, without a guard. Returns
+    /// `None` if the table has no such instruction. A second result joined by `|` follows the first.
+    ///
+    /// ```
+    /// use broadloom_ptx::{InstData, Opcode, Operand, Reg};
+    /// let (a, b) = (Reg::from_u32(0), Reg::from_u32(1));
+    /// let add = InstData::of("add.u32", [Operand::Reg(a), Operand::Reg(b), Operand::from(1)]).unwrap();
+    /// assert_eq!(add.opcode(), Some(Opcode::Add));
+    /// assert!(InstData::of("add.u33", []).is_none());
+    /// ```
+    pub fn of(mnemonic: &str, operands: impl IntoIterator<Item = Operand>) -> Option<InstData> {
+        let mut words = mnemonic.split('.');
+        let root = words.next()?;
+        let words: Vec<&str> = words.collect();
+        let operands: Vec<Operand> = operands.into_iter().collect();
+        candidates(root, &words).into_iter().find_map(|(form, modifiers)| {
+            let pairs: Vec<bool> = form.get().operands.iter().map(|spec| spec.paired).take(operands.len()).collect();
+            let pairs = if pairs.len() == operands.len() { pairs } else { vec![false; operands.len()] };
+            let apart = vec![false; operands.len()];
+            let places = fill_operands(form, &modifiers, &operands, &apart)
+                .or_else(|| fill_operands(form, &modifiers, &operands, &pairs))?;
+            let operands = places.into_iter().map(|place| place.cloned().unwrap_or(Operand::Absent)).collect();
+            Some(InstData {
+                guard: None,
+                mnemonic: Mnemonic::Known { form, modifiers },
+                operands,
+                loc: None,
+                span: Span::default(),
+            })
+        })
+    }
 }

@@ -7,7 +7,9 @@ use broadloom_cuda::{Cuda, Options};
 use broadloom_device::{CacheFolder, Device, Result};
 use broadloom_diag::Sources;
 use broadloom_ptx::Verified;
-use std::ffi::{CString, c_char, c_void};
+use libloading::{Library, Symbol};
+use std::ffi::{CString, c_char};
+use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -27,7 +29,8 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
 
 /// Control of the fake driver.
 pub(crate) struct Fake {
-    handle: *mut c_void,
+    /// The library, which stays open: its threads run in it.
+    library: ManuallyDrop<Library>,
 }
 
 impl Fake {
@@ -37,59 +40,48 @@ impl Fake {
 
     /// Opens the control of a copy of the library.
     pub(crate) fn at(path: &str) -> Fake {
-        let name = CString::new(path).unwrap();
-        // SAFETY: opens the fake driver, which stays open.
-        let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW) };
-        assert!(!handle.is_null());
-        Fake { handle }
+        // SAFETY: the fake driver is trusted.
+        Fake { library: ManuallyDrop::new(unsafe { Library::new(path) }.unwrap()) }
     }
 
-    fn find(&self, name: &str) -> *mut c_void {
-        let name = CString::new(name).unwrap();
-        // SAFETY: the library is open.
-        let found = unsafe { libc::dlsym(self.handle, name.as_ptr()) };
-        assert!(!found.is_null(), "{name:?}");
-        found
+    /// Returns a function of the library, which has the type that its caller gives it.
+    fn find<T>(&self, name: &str) -> Symbol<'_, T> {
+        // SAFETY: every caller below gives the type that the fake driver declares.
+        unsafe { self.library.get(name) }.unwrap()
     }
 
     /// Makes the n-th call of a function fail.
     pub(crate) fn fail(&self, function: &str, number: u64, code: u32) {
         let function = CString::new(function).unwrap();
-        // SAFETY: the function has this type.
-        let fail: extern "C" fn(*const c_char, u64, u32) = unsafe { std::mem::transmute(self.find("fakecuda_fail")) };
+        let fail = self.find::<extern "C" fn(*const c_char, u64, u32)>("fakecuda_fail");
         fail(function.as_ptr(), number, code);
     }
 
     pub(crate) fn forget(&self) {
-        // SAFETY: the function has this type.
-        let forget: extern "C" fn() = unsafe { std::mem::transmute(self.find("fakecuda_forget")) };
+        let forget = self.find::<extern "C" fn()>("fakecuda_forget");
         forget();
     }
 
     pub(crate) fn fired(&self) -> bool {
-        // SAFETY: the function has this type.
-        let fired: extern "C" fn() -> bool = unsafe { std::mem::transmute(self.find("fakecuda_fired")) };
+        let fired = self.find::<extern "C" fn() -> bool>("fakecuda_fired");
         fired()
     }
 
     pub(crate) fn calls(&self, function: &str) -> u64 {
         let function = CString::new(function).unwrap();
-        // SAFETY: the function has this type.
-        let calls: extern "C" fn(*const c_char) -> u64 = unsafe { std::mem::transmute(self.find("fakecuda_calls")) };
+        let calls = self.find::<extern "C" fn(*const c_char) -> u64>("fakecuda_calls");
         calls(function.as_ptr())
     }
 
     pub(crate) fn alive(&self) -> u64 {
-        // SAFETY: the function has this type.
-        let alive: extern "C" fn() -> u64 = unsafe { std::mem::transmute(self.find("fakecuda_alive")) };
+        let alive = self.find::<extern "C" fn() -> u64>("fakecuda_alive");
         alive()
     }
 
     /// Returns the number of violations and a report.
     pub(crate) fn report(&self) -> (u64, String) {
         let mut buffer = vec![0u8; 8192];
-        // SAFETY: the function has this type, and the buffer has this many bytes.
-        let report: extern "C" fn(*mut u8, usize) -> u64 = unsafe { std::mem::transmute(self.find("fakecuda_report")) };
+        let report = self.find::<extern "C" fn(*mut u8, usize) -> u64>("fakecuda_report");
         let count = report(buffer.as_mut_ptr(), buffer.len());
         let end = buffer.iter().position(|byte| *byte == 0).unwrap_or(0);
         (count, String::from_utf8_lossy(&buffer[..end]).into_owned())

@@ -10,7 +10,7 @@ use crate::objects::streams::PRIORITIES;
 use crate::pointer::Out;
 use crate::status::{Outcome, Status};
 
-pub(crate) use crate::common::devices::*;
+pub(crate) use crate::shared_api::devices::*;
 
 fn create_on(call: &Call, context: Out<usize>, device: i32) -> Outcome {
     context.wanted()?;

@@ -1,9 +1,9 @@
 //! Copies and fills.
 
 use crate::boundary::{Call, exported};
-use crate::common::copies::{copy, copy_async, driver_box, in_array};
 use crate::objects::boxes::{CopyBox, Direction, FillBox, Side};
 use crate::pointer::In;
+use crate::shared_api::copies::{copy, copy_async, driver_box, fill_rows, in_array};
 use crate::status::{Outcome, Status};
 use crate::types::{DriverMemcpy2D, DriverMemcpy3D};
 
@@ -37,11 +37,6 @@ fn rows(call: &Call, parms: &DriverMemcpy2D) -> Outcome<CopyBox> {
         height: parms.height,
         depth: 1,
     })
-}
-
-fn rows_of(address: u64, pitch: usize, value: u32, size: usize, width: usize, height: usize) -> FillBox {
-    let to = Side { address, pitch: if height > 1 { pitch } else { width.saturating_mul(size) }, rows: height };
-    FillBox { to, value, size, width, height, depth: 1 }
 }
 
 fn fill(call: &Call, values: FillBox) -> Outcome {
@@ -119,61 +114,61 @@ exported! { driver
 
     /// Fills memory with 8-bit values.
     fn cuMemsetD8_v2 / cuMemsetD8_v2_ptds(call, address: u64, value: u8, count: usize) {
-        fill(call, rows_of(address, 0, u32::from(value), 1, count, 1))
+        fill(call, fill_rows(address, 0, u32::from(value), 1, count, 1))
     }
 
     /// Fills memory with 8-bit values in stream order.
     fn cuMemsetD8Async / cuMemsetD8Async_ptsz(call, address: u64, value: u8, count: usize, stream: usize) {
-        fill_async(call, rows_of(address, 0, u32::from(value), 1, count, 1), stream)
+        fill_async(call, fill_rows(address, 0, u32::from(value), 1, count, 1), stream)
     }
 
     /// Fills rows with 8-bit values.
     fn cuMemsetD2D8_v2 / cuMemsetD2D8_v2_ptds(call, address: u64, pitch: usize, value: u8, width: usize, height: usize) {
-        fill(call, rows_of(address, pitch, u32::from(value), 1, width, height))
+        fill(call, fill_rows(address, pitch, u32::from(value), 1, width, height))
     }
 
     /// Fills rows with 8-bit values in stream order.
     fn cuMemsetD2D8Async / cuMemsetD2D8Async_ptsz(call, address: u64, pitch: usize, value: u8, width: usize, height: usize, stream: usize) {
-        fill_async(call, rows_of(address, pitch, u32::from(value), 1, width, height), stream)
+        fill_async(call, fill_rows(address, pitch, u32::from(value), 1, width, height), stream)
     }
 
     /// Fills memory with 16-bit values.
     fn cuMemsetD16_v2 / cuMemsetD16_v2_ptds(call, address: u64, value: u16, count: usize) {
-        fill(call, rows_of(address, 0, u32::from(value), 2, count, 1))
+        fill(call, fill_rows(address, 0, u32::from(value), 2, count, 1))
     }
 
     /// Fills memory with 16-bit values in stream order.
     fn cuMemsetD16Async / cuMemsetD16Async_ptsz(call, address: u64, value: u16, count: usize, stream: usize) {
-        fill_async(call, rows_of(address, 0, u32::from(value), 2, count, 1), stream)
+        fill_async(call, fill_rows(address, 0, u32::from(value), 2, count, 1), stream)
     }
 
     /// Fills rows with 16-bit values.
     fn cuMemsetD2D16_v2 / cuMemsetD2D16_v2_ptds(call, address: u64, pitch: usize, value: u16, width: usize, height: usize) {
-        fill(call, rows_of(address, pitch, u32::from(value), 2, width, height))
+        fill(call, fill_rows(address, pitch, u32::from(value), 2, width, height))
     }
 
     /// Fills rows with 16-bit values in stream order.
     fn cuMemsetD2D16Async / cuMemsetD2D16Async_ptsz(call, address: u64, pitch: usize, value: u16, width: usize, height: usize, stream: usize) {
-        fill_async(call, rows_of(address, pitch, u32::from(value), 2, width, height), stream)
+        fill_async(call, fill_rows(address, pitch, u32::from(value), 2, width, height), stream)
     }
 
     /// Fills memory with 32-bit values.
     fn cuMemsetD32_v2 / cuMemsetD32_v2_ptds(call, address: u64, value: u32, count: usize) {
-        fill(call, rows_of(address, 0, value, 4, count, 1))
+        fill(call, fill_rows(address, 0, value, 4, count, 1))
     }
 
     /// Fills memory with 32-bit values in stream order.
     fn cuMemsetD32Async / cuMemsetD32Async_ptsz(call, address: u64, value: u32, count: usize, stream: usize) {
-        fill_async(call, rows_of(address, 0, value, 4, count, 1), stream)
+        fill_async(call, fill_rows(address, 0, value, 4, count, 1), stream)
     }
 
     /// Fills rows with 32-bit values.
     fn cuMemsetD2D32_v2 / cuMemsetD2D32_v2_ptds(call, address: u64, pitch: usize, value: u32, width: usize, height: usize) {
-        fill(call, rows_of(address, pitch, value, 4, width, height))
+        fill(call, fill_rows(address, pitch, value, 4, width, height))
     }
 
     /// Fills rows with 32-bit values in stream order.
     fn cuMemsetD2D32Async / cuMemsetD2D32Async_ptsz(call, address: u64, pitch: usize, value: u32, width: usize, height: usize, stream: usize) {
-        fill_async(call, rows_of(address, pitch, value, 4, width, height), stream)
+        fill_async(call, fill_rows(address, pitch, value, 4, width, height), stream)
     }
 }

@@ -7,7 +7,7 @@ use crate::pointer::{Out, Text, kept_text};
 use crate::status::{Outcome, Status};
 use std::ffi::c_char;
 
-pub(crate) use crate::common::devices::*;
+pub(crate) use crate::shared_api::devices::*;
 
 exported! { driver
     /// Initialises the driver.

@@ -1,8 +1,8 @@
 //! Lookup of functions by name and version.
 
 use crate::boundary::exported;
-use crate::common::entry::{Found, look_up};
 use crate::pointer::{Out, Text};
+use crate::shared_api::entry::{Found, look_up};
 use crate::status::Status;
 
 exported! { driver

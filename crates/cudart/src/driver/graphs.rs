@@ -1,10 +1,10 @@
 //! Graphs and captures of the driver. Most are shared with the runtime; kernel and copy parameters differ.
 
 use crate::boundary::exported;
-pub(crate) use crate::common::capture::*;
-use crate::common::graphs;
-pub(crate) use crate::common::graphs::*;
 use crate::pointer::{In, Out};
+pub(crate) use crate::shared_api::capture::*;
+use crate::shared_api::graphs;
+pub(crate) use crate::shared_api::graphs::*;
 use crate::status::Status;
 use crate::types::{DriverKernelNodeParams, DriverMemcpy3D, KernelNodeParams, MemsetParams};
 

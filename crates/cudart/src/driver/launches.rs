@@ -1,10 +1,10 @@
 //! Launches.
 
 use crate::boundary::{Call, exported};
-pub(crate) use crate::common::launches::*;
-pub(crate) use crate::common::occupancy::*;
 use crate::kernels::{Arguments, Request};
 use crate::pointer::In;
+pub(crate) use crate::shared_api::launches::*;
+pub(crate) use crate::shared_api::occupancy::*;
 use crate::status::{Outcome, Status};
 use crate::types::{DriverLaunchConfig, DriverLaunchParams};
 

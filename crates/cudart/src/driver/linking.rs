@@ -55,7 +55,7 @@ fn create(call: &Call, state: Out<usize>, logs: Logs, most_registers: Option<u32
 }
 
 fn read(path: Text) -> Outcome<Vec<u8>> {
-    crate::common::modules::file(&path.get()?)
+    crate::shared_api::modules::file(&path.get()?)
 }
 
 exported! { driver

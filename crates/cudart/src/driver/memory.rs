@@ -8,7 +8,7 @@ use crate::objects::memory::Kind;
 use crate::pointer::{In, Out};
 use crate::status::Status;
 
-pub(crate) use crate::common::memory::*;
+pub(crate) use crate::shared_api::memory::*;
 
 exported! { driver
     /// Allocates device memory.

@@ -1,6 +1,6 @@
 //! Functions of `libcuda`, one file per area. They share their implementation with the runtime.
 
-pub(crate) use crate::common::{batches, events, logs, node_attributes, objects, partitions, pools, sharing};
+pub(crate) use crate::shared_api::{batches, events, logs, node_attributes, objects, partitions, pools, sharing};
 
 pub(crate) mod contexts;
 pub(crate) mod copies;

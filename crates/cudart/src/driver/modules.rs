@@ -6,8 +6,8 @@ use crate::objects::image::Image;
 use crate::pointer::{Out, Text};
 use crate::status::{Outcome, Status};
 
-pub(crate) use crate::common::functions::*;
-pub(crate) use crate::common::modules::*;
+pub(crate) use crate::shared_api::functions::*;
+pub(crate) use crate::shared_api::modules::*;
 
 /// Returns an attribute of a kernel.
 fn fact(call: &Call, attribute: u32, function: usize) -> Outcome<i32> {

@@ -1,17 +1,17 @@
 //! Graph nodes: generic nodes, conditional nodes, stream memory operations, and queries.
 
 use crate::boundary::{Call, exported};
-use crate::common::capture;
-use crate::common::graphs::{Library, add, add_any, any_work, set_exec_work, set_work, work_of};
-use crate::common::words::batch;
 use crate::objects::work::Work;
 use crate::pointer::{In, Out};
+use crate::shared_api::capture;
+use crate::shared_api::graphs::{Library, add, add_any, any_work, set_exec_work, set_work, work_of};
+use crate::shared_api::words::batch;
 use crate::status::{Outcome, Status};
 use crate::types::{DriverKernelNodeParams, DriverMemcpy3D, GraphNodeParams, KernelNodeParams};
 
-pub(crate) use crate::common::capture::*;
-pub(crate) use crate::common::nodes::*;
-pub(crate) use crate::common::streams::*;
+pub(crate) use crate::shared_api::capture::*;
+pub(crate) use crate::shared_api::nodes::*;
+pub(crate) use crate::shared_api::streams::*;
 
 /// `CUDA_BATCH_MEM_OP_NODE_PARAMS`: context, count, address of the list, flags.
 type Batch = [u64; 4];

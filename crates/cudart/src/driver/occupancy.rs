@@ -1,8 +1,8 @@
 //! Block sizes for maximum occupancy, and cluster limits.
 
 use crate::boundary::{Call, exported};
-use crate::common::launches::asked;
 use crate::pointer::{In, Out};
+use crate::shared_api::launches::asked;
 use crate::status::{Outcome, Status};
 use crate::types::DriverLaunchConfig;
 

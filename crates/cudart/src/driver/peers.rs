@@ -1,14 +1,14 @@
 //! Copies between devices and contexts. All contexts are one device, and there are no peers.
 
 use crate::boundary::{Call, exported};
-use crate::common::copies::driver_box;
 use crate::contexts::check;
 use crate::objects::boxes::{CopyBox, Direction};
 use crate::pointer::In;
+use crate::shared_api::copies::driver_box;
 use crate::status::Outcome;
 use crate::types::DriverMemcpy3D;
 
-pub(crate) use crate::common::peers::*;
+pub(crate) use crate::shared_api::peers::*;
 
 fn peer_box(call: &Call, parms: In<DriverMemcpy3D>) -> Outcome<CopyBox> {
     let parms = parms.get()?;

@@ -1,9 +1,9 @@
 //! Streams.
 
 use crate::boundary::exported;
-pub(crate) use crate::common::streams::*;
 use crate::contexts::PRIMARY;
 use crate::pointer::Out;
+pub(crate) use crate::shared_api::streams::*;
 
 exported! { driver
     /// Returns the context of a stream.

@@ -1,7 +1,6 @@
 //! Arrays, texture and surface objects, and texture and surface references of the driver.
 
 use crate::boundary::{Call, exported};
-use crate::common::copies::{copy, copy_async};
 use crate::location::check_device;
 use crate::objects::boxes::Direction;
 use crate::objects::references::{
@@ -9,10 +8,11 @@ use crate::objects::references::{
 };
 use crate::objects::textures::{Array, ResourceWords, TextureDesc, channels_of};
 use crate::pointer::{In, Out, Text};
+use crate::shared_api::copies::{copy, copy_async};
 use crate::status::{Outcome, Status};
 use std::sync::Arc;
 
-pub(crate) use crate::common::textures::*;
+pub(crate) use crate::shared_api::textures::*;
 
 /// `CUDA_ARRAY_DESCRIPTOR`: width, height, format and channels.
 type Descriptor = [u64; 3];

@@ -1,9 +1,9 @@
 //! Stream memory operations.
 
 use crate::boundary::{Call, exported};
-use crate::common::words::{list, waiting};
 use crate::objects::words::WordOperation;
 use crate::objects::work::Work;
+use crate::shared_api::words::{list, waiting};
 use crate::status::{Outcome, Status};
 
 fn write(call: &Call, stream: usize, address: u64, value: u64, wide: bool, flags: u32) -> Outcome {

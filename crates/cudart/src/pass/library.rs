@@ -6,7 +6,8 @@
 
 use crate::functions::{FUNCTIONS, Function};
 use std::collections::HashMap;
-use std::ffi::{CStr, CString, c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
+use std::mem::ManuallyDrop;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -39,17 +40,12 @@ pub(super) struct Library {
 impl Library {
     /// Opens a library and looks up the functions of one part of the list.
     fn open(path: &Path, part: &str) -> Option<Library> {
-        let path = CString::new(path.as_os_str().as_bytes()).ok()?;
-        // SAFETY: the name is zero-terminated. The library's initialisers are trusted as much as the program
-        // trusts them.
-        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-        if handle.is_null() {
-            return None;
-        }
+        // SAFETY: the library's initialisers are trusted as much as the program trusts them.
+        let opened = unsafe { libloading::os::unix::Library::open(Some(path), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        let opened = ManuallyDrop::new(opened.ok()?);
         let address = |name: &str| {
-            let name = CString::new(name).unwrap_or_default();
-            // SAFETY: the library is open and stays open; the name is zero-terminated.
-            let found = unsafe { libc::dlsym(handle, name.as_ptr()) } as usize;
+            // SAFETY: only the address of the symbol is used.
+            let found = unsafe { opened.get::<usize>(name) }.map_or(0, |found| *found);
             // The lookup may find this library's own symbol through dependencies.
             if is_here(found) { 0 } else { found }
         };

@@ -1,8 +1,8 @@
 //! Capture of streams into graphs.
 
 use crate::boundary::exported;
-pub(crate) use crate::common::capture::*;
 use crate::pointer::{In, Out};
+pub(crate) use crate::shared_api::capture::*;
 
 exported! { runtime
     /// Returns the state of a capture. In the CUDA 13 runtime the list of edges comes before its length.

@@ -1,10 +1,10 @@
 //! Copies and fills.
 
 use crate::boundary::{Call, exported};
-use crate::common::copies::{in_array, runtime_box};
 use crate::location::check_device;
 use crate::objects::boxes::{CopyBox, Direction, FillBox, Side};
 use crate::pointer::In;
+use crate::shared_api::copies::{fill_rows, in_array, runtime_box};
 use crate::status::{Outcome, Status};
 use crate::types::{Extent, Memcpy3DParms, PitchedPtr};
 
@@ -14,13 +14,13 @@ fn rows(to: (u64, usize), from: (u64, usize), width: usize, height: usize) -> Co
     CopyBox { to: side(to), from: side(from), width, height, depth: 1 }
 }
 
-fn fill_rows(to: PitchedPtr, value: i32, extent: Extent) -> FillBox {
+fn fill_slices(to: PitchedPtr, value: i32, extent: Extent) -> FillBox {
     let to_side = Side { address: to.ptr as u64, pitch: to.pitch, rows: to.ysize.max(extent.height) };
     FillBox { to: to_side, value: value as u32 & 0xff, size: 1, width: extent.width, height: extent.height, depth: extent.depth }
 }
 
 fn fill_2d(address: u64, pitch: usize, value: i32, width: usize, height: usize) -> FillBox {
-    FillBox { to: Side { address, pitch, rows: height }, value: value as u32 & 0xff, size: 1, width, height, depth: 1 }
+    fill_rows(address, pitch, value as u32 & 0xff, 1, width, height)
 }
 
 exported! { runtime
@@ -153,12 +153,12 @@ exported! { runtime
 
     /// Fills a box.
     fn cudaMemset3D / cudaMemset3D_ptds(call, to: PitchedPtr, value: i32, extent: Extent) {
-        call.runtime.fill(&*call.stream(0)?, fill_rows(to, value, extent))
+        call.runtime.fill(&*call.stream(0)?, fill_slices(to, value, extent))
     }
 
     /// Fills a box in stream order.
     fn cudaMemset3DAsync / cudaMemset3DAsync_ptsz(call, to: PitchedPtr, value: i32, extent: Extent, stream: usize) {
-        call.runtime.fill_async(&*call.stream(stream)?, fill_rows(to, value, extent))
+        call.runtime.fill_async(&*call.stream(stream)?, fill_slices(to, value, extent))
     }
 }
 

@@ -6,7 +6,7 @@ use crate::pointer::{In, Out, Text};
 use crate::status::Status;
 use crate::version::{release, runtime_version};
 
-pub(crate) use crate::common::devices::*;
+pub(crate) use crate::shared_api::devices::*;
 
 exported! { runtime
     /// Returns the number of devices.

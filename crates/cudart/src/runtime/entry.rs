@@ -1,8 +1,8 @@
 //! Lookup of driver functions by name.
 
 use crate::boundary::exported;
-use crate::common::entry::look_up;
 use crate::pointer::{Out, Text};
+use crate::shared_api::entry::look_up;
 use crate::version::release;
 
 exported! { runtime

@@ -1,8 +1,8 @@
 //! Events.
 
 use crate::boundary::exported;
-pub(crate) use crate::common::events::*;
 use crate::pointer::Out;
+pub(crate) use crate::shared_api::events::*;
 
 exported! { runtime
     /// Creates an event.

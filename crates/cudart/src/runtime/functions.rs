@@ -5,7 +5,7 @@ use crate::location::check_device;
 use crate::pointer::Out;
 use crate::types::FuncAttributes;
 
-pub(crate) use crate::common::functions::*;
+pub(crate) use crate::shared_api::functions::*;
 
 exported! { runtime
     /// Returns the attributes of a kernel.

@@ -8,7 +8,7 @@ use crate::status::Status;
 use crate::types::{GraphNodeParams, KernelNodeParams, Memcpy3DParms, MemsetParams};
 use crate::version::runtime_version;
 
-pub(crate) use crate::common::graphs::*;
+pub(crate) use crate::shared_api::graphs::*;
 
 /// Returns the number of edges. In the CUDA 13 runtime a list of edge data comes before it.
 fn edge_count(third: usize, fourth: usize) -> usize {

@@ -1,9 +1,9 @@
 //! Launches of kernels and calls of host functions.
 
 use crate::boundary::{Call, exported};
-pub(crate) use crate::common::launches::*;
 use crate::kernels::{Arguments, Request};
 use crate::pointer::{In, Out};
+pub(crate) use crate::shared_api::launches::*;
 use crate::status::{Outcome, Status};
 use crate::types::{Dim3, LaunchConfig, LaunchParams};
 use crate::version::runtime_version;

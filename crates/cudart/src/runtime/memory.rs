@@ -8,7 +8,7 @@ use crate::status::Status;
 use crate::types::{Extent, PitchedPtr, PointerAttributes};
 use crate::version::runtime_version;
 
-pub(crate) use crate::common::memory::*;
+pub(crate) use crate::shared_api::memory::*;
 
 /// Decodes a location: a `cudaMemLocation` in the CUDA 13 runtime, a device number before.
 fn location(word: u64) -> MemLocation {

@@ -1,6 +1,6 @@
 //! Functions of `libcudart`, one file per area.
 
-pub(crate) use crate::common::{batches, logs, modules, node_attributes, objects, partitions, pools, sharing};
+pub(crate) use crate::shared_api::{batches, logs, modules, node_attributes, objects, partitions, pools, sharing};
 
 pub(crate) mod arrays;
 pub(crate) mod capture;

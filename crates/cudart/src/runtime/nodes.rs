@@ -1,9 +1,9 @@
 //! Graph nodes: conditional nodes, queries, and numbers of nodes and graphs.
 
 use crate::boundary::exported;
-use crate::common::graphs::Library;
-pub(crate) use crate::common::nodes::*;
 use crate::pointer::Out;
+use crate::shared_api::graphs::Library;
+pub(crate) use crate::shared_api::nodes::*;
 use crate::types::{GraphNodeParams, KernelNodeParams, Memcpy3DParms};
 
 exported! { runtime

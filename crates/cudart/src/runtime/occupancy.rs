@@ -1,9 +1,9 @@
 //! Occupancy.
 
 use crate::boundary::exported;
-use crate::common::launches::asked;
-pub(crate) use crate::common::occupancy::*;
 use crate::pointer::{In, Out};
+use crate::shared_api::launches::asked;
+pub(crate) use crate::shared_api::occupancy::*;
 use crate::types::LaunchConfig;
 
 exported! { runtime

@@ -1,14 +1,14 @@
 //! Copies between devices, of which there is one, and attributes of pairs of devices.
 
 use crate::boundary::{Call, exported};
-use crate::common::copies::runtime_box;
 use crate::location::check_device;
 use crate::objects::boxes::CopyBox;
 use crate::pointer::In;
+use crate::shared_api::copies::runtime_box;
 use crate::status::Outcome;
 use crate::types::{Extent, Memcpy3DParms, PitchedPtr};
 
-pub(crate) use crate::common::peers::*;
+pub(crate) use crate::shared_api::peers::*;
 
 /// `cudaMemcpy3DPeerParms`.
 #[repr(C)]

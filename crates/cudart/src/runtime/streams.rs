@@ -1,9 +1,9 @@
 //! Streams.
 
 use crate::boundary::exported;
-pub(crate) use crate::common::streams::*;
 use crate::objects::streams::PRIORITIES;
 use crate::pointer::Out;
+pub(crate) use crate::shared_api::streams::*;
 
 exported! { runtime
     /// Creates a stream.

@@ -7,7 +7,7 @@ use crate::pointer::{In, Out};
 use crate::status::Status;
 use crate::types::Extent;
 
-pub(crate) use crate::common::textures::*;
+pub(crate) use crate::shared_api::textures::*;
 
 exported! { runtime
     /// Creates a texture object.

@@ -3,8 +3,9 @@
 use super::codes;
 use super::emit::Instructions;
 use super::function::FunctionBuilder;
+use crate::ids::{Func, Reg};
 use crate::inst::{Call, Callee, InstData, Mnemonic, Operand, Symbol};
-use crate::module::{Func, Function, Param, Reg, Signature, Variable};
+use crate::module::{Function, Param, Signature, Variable};
 use crate::select;
 use crate::table::Modifier;
 use crate::types::{Space, Type};
@@ -41,6 +42,11 @@ impl Callable {
 }
 
 impl FunctionBuilder {
+    /// Returns the function as a callable with the parameters and results declared so far, for recursion.
+    pub fn callable(&self) -> Callable {
+        Callable::of(self.func, &self.function)
+    }
+
     /// Calls a function. Each argument is a register or number for a parameter of one element, or the symbol
     /// of a `.param` variable for a larger parameter. Returns the results that have one element.
     pub fn call(&mut self, callable: &Callable, arguments: &[Operand]) -> Vec<Reg> {

@@ -5,8 +5,9 @@
 //! results and parameters first, functions in the order in which the text names them. Unused registers and
 //! blocks are removed. Invalid IDs stay invalid, for the verifier to report.
 
+use crate::ids::{Block, Func, Inst, Loc, Reg, Var};
 use crate::inst::{Callee, Operand, Symbol};
-use crate::module::{Block, Func, Function, Inst, Item, Linkage, Loc, LocData, Module, Param, Reg, Var, Variable};
+use crate::module::{Function, Item, Linkage, LocData, Module, Param, Variable};
 use crate::operands::MentionMut;
 use cranelift_entity::{EntityRef, PrimaryMap};
 use std::collections::{HashMap, HashSet};

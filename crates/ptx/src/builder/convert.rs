@@ -7,8 +7,8 @@
 //! The operands are registers, numbers, addresses, symbols, labels and special registers. Arrays of registers
 //! are vectors.
 
+use crate::ids::{Reg, Targets};
 use crate::inst::{Address, Base, Guard, Operand, Symbol, TextureOperand};
-use crate::module::{Reg, Targets};
 use crate::table::Modifier;
 use crate::types::{Space, Type};
 use smallvec::SmallVec;

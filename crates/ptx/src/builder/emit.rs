@@ -6,10 +6,10 @@
 use super::codes;
 use super::convert::{IntoModifiers, IntoOperands, ModifierList};
 use super::function::FunctionBuilder;
+use crate::ids::Reg;
 use crate::inst::{Address, Base, Guard, InstData, Mnemonic, Modifiers, Operand};
-use crate::module::Reg;
 use crate::select;
-use crate::table::{FormId, Length, Modifier, Opcode, OperandKind, OperandSpec, Presence};
+use crate::table::{FormId, Length, Modifier, Opcode, OperandKind, OperandSpec, Presence, Special};
 use crate::types::Type;
 use broadloom_diag::{Diagnostic, Span};
 use smallvec::SmallVec;
@@ -83,6 +83,19 @@ impl Instructions for FunctionBuilder {
 
     fn effect(&mut self, opcode: Opcode, modifiers: impl IntoModifiers, sources: impl IntoOperands) {
         self.emit(opcode, modifiers.into_modifiers(), sources.into_operands(), None, &Wanted::Nothing);
+    }
+}
+
+impl FunctionBuilder {
+    /// Declares a parameter and loads its value.
+    pub fn arg(&mut self, name: &str, ty: Type) -> Reg {
+        let param = self.param(name, ty);
+        self.ld((Modifier::Param, ty), param)
+    }
+
+    /// Copies a special register to a new register: `b.special(Special::TidX)`.
+    pub fn special(&mut self, special: Special) -> Reg {
+        self.mov(special.row().ty, special)
     }
 }
 

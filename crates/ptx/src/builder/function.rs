@@ -1,13 +1,9 @@
 //! Builder of a function: parameters, registers, variables, blocks.
 
-use super::call::Callable;
 use super::codes;
-use super::emit::Instructions;
+use crate::ids::{Block, Func, Loc, Reg, Targets};
 use crate::inst::{InstData, Operand, Symbol};
-use crate::module::{
-    Block, BlockData, Directive, Func, Function, Linkage, Loc, LocData, Param, Reg, RegData, TargetList, Targets, Variable,
-};
-use crate::table::{Modifier, Special};
+use crate::module::{BlockData, Directive, Function, Linkage, LocData, Param, RegData, TargetList, Variable};
 use crate::types::{Space, Type};
 use broadloom_diag::{Diagnostic, Diagnostics};
 use std::collections::{HashMap, HashSet};
@@ -85,11 +81,6 @@ impl FunctionBuilder {
         &self.function
     }
 
-    /// Returns the function as a callable with the parameters and results declared so far, for recursion.
-    pub fn callable(&self) -> Callable {
-        Callable::of(self.func, &self.function)
-    }
-
     pub(super) fn report(&mut self, diagnostic: Diagnostic) {
         self.diagnostics.push(diagnostic);
     }
@@ -130,12 +121,6 @@ impl FunctionBuilder {
         let var = self.function.variables.push(variable);
         self.function.params.push(Param::Memory(var));
         Symbol::Local(var)
-    }
-
-    /// Declares a parameter and loads its value.
-    pub fn arg(&mut self, name: &str, ty: Type) -> Reg {
-        let param = self.param(name, ty);
-        self.ld((Modifier::Param, ty), param)
     }
 
     /// Declares a result in memory. Store it with `st.param` before `ret`.
@@ -197,11 +182,6 @@ impl FunctionBuilder {
     /// Creates the register that stands for a result after a mistake.
     pub(super) fn spare(&mut self) -> Reg {
         self.reg(Type::B32)
-    }
-
-    /// Copies a special register to a new register: `b.special(Special::TidX)`.
-    pub fn special(&mut self, special: Special) -> Reg {
-        self.mov(special.row().ty, special)
     }
 
     // Blocks.

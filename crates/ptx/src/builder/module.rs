@@ -1,11 +1,11 @@
 //! Builder of a module.
 
 use super::call::Callable;
-use super::canonical;
-use super::codes;
 use super::function::FunctionBuilder;
+use super::{canonical, codes};
+use crate::ids::Func;
 use crate::inst::Symbol;
-use crate::module::{FileEntry, Func, Function, Item, Linkage, Module, Param, Target, Variable};
+use crate::module::{FileEntry, Function, Item, Linkage, Module, Param, Target, Variable};
 use crate::types::{IsaVersion, Space, Type};
 use crate::verify::{Verified, verify};
 use broadloom_diag::{Diagnostic, Diagnostics};

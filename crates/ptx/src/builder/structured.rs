@@ -5,8 +5,8 @@
 
 use super::emit::Instructions;
 use super::function::FunctionBuilder;
+use crate::ids::Reg;
 use crate::inst::{Guard, Operand};
-use crate::module::Reg;
 use crate::table::Modifier;
 use crate::types::Type;
 

@@ -3,8 +3,9 @@
 use super::lexer::{TokenKind, shorten};
 use super::names::Names;
 use super::{MAX_DEPTH, Parsed, Parser, codes};
+use crate::ids::Func;
 use crate::inst::Symbol;
-use crate::module::{Directive, Func, Function, Item, Linkage, Param, PointerInfo, RegData, Variable};
+use crate::module::{Directive, Function, Item, Linkage, Param, PointerInfo, RegData, Variable};
 use crate::types::{Space, Type};
 use broadloom_diag::{Diagnostic, Span};
 use cranelift_entity::PrimaryMap;
@@ -534,8 +535,8 @@ fn difference(known: &Function, other: &Function) -> Option<String> {
 
 fn prototype_variable(
     param: Param,
-    variables: &PrimaryMap<crate::module::Var, Variable>,
-    regs: &PrimaryMap<crate::module::Reg, RegData>,
+    variables: &PrimaryMap<crate::ids::Var, Variable>,
+    regs: &PrimaryMap<crate::ids::Reg, RegData>,
 ) -> Variable {
     match param {
         Param::Memory(var) => variables[var].clone(),

@@ -16,8 +16,9 @@
 use super::body::Body;
 use super::lexer::{TokenKind, shorten};
 use super::{Parsed, Parser, codes};
+use crate::ids::Reg;
 use crate::inst::{Address, Base, Guard, Imm, InstData, Modifiers, Operand, Symbol};
-use crate::module::{Reg, Variable};
+use crate::module::Variable;
 use crate::table::{FormId, Modifier, Opcode};
 use crate::types::{Type, TypeKind};
 use broadloom_diag::{Diagnostic, Span};

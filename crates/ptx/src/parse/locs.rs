@@ -4,7 +4,8 @@
 //! which may itself be inlined. Only the lines of instructions and the lines that they were inlined at are
 //! kept. An outer line always comes before the inner one.
 
-use crate::module::{Inlined, Loc, LocData};
+use crate::ids::Loc;
+use crate::module::{Inlined, LocData};
 use cranelift_entity::PrimaryMap;
 use std::collections::HashMap;
 

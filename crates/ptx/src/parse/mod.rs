@@ -23,8 +23,9 @@ mod names;
 mod operand;
 mod recover;
 
+use crate::ids::Func;
 use crate::inst::Symbol;
-use crate::module::{Alias, Func, Item, Module, Target};
+use crate::module::{Alias, Item, Module, Target};
 use crate::types::IsaVersion;
 use broadloom_diag::{Diagnostic, Diagnostics, SourceId, Sources, Span};
 pub(crate) use declare::FUNCTION_DIRECTIVES;

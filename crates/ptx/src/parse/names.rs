@@ -7,9 +7,10 @@
 //!
 //! Registers of a range (`%r<1000>`) are created on first use.
 
+use crate::ids::{Block, Proto, Reg, Targets, Var};
 use crate::inst::Symbol;
 use crate::literal::split_number;
-use crate::module::{Block, Function, Param, Proto, Reg, RegData, Targets, Var, Variable};
+use crate::module::{Function, Param, RegData, Variable};
 use crate::types::{Space, Type};
 use broadloom_diag::Span;
 use std::collections::{HashMap, HashSet};

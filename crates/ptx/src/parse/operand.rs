@@ -8,8 +8,8 @@ use super::element::Element;
 use super::lexer::{TokenKind, shorten};
 use super::names::Entry;
 use super::{MAX_DEPTH, MAX_VECTOR, Parsed, Parser, Reported, codes};
+use crate::ids::Reg;
 use crate::inst::{Address, Base, Call, Callee, Operand, Selector, Symbol, TextureOperand};
-use crate::module::Reg;
 use crate::table::Special;
 use broadloom_diag::{Diagnostic, Span};
 

@@ -1,8 +1,9 @@
 //! Blocks, instructions and operands as text.
 
 use super::Printer;
+use crate::ids::{Block, Loc, Reg};
 use crate::inst::{Address, Base, Call, Callee, InstData, Mnemonic, Operand, Selector};
-use crate::module::{Block, BodyForm, Function, Loc, LocData, Reg};
+use crate::module::{BodyForm, Function, LocData};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 

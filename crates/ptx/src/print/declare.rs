@@ -1,9 +1,10 @@
 //! Declarations as text.
 
 use super::Printer;
+use crate::ids::Reg;
 use crate::inst::Symbol;
 use crate::literal::split_number;
-use crate::module::{Directive, Function, Init, Linkage, Param, Reg, Signature, Variable};
+use crate::module::{Directive, Function, Init, Linkage, Param, Signature, Variable};
 use crate::types::{Space, Type};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;

@@ -6,7 +6,8 @@
 mod body;
 mod declare;
 
-use crate::module::{Func, Function, Item, Module, Section};
+use crate::ids::Func;
+use crate::module::{Function, Item, Module, Section};
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
@@ -40,7 +41,7 @@ impl<'m> Printer<'m> {
     }
 
     /// Prints one instruction, without a newline.
-    pub fn instruction(mut self, function: &Function, inst: crate::module::Inst) -> String {
+    pub fn instruction(mut self, function: &Function, inst: crate::ids::Inst) -> String {
         self.print_instruction(function, &function.insts[inst]);
         self.out
     }

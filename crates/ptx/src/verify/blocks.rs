@@ -1,8 +1,9 @@
 //! Checks of blocks: control instructions end them, and labels lead to them.
 
 use super::{Body, codes};
+use crate::ids::{Block, Inst};
 use crate::inst::Operand;
-use crate::module::{Block, BodyForm, Inst};
+use crate::module::BodyForm;
 use std::collections::HashSet;
 
 impl Body<'_, '_> {

@@ -3,8 +3,9 @@
 use super::agree::disagreement;
 use super::operand::bad_immediate;
 use super::{Body, codes};
+use crate::ids::Inst;
 use crate::inst::{Call, Callee, Operand, Symbol};
-use crate::module::{Function, Inst, Param, Variable};
+use crate::module::{Function, Param, Variable};
 use crate::types::{Space, Type, TypeKind};
 use broadloom_diag::{Diagnostic, Span};
 

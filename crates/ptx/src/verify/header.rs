@@ -2,7 +2,8 @@
 //! Directives", "Release Notes").
 
 use super::{Body, Checker, codes};
-use crate::module::{Inst, Target};
+use crate::ids::Inst;
+use crate::module::Target;
 use crate::table::{FormId, Special};
 use crate::types::IsaVersion;
 use broadloom_diag::{Diagnostic, Span};

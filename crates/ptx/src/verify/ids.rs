@@ -1,8 +1,9 @@
 //! Checks that every ID is valid, and that the items of the module name everything once.
 
 use super::{Checker, codes};
+use crate::ids::{Func, Var};
 use crate::inst::{Address, Base, Callee, InstData, Operand, Symbol};
-use crate::module::{Func, Function, Init, Item, Module, Param, Var};
+use crate::module::{Function, Init, Item, Module, Param};
 use crate::types::Space;
 use broadloom_diag::Span;
 use cranelift_entity::{EntityRef, PrimaryMap};

@@ -1,8 +1,8 @@
 //! Checks of one instruction: guard, form, operands.
 
 use super::{Body, codes};
+use crate::ids::Inst;
 use crate::inst::{InstData, Mnemonic, Modifiers, Operand};
-use crate::module::Inst;
 use crate::select;
 use crate::table::{FormId, Presence};
 use crate::types::Type;

@@ -2,8 +2,9 @@
 
 use super::instruction::Known;
 use super::{Body, article, codes};
+use crate::ids::Var;
 use crate::inst::{Address, Base, Operand, Symbol};
-use crate::module::{Param, Var, Variable};
+use crate::module::{Param, Variable};
 use crate::table::{Class, Modifier, Opcode};
 use crate::types::{Space, TypeKind};
 use broadloom_diag::Diagnostic;

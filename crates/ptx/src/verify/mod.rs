@@ -85,8 +85,9 @@ mod range;
 mod ssa;
 mod variable;
 
+use crate::ids::Inst;
 use crate::inst::InstData;
-use crate::module::{BodyForm, Function, Inst, Module};
+use crate::module::{BodyForm, Function, Module};
 use crate::print::Printer;
 use crate::table::{FormId, Special};
 use broadloom_diag::{Code, Diagnostic, Diagnostics, Span};

@@ -3,8 +3,8 @@
 use super::agree::{Disagreement, advice, disagreement, expectation};
 use super::instruction::Known;
 use super::{Body, article, codes};
+use crate::ids::Reg;
 use crate::inst::{Base, Imm, Operand, Selector, Symbol, TextureOperand};
-use crate::module::Reg;
 use crate::table::{Class, Length, Opcode, OperandKind, OperandSpec, Special};
 use crate::types::{Space, Type, TypeKind};
 use broadloom_diag::Diagnostic;

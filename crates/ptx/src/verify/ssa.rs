@@ -5,7 +5,8 @@
 //! the common dominators of its predecessors. Passes use a different algorithm, so this check is independent.
 
 use super::{Body, codes};
-use crate::module::{Block, BodyForm, Inst, Param, Reg};
+use crate::ids::{Block, Inst, Reg};
+use crate::module::{BodyForm, Param};
 use crate::types::Type;
 use cranelift_entity::{EntityRef, SecondaryMap};
 use std::collections::{HashSet, VecDeque};

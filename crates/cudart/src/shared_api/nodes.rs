@@ -1,13 +1,13 @@
 //! Graph nodes: conditional nodes, queries, and numbers of nodes and graphs.
 
 use crate::boundary::{Call, exported};
-use crate::common::graphs::{Library, allocation_params, any_work, edges, fill_params, node_type, set_work, work_of};
 use crate::handles::Handle;
 use crate::objects::boxes::{CopyBox, Side};
 use crate::objects::kernels::Kernel;
 use crate::objects::memory::Kind;
 use crate::objects::work::{Condition, Graph, Work};
 use crate::pointer::{In, Out, Text};
+use crate::shared_api::graphs::{Library, allocation_params, any_work, edges, fill_params, node_type, set_work, work_of};
 use crate::status::{Outcome, Status};
 use crate::types::{
     DriverKernelNodeParams, DriverMemcpy3D, DriverSide, Extent, GraphNodeParams, HostNodeParams, KernelNodeParams, Memcpy3DParms,

@@ -1,14 +1,14 @@
 //! Graphs.
 
 use crate::boundary::{Call, exported};
-use crate::common::copies::{driver_box, runtime_box};
-use crate::common::words::batch;
 use crate::kernels::{Arguments, Request};
 use crate::location::check_device;
 use crate::objects::boxes::{CopyBox, Direction, FillBox, Side};
 use crate::objects::memory::Kind;
 use crate::objects::work::{Conditional, Graph, HostFunction, Work};
 use crate::pointer::{In, Out};
+use crate::shared_api::copies::{driver_box, runtime_box};
+use crate::shared_api::words::batch;
 use crate::status::{Outcome, Status};
 use crate::types::{
     DriverKernelNodeParams, DriverMemcpy3D, GraphNodeParams, HostNodeParams, KernelNodeParams, MemAllocNodeParams, Memcpy3DParms,

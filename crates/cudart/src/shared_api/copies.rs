@@ -1,7 +1,7 @@
 //! Copies: conversion of both libraries' parameters to boxes.
 
 use crate::boundary::Call;
-use crate::objects::boxes::{CopyBox, Direction, Side};
+use crate::objects::boxes::{CopyBox, Direction, FillBox, Side};
 use crate::objects::textures::Array;
 use crate::status::{Outcome, Status};
 use crate::types::{DriverMemcpy3D, DriverSide, Extent, Memcpy3DParms, PitchedPtr};
@@ -74,4 +74,10 @@ pub(crate) fn in_array(call: &Call, handle: usize, x: usize, y: usize) -> Outcom
         return Err(Status::INVALID_VALUE);
     }
     Ok((array.address + (y * array.pitch + x) as u64, array.pitch))
+}
+
+/// Builds a fill of pitched rows. The pitch of a single row has no meaning.
+pub(crate) fn fill_rows(address: u64, pitch: usize, value: u32, size: usize, width: usize, height: usize) -> FillBox {
+    let to = Side { address, pitch: if height > 1 { pitch } else { width.saturating_mul(size) }, rows: height };
+    FillBox { to, value, size, width, height, depth: 1 }
 }

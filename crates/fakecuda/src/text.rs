@@ -1,0 +1,26 @@
+//! Texts of modules, and the images that the linker makes of them: a text after magic numbers.
+
+use broadloom_diag::Sources;
+use broadloom_ptx::Verified;
+
+/// Magic number of an image of any driver.
+pub(crate) const ELF: &[u8] = b"\x7fELF";
+/// Magic number of an image of this driver, after the first.
+pub(crate) const OURS: &[u8] = b"fakecuda";
+
+/// Name of a kernel that is not compiled.
+const REFUSED: &str = "refused";
+
+/// Parses and verifies a module. Returns an error text on failure.
+pub(crate) fn verified(text: &[u8]) -> Result<Verified, String> {
+    let text = std::str::from_utf8(text).map_err(|error| error.to_string())?;
+    let mut sources = Sources::new();
+    let id = sources.add("module", text);
+    let module = broadloom_ptx::parse(&sources, id).and_then(broadloom_ptx::verify);
+    let module = module.map_err(|wrong| wrong.iter().next().map_or_else(String::new, |diagnostic| diagnostic.message.clone()))?;
+    if module.kernels().any(|(_, kernel)| kernel.name == REFUSED) {
+        let line = text.lines().position(|line| line.contains(REFUSED)).unwrap_or(0) + 1;
+        return Err(format!("line {line}; refused, as its name asks for"));
+    }
+    Ok(module)
+}
