@@ -123,7 +123,7 @@ impl Emitter<'_> {
     ) -> Emitted<()> {
         let ir = self.ir;
         let i64 = ir.int(64);
-        let lanes = self.whole_guard(guard, 32);
+        let lanes = self.broadcast(guard, 32);
         let mask = self.as_mask(lanes);
         let behind = ir.sub(ir.zext(ir.intrinsic("llvm.ctpop", &[ir.int(32)], &[mask]), i64), ir.constant(i64, 1));
         let far = ir.mul(behind, ir.constant(i64, access.total()));

@@ -1,4 +1,5 @@
-//! Several loads from one array at loaded indices, emitted together.
+//! Several loads from one array at loaded indices, such as the pixels that a resampled one is made of. They share a
+//! window ([`super::window`]).
 
 use super::emitter::{Emitted, Emitter, Untranslated};
 use super::llvm::IntPred;

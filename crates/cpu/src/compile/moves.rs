@@ -12,9 +12,7 @@ impl Emitter<'_> {
     /// Emits an instruction that [`is_computed`].
     pub(super) fn compute(&mut self, inst: &InstData) -> Emitted<()> {
         let is = |opcode: Opcode| inst.opcode() == Some(opcode);
-        if is_function(inst) {
-            self.pure(inst)
-        } else if is(Opcode::Mov) {
+        if is(Opcode::Mov) {
             self.mov(inst)
         } else if is(Opcode::Cvta) || is(Opcode::CvtaTo) {
             self.convert_address(inst)
@@ -25,7 +23,7 @@ impl Emitter<'_> {
         } else if is(Opcode::Getctarank) {
             self.rank_of_address(inst)
         } else {
-            Err(Untranslated(format!("`{}` needs more than registers", inst.mnemonic_text())))
+            self.pure(inst)
         }
     }
 
@@ -276,10 +274,6 @@ impl Emitter<'_> {
 /// Returns whether an instruction only reads and writes registers.
 pub(super) fn is_computed(inst: &InstData) -> bool {
     use Opcode::{Cvta, CvtaTo, Getctarank, Isspacep, Mapa, Mov};
-    is_function(inst) || matches!(inst.opcode(), Some(Mov | Cvta | CvtaTo | Isspacep | Mapa | Getctarank))
-}
-
-/// Returns whether an instruction is a function of its inputs that `eval` knows.
-fn is_function(inst: &InstData) -> bool {
-    Operation::of(inst).is_some_and(|operation| operation.function().is_some())
+    let is_function = || Operation::of(inst).is_some_and(|operation| operation.function().is_some());
+    matches!(inst.opcode(), Some(Mov | Cvta | CvtaTo | Isspacep | Mapa | Getctarank)) || is_function()
 }

@@ -133,7 +133,7 @@ impl Emitter<'_> {
             (_, false) => is_next = ir.and(is_next, ir.icmp(IntPred::LLVMIntULT, all_b, all_a)),
         }
         let all = ir.constant(i32, u64::from(u32::MAX));
-        let mask = guard.map_or(all, |guard| self.as_mask(self.whole_guard(guard, 2 * HALF)));
+        let mask = guard.map_or(all, |guard| self.as_mask(self.broadcast(guard, 2 * HALF)));
         let lanes = ir.icmp(IntPred::LLVMIntEQ, ir.and(self.as_mask(is_next), mask), mask);
         Ok(Some((index_a, ir.and(lanes, ir.icmp(IntPred::LLVMIntEQ, a.base, b.base)))))
     }
@@ -144,7 +144,7 @@ impl Emitter<'_> {
         let (i32, i64) = (ir.int(32), ir.int(64));
         let all = self.all_lanes(index.reg)?;
         let base = ir.as_pointer(ir.add(base, ir.constant(i64, single.address.offset as u64)));
-        let guard = guard.map(|guard| self.whole_guard(guard, 2 * HALF));
+        let guard = guard.map(|guard| self.broadcast(guard, 2 * HALF));
         let pairs = ir.vector(i64, EIGHT);
         let words = ir.vector(self.register_type(access.ty), 2 * EIGHT);
         let gather = |start: u32| {

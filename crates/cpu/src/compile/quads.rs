@@ -96,7 +96,7 @@ impl Emitter<'_> {
 
     /// Returns whether no lane is masked off.
     fn are_all(&self, guard: Val, lanes: u32) -> Val {
-        let mask = self.as_mask(self.whole_guard(guard, lanes));
+        let mask = self.as_mask(self.broadcast(guard, lanes));
         let all = self.ir.constant(self.ir.int(32), u64::from(u32::MAX >> (32 - lanes)));
         self.ir.icmp(IntPred::LLVMIntEQ, mask, all)
     }

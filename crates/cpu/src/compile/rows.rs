@@ -54,7 +54,7 @@ impl Emitter<'_> {
         let all = match guard {
             None => ir.load(ty, pointer, align),
             Some(guard) => {
-                let mask = self.widened_mask(self.whole_guard(guard, lanes), count);
+                let mask = self.widened_mask(self.broadcast(guard, lanes), count);
                 ir.intrinsic(
                     "llvm.masked.load",
                     &[ty, ir.pointer()],
@@ -80,7 +80,7 @@ impl Emitter<'_> {
         let mut pieces: Vec<Vec<Val>> = vec![];
         for start in (0..lanes).step_by(group as usize) {
             let pointer = pointer_of(start);
-            let guard = guard.map(|guard| self.slice(self.whole_guard(guard, lanes), start, group));
+            let guard = guard.map(|guard| self.slice(self.broadcast(guard, lanes), start, group));
             let values = load(pointer, guard);
             pieces.resize(values.len(), vec![]);
             pieces.iter_mut().zip(values).for_each(|(pieces, value)| pieces.push(value));
@@ -174,7 +174,7 @@ impl Emitter<'_> {
         match guard {
             None => ir.store(all, pointer, align),
             Some(guard) => {
-                let mask = self.widened_mask(self.whole_guard(guard, lanes), count);
+                let mask = self.widened_mask(self.broadcast(guard, lanes), count);
                 let align = ir.constant(ir.int(32), u64::from(align));
                 ir.intrinsic("llvm.masked.store", &[ir.type_of(all), ir.pointer()], &[all, pointer, align, mask]);
             }
@@ -195,7 +195,7 @@ impl Emitter<'_> {
         let mut whole = ir.and(wanted, ir.icmp(IntPred::LLVMIntEQ, low, ir.constant(i64, 0)));
         if let Some(guard) = guard {
             let all = ir.constant(i32, u64::from(u32::MAX));
-            whole = ir.and(whole, ir.icmp(IntPred::LLVMIntEQ, self.as_mask(self.whole_guard(guard, lanes)), all));
+            whole = ir.and(whole, ir.icmp(IntPred::LLVMIntEQ, self.as_mask(self.broadcast(guard, lanes)), all));
         }
         ir.branch_if(whole, around, through);
         ir.go_on_in(around);
@@ -217,7 +217,7 @@ impl Emitter<'_> {
         let lanes = self.lanes.unwrap_or(1);
         let values = self.stored(access)?;
         for start in (0..lanes).step_by(group as usize) {
-            let guard = guard.map(|guard| self.slice(self.whole_guard(guard, lanes), start, group));
+            let guard = guard.map(|guard| self.slice(self.broadcast(guard, lanes), start, group));
             let values: Vec<Val> = values.iter().map(|value| self.slice(*value, start, group)).collect();
             self.store_row(access, pointer_of(start), group, &values, guard);
         }
@@ -240,7 +240,7 @@ impl Emitter<'_> {
         let all = sources.iter().all(Option::is_some);
         let mask = match guard {
             Some(guard) => {
-                let guard = self.whole_guard(guard, picks.len() as u32);
+                let guard = self.broadcast(guard, picks.len() as u32);
                 Some(ir.and(ir.pick(guard, &lanes), ir.constants(&taken)))
             }
             None if all => None,

@@ -15,7 +15,7 @@ impl Emitter<'_> {
     /// values.
     pub(super) fn gather(&self, access: &LaneAccess, pointers: Val, guard: Option<Val>) -> Vec<Val> {
         let lanes = self.lanes.unwrap_or(1);
-        let mask = guard.map(|guard| self.whole_guard(guard, lanes));
+        let mask = guard.map(|guard| self.broadcast(guard, lanes));
         (0..access.operands.len() as u64)
             .map(|index| {
                 let places = self.behind(pointers, index * access.bytes);
@@ -48,7 +48,7 @@ impl Emitter<'_> {
             Some((base, index, step)) => Row { base: Some(base), all: self.all_lanes(index.reg)?, step, index: Some(index) },
             None => Row { base: None, all: ir.ptrtoint(pointers, ir.int(64)), step: access.total(), index: None },
         };
-        let mask = guard.map(|guard| self.whole_guard(guard, lanes));
+        let mask = guard.map(|guard| self.broadcast(guard, lanes));
         let start = ir.extract_at(row.all, 0);
         let (in_row, apart, after) = (ir.block("row"), ir.block("apart"), ir.block("loaded"));
         let mut starts = vec![(ir.here(), start)];
@@ -218,7 +218,7 @@ impl Emitter<'_> {
         let i64 = ir.int(64);
         let all = self.all_lanes(index.reg)?;
         let base = ir.as_pointer(ir.add(base, ir.constant(i64, offset as u64)));
-        let guard = guard.map(|guard| self.whole_guard(guard, lanes));
+        let guard = guard.map(|guard| self.broadcast(guard, lanes));
         let part = ir.vector(self.register_type(access.ty), HALF);
         let gather = |start: u32| {
             let picks: Vec<u32> = (start..start + HALF).collect();
@@ -300,7 +300,7 @@ impl Emitter<'_> {
     pub(super) fn scatter(&self, access: &LaneAccess, pointers: Val, guard: Option<Val>) -> Emitted<()> {
         let ir = self.ir;
         let lanes = self.lanes.unwrap_or(1);
-        let mask = guard.map(|guard| self.whole_guard(guard, lanes));
+        let mask = guard.map(|guard| self.broadcast(guard, lanes));
         for (index, value) in self.stored(access)?.into_iter().enumerate() {
             let places = self.behind(pointers, index as u64 * access.bytes);
             if self.host.avx512 && matches!(access.bytes, 4 | 8) {

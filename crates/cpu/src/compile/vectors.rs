@@ -29,7 +29,7 @@ impl Emitter<'_> {
         match ir.lanes(predicate) {
             Some(_) => {
                 let mask = self.as_mask(predicate);
-                ir.icmp(super::llvm::IntPred::LLVMIntNE, mask, ir.constant(ir.int(32), 0))
+                ir.icmp(IntPred::LLVMIntNE, mask, ir.constant(ir.int(32), 0))
             }
             None => predicate,
         }
@@ -43,8 +43,9 @@ impl Emitter<'_> {
         }
     }
 
-    pub(super) fn whole_guard(&self, guard: Val, lanes: u32) -> Val {
-        if self.ir.lanes(guard).is_some() { guard } else { self.ir.splat(guard, lanes) }
+    /// Broadcasts a scalar to a number of lanes; a vector is unchanged.
+    pub(super) fn broadcast(&self, value: Val, lanes: u32) -> Val {
+        if self.ir.lanes(value).is_some() { value } else { self.ir.splat(value, lanes) }
     }
 
     /// Repeats each lane of a mask for each element of a vector access.

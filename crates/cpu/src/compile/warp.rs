@@ -41,10 +41,6 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    fn whole(&self, value: Val, lanes: u32) -> Val {
-        if self.ir.lanes(value).is_some() { value } else { self.ir.splat(value, lanes) }
-    }
-
     /// Emits a shuffle. The source lane follows the manual's pseudocode.
     pub(crate) fn shuffle(&mut self, inst: &InstData) -> Emitted<()> {
         let ir = self.ir;
@@ -162,7 +158,7 @@ impl Emitter<'_> {
         });
         let named = self.members(inst)?;
         let masks = masks.map(|masks| match named {
-            Some(members) => ir.and(masks, self.whole(members, lanes)),
+            Some(members) => ir.and(masks, self.broadcast(members, lanes)),
             None => masks,
         });
         let result = self.operand(inst, 0)?.clone();
@@ -277,7 +273,7 @@ impl Emitter<'_> {
         let i32 = ir.int(32);
         let lanes = self.lanes.unwrap_or(1);
         let active = self.as_mask(self.active(inst)?);
-        let members = self.whole(self.among(self.members(inst)?, active), lanes);
+        let members = self.broadcast(self.among(self.members(inst)?, active), lanes);
         let leader = ir.intrinsic("llvm.cttz", &[ir.type_of(members)], &[members, ir.constant(ir.int(1), 0)]);
         let is_leader = ir.icmp(IntPred::LLVMIntEQ, ir.steps(i32, lanes, 1), leader);
         for ((operand, ty), value) in self.written(inst).iter().zip([leader, is_leader]) {

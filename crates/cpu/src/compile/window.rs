@@ -4,8 +4,6 @@
 //! loaded at once, and its words are distributed to the lanes in registers. That takes a quarter of the time of a
 //! gather. The test whether all lanes lie in a window costs little beside a gather.
 //!
-//! Several loads from one array, such as the pixels that a resampled one is made of, share a window.
-//!
 //! Lanes that have rows of an array of their own are not examined: they lie far apart ([`Emitter::has_rows`]).
 //!
 //! A window is loaded only if it lies in one page: with one of its words all are readable then.
@@ -66,7 +64,7 @@ impl Emitter<'_> {
     ) -> Emitted<Vec<Val>> {
         let (ir, lanes) = (self.ir, 2 * HALF);
         let i32 = ir.int(32);
-        let mask = guard.map(|guard| self.whole_guard(guard, lanes));
+        let mask = guard.map(|guard| self.broadcast(guard, lanes));
         let also = |fits: Val| condition.map_or(fits, |condition| ir.and(fits, condition));
         let (in_window, apart, after) = (ir.block("window"), ir.block("apart"), ir.block("loaded"));
         let mut starts = vec![];
