@@ -10,6 +10,7 @@ use crate::peer::{Peer, PeerError};
 use broadloom::device::Device;
 use broadloom::device::trace::Trace;
 use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 use std::{fs, io, thread};
 
@@ -169,6 +170,20 @@ pub(crate) fn write_trace(device: &Device, job: &Job, path: &Path) -> Result<io:
     burst(device, job, TRACED)?;
     let file = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::File::create(path));
     Ok(file.and_then(|file| trace.finish(&mut io::BufWriter::new(file))))
+}
+
+/// Measures a process of the command from its start to its end. It must print the expected text.
+pub(crate) fn time_command(call: &mut Command, expected: &str) -> Result<Duration, Failure> {
+    let start = Instant::now();
+    let output = call.output();
+    let time = start.elapsed();
+    let unusable = |error| Failure::Outside(format!("{} cannot be run: {error}", call.get_program().display()));
+    let output = output.map_err(unusable)?;
+    if output.status.success() && output.stdout == expected.as_bytes() {
+        return Ok(time);
+    }
+    let printed = [output.stdout, output.stderr].concat();
+    Err(Failure::Wrong(format!("the command gave {}", String::from_utf8_lossy(&printed).trim())))
 }
 
 /// Returns the median: the middle time, or the mean of the two in the middle.

@@ -107,8 +107,8 @@ pub(crate) fn run(device: &Device, quick: bool) -> Result<Vec<Row>, Failure> {
             }))
             .collect();
         let on_device = Array::line(&context, &lengths)?;
-        let made = || Segments::from_lengths(&on_device, n);
-        let segments = made()?;
+        let new_segments = || Segments::from_lengths(&on_device, n);
+        let segments = new_segments()?;
         let longest = lengths.iter().max().map_or(0, |longest| *longest as usize);
         let part = |segment: usize| &values[offsets[segment]..offsets[segment + 1]];
         let each =
@@ -146,9 +146,9 @@ pub(crate) fn run(device: &Device, quick: bool) -> Result<Vec<Row>, Failure> {
             Ok(kept)
         };
         let sort = || -> ArrayResult { Ok(x.segmented_sort(&segments.clone().no_longer_than(longest))?) };
-        let sum_anew = || -> ArrayResult { Ok(x.segmented_sum(&made()?)?) };
-        let scan_anew = || -> ArrayResult { Ok(x.segmented_cumulative_sum(&made()?)?) };
-        let distribute_anew = || -> ArrayResult { Ok(on_device.distributed(&made()?)?) };
+        let sum_anew = || -> ArrayResult { Ok(x.segmented_sum(&new_segments()?)?) };
+        let scan_anew = || -> ArrayResult { Ok(x.segmented_cumulative_sum(&new_segments()?)?) };
+        let distribute_anew = || -> ArrayResult { Ok(on_device.distributed(&new_segments()?)?) };
         let programs: [(&str, [Program<'_>; 2], Reference<'_>); 8] = [
             ("sum", [&flat_sum, &sum], &sums),
             ("scan", [&flat_scan, &scan], &prefixes),

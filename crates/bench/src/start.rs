@@ -7,12 +7,12 @@
 
 use crate::error::Failure;
 use crate::group;
-use crate::measure::median;
+use crate::measure::{median, time_command};
 use crate::report::Row;
 use broadloom::device::private::Temporary;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 pub(crate) const NAME: &str = "first_result";
 
@@ -27,14 +27,14 @@ const RUNS: usize = 31;
 pub(crate) fn run(command: &Path, device: &str, quick: bool) -> Result<Vec<Row>, Failure> {
     let folder = Temporary::new("broadloom-start").map_err(|refusal| Failure::Outside(refusal.to_string()))?;
     let (cache, file) = (folder.path().join("cache"), folder.path().join("saxpy.ptx"));
-    let made = std::fs::write(&file, KERNEL);
-    made.map_err(|error| Failure::Outside(format!("{} cannot be made: {error}", file.display())))?;
+    let written = std::fs::write(&file, KERNEL);
+    written.map_err(|error| Failure::Outside(format!("{} cannot be made: {error}", file.display())))?;
     let runs = if quick { 1 } else { RUNS };
     let (mut cold, mut warm) = (vec![], vec![]);
     for _ in 0..runs {
         let _ = std::fs::remove_dir_all(&cache);
-        cold.push(time_process(command, device, &file, &cache)?);
-        warm.push(time_process(command, device, &file, &cache)?);
+        cold.push(time_kernel(command, device, &file, &cache)?);
+        warm.push(time_kernel(command, device, &file, &cache)?);
     }
     let row = |name: &str, times: Vec<Duration>| {
         let time = median(times).unwrap_or_default();
@@ -43,15 +43,8 @@ pub(crate) fn run(command: &Path, device: &str, quick: bool) -> Result<Vec<Row>,
     Ok(vec![row("empty_cache", cold), row("from_the_cache", warm)])
 }
 
-fn time_process(command: &Path, device: &str, file: &Path, cache: &Path) -> Result<Duration, Failure> {
+fn time_kernel(command: &Path, device: &str, file: &Path, cache: &Path) -> Result<Duration, Failure> {
     let mut call = Command::new(command);
     call.arg("run").arg(file).args(ARGUMENTS).args(["--device", device]).env("BROADLOOM_CACHE", cache).stdin(Stdio::null());
-    let start = Instant::now();
-    let output = call.output().map_err(|error| Failure::Outside(format!("{} cannot be run: {error}", command.display())))?;
-    let time = start.elapsed();
-    if output.status.success() && output.stdout == RESULT.as_bytes() {
-        return Ok(time);
-    }
-    let said = [output.stdout, output.stderr].concat();
-    Err(Failure::Wrong(format!("the command gave {}", String::from_utf8_lossy(&said).trim())))
+    time_command(&mut call, RESULT)
 }

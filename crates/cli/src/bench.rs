@@ -4,7 +4,7 @@
 use crate::failure::{Exit, Failure, codes};
 use crate::launching::failure;
 use crate::options::Bench;
-use crate::terminal::{Style, Terminal};
+use crate::terminal::{Style, Terminal, write_json};
 use broadloom::diag::{Diagnostic, Sources};
 use broadloom::ptx::select::nearest;
 use broadloom_bench::{Error, Event, Report, Row};
@@ -28,15 +28,7 @@ pub fn run(options: &Bench, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let report = broadloom_bench::run(&settings, &mut |event| show(&event, &mut group, to_stdout, terminal));
     let report = report.map_err(describe)?;
     if let Some(path) = &options.json {
-        let text = format!("{:#}\n", report.to_json());
-        if to_stdout {
-            terminal.write(&text);
-        } else {
-            std::fs::write(path, text).map_err(|error| {
-                let message = format!("{} cannot be written: {error}", path.display());
-                Failure::new(Exit::Machine, Diagnostic::error(codes::CANNOT_WRITE, message))
-            })?;
-        }
+        write_json(path, &report.to_json(), terminal)?;
     }
     if !to_stdout {
         summary(&report, terminal);

@@ -3,7 +3,7 @@
 use crate::exec;
 use crate::failure::{Exit, Failure, codes};
 use crate::options::{Cache, CacheAction};
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, counted};
 use broadloom::device::CacheFolder;
 use broadloom::device::cache::{Counts, DeviceContents, Miss};
 use broadloom::device::private::Refusal;
@@ -65,8 +65,8 @@ fn refused(refusal: Refusal) -> Failure {
     Failure::new(Exit::Machine, Diagnostic::error(codes::CACHE, refusal.to_string()).help(refusal.help()))
 }
 
-fn sized(count: u64, what: &str, bytes: u64) -> String {
-    format!("{count} {what}{}, {:.1} KiB", if count == 1 { "" } else { "s" }, bytes as f64 / 1024.0)
+fn sized(count: u64, thing: &str, bytes: u64) -> String {
+    format!("{}, {:.1} KiB", counted(count, thing), bytes as f64 / 1024.0)
 }
 
 fn describe(contents: &DeviceContents, terminal: &mut Terminal) {
@@ -74,7 +74,7 @@ fn describe(contents: &DeviceContents, terminal: &mut Terminal) {
     let what = if *device == "cuda" { "module" } else { "kernel" };
     terminal.write(&format!("  {device:<6}{}\n", sized(*entries, what, *bytes)));
     if *counts != Counts::default() {
-        let times = |count: u64| format!("{count} time{}", if count == 1 { "" } else { "s" });
+        let times = |count: u64| counted(count, "time");
         terminal.write(&format!("        found {}, not found {}\n", times(counts.found), times(counts.all_missed())));
         for reason in Miss::ALL.into_iter().filter(|reason| counts.missed(*reason) > 0) {
             terminal.write(&format!("        {:>7}  {reason}\n", counts.missed(reason)));

@@ -6,14 +6,14 @@
 //! to then, and names the reason.
 
 use crate::failure::{Exit, Failure, codes};
-use crate::findings::{count_text, stop_text, write_json};
+use crate::findings::{count_text, stop_text};
 use crate::graph;
 use crate::input::FileKind;
 use crate::launching::{Executor, deliver, failure, launch, no_device};
 use crate::nesl;
 use crate::options::Check;
 use crate::stream;
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, write_json};
 use crate::watch::Watch;
 use broadloom::cpu::signals::STOP;
 use broadloom::device::{Error, FaultKind, StopReason};

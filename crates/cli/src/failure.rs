@@ -1,6 +1,8 @@
 //! Failures of the command and its exit codes.
 
 use broadloom::diag::{Code, Diagnostic, Diagnostics, Sources};
+use std::fmt::Display;
+use std::path::Path;
 
 /// Exit code of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +94,12 @@ impl Failure {
     /// Creates a usage error without a location.
     pub fn usage(diagnostic: Diagnostic) -> Self {
         Failure::new(Exit::Usage, diagnostic)
+    }
+
+    /// Creates the failure for a file that cannot be written.
+    pub fn cannot_write(path: &Path, error: &dyn Display) -> Self {
+        let message = format!("{} cannot be written: {error}", path.display());
+        Failure::new(Exit::Machine, Diagnostic::error(codes::CANNOT_WRITE, message))
     }
 
     /// Creates a failure without a location.

@@ -1,14 +1,14 @@
 //! Findings of a check, as text and as JSON.
 
-use crate::failure::{Exit, Failure, codes};
+use crate::failure::{Exit, Failure};
 use crate::options::Check;
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, counted, write_json};
 use crate::watch::before_end;
 use broadloom::cpu::signals::STOP;
 use broadloom::device::StopReason;
-use broadloom::diag::{Diagnostic, Sources};
+use broadloom::diag::Sources;
 use broadloom::interp::Interp;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,8 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub fn count_text(findings: usize) -> String {
     match findings {
         0 => "no findings".to_owned(),
-        1 => "1 finding".to_owned(),
-        several => format!("{several} findings"),
+        count => counted(count as u64, "finding"),
     }
 }
 
@@ -106,17 +105,4 @@ impl FindingsReport {
         terminal.remark(&format!("{}{}", summary(&count_text(findings.len())), stop_text(stopped)));
         Ok(findings.len())
     }
-}
-
-/// Writes a report to a file, or to standard output.
-pub fn write_json(path: &Path, report: &Value, terminal: &mut Terminal) -> Result<(), Failure> {
-    let text = format!("{report:#}\n");
-    if path.as_os_str() == "-" {
-        terminal.write(&text);
-        return Ok(());
-    }
-    std::fs::write(path, text).map_err(|error| {
-        let message = format!("{} cannot be written: {error}", path.display());
-        Failure::new(Exit::Machine, Diagnostic::error(codes::CANNOT_WRITE, message))
-    })
 }

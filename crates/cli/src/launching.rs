@@ -179,10 +179,7 @@ pub fn deliver(outputs: &[Output], terminal: &mut Terminal) -> Result<(), Failur
     for output in outputs {
         match &output.destination {
             Destination::Shown => terminal.write(&format!("{}: {}\n", output.name, output.array)),
-            Destination::File(path) => write_npy(path, &output.array).map_err(|error| {
-                let message = format!("{} cannot be written: {error}", path.display());
-                Failure::new(Exit::Machine, Diagnostic::error(codes::CANNOT_WRITE, message))
-            })?,
+            Destination::File(path) => write_npy(path, &output.array).map_err(|error| Failure::cannot_write(path, &error))?,
         }
     }
     Ok(())

@@ -133,10 +133,7 @@ fn unknown_instructions(module: &Module) -> Diagnostics {
 /// Writes a text with the terminating zero that `cuModuleLoadData` expects.
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let bytes = [text.trim_end_matches('\0').as_bytes(), &[0]].concat();
-    std::fs::write(path, bytes).map_err(|error| {
-        let message = format!("{} cannot be written: {error}", path.display());
-        Failure::new(Exit::Machine, Diagnostic::error(codes::CANNOT_WRITE, message))
-    })
+    std::fs::write(path, bytes).map_err(|error| Failure::cannot_write(path, &error))
 }
 
 #[cfg(test)]

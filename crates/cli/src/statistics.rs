@@ -1,7 +1,7 @@
 //! Statistics of a launch and its kernel: `broadloom run --stats`.
 
 use crate::launching::{CompletedLaunch, Executor};
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, counted};
 use broadloom::cpu::KernelStatistics;
 use broadloom::cpu::abi::Kind;
 use broadloom::cpu::code::Accesses;
@@ -26,7 +26,6 @@ pub fn write(launched: &CompletedLaunch, terminal: &mut Terminal) {
 }
 
 fn head(launched: &CompletedLaunch, kernel: &str) -> String {
-    let counted = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let (blocks, threads) = (launched.launch.blocks(), launched.launch.threads_per_block());
     format!("kernel {kernel}: {} of {}", counted(blocks, "block"), counted(threads, "thread"))
 }

@@ -10,7 +10,7 @@ use crate::findings::FindingsReport;
 use crate::input::Input;
 use crate::launching::open;
 use crate::options::{Check, Emit, Explain, Run};
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, counted};
 use broadloom::cpu::signals::STOP;
 use broadloom::device::Device;
 use broadloom::diag::Diagnostic;
@@ -101,7 +101,7 @@ pub fn check(options: &Check, interp: &Interp, terminal: &mut Terminal) -> Resul
     let iterations = options.iterations.unwrap_or(CHECKED);
     let outcome = compiled.run(&mut host, &Settings { iterations: Some(iterations), limits: limits(), style: None });
     let (kernels, states) = (compiled.summary().kernels, compiled.statistics().states);
-    let count = if kernels == 1 { "1 kernel".to_owned() } else { format!("{kernels} kernels") };
+    let count = counted(kernels as u64, "kernel");
     let summary = |what: &str| format!("`{}`: {what} in {count}, watched for {states} steady states", file.display());
     let limit = outcome.as_ref().err().and_then(|failure| {
         let error = failure.diagnostics.iter().find(|error| codes_of_streams::LIMITS.contains(&error.code))?;

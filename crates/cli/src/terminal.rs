@@ -7,7 +7,9 @@ use crate::failure::{Exit, Failure};
 use broadloom::cpu::Notice;
 use broadloom::diag::{Diagnostic, Sources};
 use clap::ValueEnum;
+use serde_json::Value;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Stdout, Write};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// When to use colours.
@@ -183,4 +185,19 @@ impl Terminal {
             Some(_) | None => exit,
         }
     }
+}
+
+/// Writes JSON to a file; `-` is standard output.
+pub fn write_json(path: &Path, value: &Value, terminal: &mut Terminal) -> Result<(), Failure> {
+    let text = format!("{value:#}\n");
+    if path.as_os_str() == "-" {
+        terminal.write(&text);
+        return Ok(());
+    }
+    std::fs::write(path, text).map_err(|error| Failure::cannot_write(path, &error))
+}
+
+/// Formats a count: `1 byte`, `2 bytes`.
+pub fn counted(count: u64, thing: &str) -> String {
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }

@@ -1,8 +1,7 @@
 //! `--trace FILE`: a trace that is written even if the command fails.
 
-use crate::failure::{Exit, Failure, codes};
+use crate::failure::Failure;
 use broadloom::device::trace::Trace;
-use broadloom::diag::Diagnostic;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -11,10 +10,7 @@ use std::path::Path;
 /// reported at once. It is written even if `act` fails.
 pub fn traced<T>(path: Option<&Path>, act: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     let Some(path) = path else { return act() };
-    let refused = |error: std::io::Error| {
-        let message = format!("{} cannot be written: {error}", path.display());
-        Failure::new(Exit::Machine, Diagnostic::error(codes::CANNOT_WRITE, message))
-    };
+    let refused = |error: std::io::Error| Failure::cannot_write(path, &error);
     let mut file = BufWriter::new(File::create(path).map_err(refused)?);
     let trace = Trace::start();
     let outcome = act();

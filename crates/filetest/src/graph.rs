@@ -117,14 +117,14 @@ fn perform_plan(request: &Request<'_>) -> Result<String, String> {
 fn perform_run(request: &Request<'_>) -> Result<String, String> {
     let device = request.device.open(&PrintedText::default())?;
     let graph = read(request, &device)?;
-    let told = |error: broadloom_graph::Error| error.to_string();
-    let results = graph.results().map_err(told)?;
+    let message = |error: broadloom_graph::Error| error.to_string();
+    let results = graph.results().map_err(message)?;
     let nodes = results.nodes();
     let [first, ..] = &nodes[..] else { return Err("there are no results".to_owned()) };
-    let expected = results.read(naive::evaluate).map_err(told)?;
-    first.context().evaluate(&nodes).map_err(told)?;
+    let expected = results.read(naive::evaluate).map_err(message)?;
+    first.context().evaluate(&nodes).map_err(message)?;
     let mut text = String::new();
-    for (found, expected) in results.read(Node::read).map_err(told)?.iter().zip(&expected) {
+    for (found, expected) in results.read(Node::read).map_err(message)?.iter().zip(&expected) {
         if !is_near(&found.array, &expected.array) {
             let (name, found, expected) = (&found.name, shown(&found.array), shown(&expected.array));
             return Err(format!("`{name}` is\n{found}and the naive evaluator gives\n{expected}"));

@@ -111,9 +111,9 @@ pub fn difference(expected: &str, outcome: &str) -> String {
 /// Rewrites the expectations of a file with the current output. A command that fails keeps its old
 /// expectation and is reported.
 pub fn bless(name: &str, path: &Path) -> Result<(), String> {
-    let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let before = fs::read_to_string(path).map_err(|error| told(&error))?;
-    let mut file = TestFile::parse(&before, language(path)?).map_err(|error| told(&error))?;
+    let with_path = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let before = fs::read_to_string(path).map_err(|error| with_path(&error))?;
+    let mut file = TestFile::parse(&before, language(path)?).map_err(|error| with_path(&error))?;
     let mut broken = vec![];
     for case in &mut file.cases {
         let source_name = source_name(name, case);
@@ -129,7 +129,7 @@ pub fn bless(name: &str, path: &Path) -> Result<(), String> {
     }
     let after = file.render();
     if after != before {
-        fs::write(path, after).map_err(|error| told(&error))?;
+        fs::write(path, after).map_err(|error| with_path(&error))?;
     }
     if broken.is_empty() { Ok(()) } else { Err(broken.join("\n")) }
 }

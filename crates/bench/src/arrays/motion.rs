@@ -48,7 +48,7 @@ fn halved(image: &Array<f32>) -> Result<Array<f32>> {
 struct BlockVectors {
     dy: Array<i32>,
     dx: Array<i32>,
-    apart: Array<f32>,
+    errors: Array<f32>,
 }
 
 /// One level of the pyramid.
@@ -93,8 +93,8 @@ impl PyramidLevel {
     fn best(&self, there: &Array<f32>) -> Result<(Array<i32>, Array<i32>, Array<f32>)> {
         let (count, candidates) = (self.across * self.across, there.shape().extents()[2]);
         let blocks = self.blocks.reshape([self.side, self.side, 1, 1, count])?;
-        let apart = (&blocks - there).abs().sum_along(&[0, 1])?.reshape([candidates * candidates, count])?;
-        let (first, least) = (apart.argmin_as::<i32>(0)?, apart.min_along(&[0])?);
+        let errors = (&blocks - there).abs().sum_along(&[0, 1])?.reshape([candidates * candidates, count])?;
+        let (first, least) = (errors.argmin_as::<i32>(0)?, errors.min_along(&[0])?);
         let (candidates, middle) = (candidates as i32, candidates as i32 / 2);
         Ok((&first / candidates - middle, first % candidates - middle, least))
     }
@@ -110,8 +110,8 @@ impl PyramidLevel {
         let around = self.around(dy, dx, reach)?;
         let along = |axis: usize| self.along(axis, 2 * reach + 1);
         let there = around.gather(&[&(along(0)? + along(2)?), &(along(1)? + along(3)?), &along(4)?], Boundary::Clamp)?;
-        let (y, x, apart) = self.best(&there)?;
-        Ok(BlockVectors { dy: dy + y, dx: dx + x, apart })
+        let (y, x, errors) = self.best(&there)?;
+        Ok(BlockVectors { dy: dy + y, dx: dx + x, errors })
     }
 
     /// Refines vectors from whole pixels to quarters: the best halves, then the best quarters next to them.
@@ -144,8 +144,8 @@ impl PyramidLevel {
         };
         let own = row(0)?;
         let (upper, lower) = (is_above.cond(&row(-1)?, &own)?, is_above.cond(&own, &row(1)?)?);
-        let (y, x, apart) = self.best(&(upper * (1.0 - &fy) + lower * &fy))?;
-        Ok(BlockVectors { dy: dy * 4 + half_y + y, dx: dx * 4 + half_x + x, apart })
+        let (y, x, errors) = self.best(&(upper * (1.0 - &fy) + lower * &fy))?;
+        Ok(BlockVectors { dy: dy * 4 + half_y + y, dx: dx * 4 + half_x + x, errors })
     }
 }
 
@@ -163,7 +163,7 @@ pub(super) fn motion(context: &Context, n: usize) -> std::result::Result<Job, Fa
         let found = middle.search(&(found.dy * 2), &(found.dx * 2), 1)?;
         let found = fine.search(&(found.dy * 2), &(found.dx * 2), 1)?;
         let found = fine.refine(&found.dy, &found.dx)?;
-        Ok(vec![found.dy.cast::<f32>()?, found.dx.cast::<f32>()?, found.apart])
+        Ok(vec![found.dy.cast::<f32>()?, found.dx.cast::<f32>()?, found.errors])
     });
     let expression = move || vectors.call((&first, &second));
     let judge = move |got: &[Vec<f32>]| {
@@ -195,16 +195,16 @@ fn by_hand(from: &[f32], to: &[f32], n: usize) -> Vec<(i32, i32, f32)> {
         image[y.clamp(0, n as i32 - 1) as usize * n + x.clamp(0, n as i32 - 1) as usize]
     };
     // The sum of absolute differences between a block and the pixels of a function.
-    let apart = |from: &[f32], n: usize, block: usize, there: &dyn Fn(i32, i32) -> f32| {
+    let errors = |from: &[f32], n: usize, block: usize, there: &dyn Fn(i32, i32) -> f32| {
         let side = n / across;
         let place = |k: usize| (block / across * side + k / side, block % across * side + k % side);
         (0..side * side).map(place).map(|(y, x)| (from[y * n + x] - there(y as i32, x as i32)).abs()).sum::<f32>()
     };
-    let first_best = |start: (i32, i32), reach: i32, step: i32, apart: &dyn Fn(i32, i32) -> f32| {
+    let first_best = |start: (i32, i32), reach: i32, step: i32, errors: &dyn Fn(i32, i32) -> f32| {
         let mut best = (0, 0, f32::INFINITY);
         for (dy, dx) in (-reach..=reach).flat_map(|dy| (-reach..=reach).map(move |dx| (dy, dx))) {
             let (y, x) = (start.0 + dy * step, start.1 + dx * step);
-            let sum = apart(y, x);
+            let sum = errors(y, x);
             if sum < best.2 {
                 best = (y, x, sum);
             }
@@ -212,7 +212,7 @@ fn by_hand(from: &[f32], to: &[f32], n: usize) -> Vec<(i32, i32, f32)> {
         best
     };
     let search = |images: (&[f32], &[f32]), n: usize, block: usize, start: (i32, i32), reach: i32| {
-        let whole = |dy: i32, dx: i32| apart(images.0, n, block, &|y, x| held(images.1, n, y + dy, x + dx));
+        let whole = |dy: i32, dx: i32| errors(images.0, n, block, &|y, x| held(images.1, n, y + dy, x + dx));
         first_best(start, reach, 1, &whole)
     };
     let estimate = |block: usize| {
@@ -222,7 +222,7 @@ fn by_hand(from: &[f32], to: &[f32], n: usize) -> Vec<(i32, i32, f32)> {
         let between = |qy: i32, qx: i32| {
             let (fy, fx) = ((qy & 3) as f32 * 0.25, (qx & 3) as f32 * 0.25);
             let row = |y: i32, x: i32| held(to, n, y, x) * (1.0 - fx) + held(to, n, y, x + 1) * fx;
-            apart(from, n, block, &|y, x| {
+            errors(from, n, block, &|y, x| {
                 let (y, x) = (y + (qy >> 2), x + (qx >> 2));
                 row(y, x) * (1.0 - fy) + row(y + 1, x) * fy
             })

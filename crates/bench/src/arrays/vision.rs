@@ -93,8 +93,8 @@ pub(crate) fn corners(image: &Array<f32>, narrow: &[f32], wide: &[f32]) -> Resul
     };
     let (dx, dy) = (slope([0, 1])?, slope([1, 0])?);
     let (xx, xy, yy) = (smooth(&(&dx * &dx), wide)?, smooth(&(&dx * &dy), wide)?, smooth(&(&dy * &dy), wide)?);
-    let (half, apart) = ((&xx + &yy) * 0.5, &xx - &yy);
-    let root = (&apart * &apart * 0.25 + &xy * &xy).sqrt();
+    let (half, difference) = ((&xx + &yy) * 0.5, &xx - &yy);
+    let root = (&difference * &difference * 0.25 + &xy * &xy).sqrt();
     Ok((&half + &root) * 0.5 + (&half - &root))
 }
 
@@ -115,8 +115,8 @@ pub(super) fn corner(context: &Context, n: usize) -> std::result::Result<Job, Fa
             |product: fn(&(f64, f64)) -> f64| smooth_by_hand(&slopes.iter().map(product).collect::<Vec<f64>>(), n, &wide);
         let (xx, xy, yy) = (tensor(|(x, _)| x * x), tensor(|(x, y)| x * y), tensor(|(_, y)| y * y));
         let want = |i: usize| {
-            let (half, apart) = ((xx[i] + yy[i]) / 2.0, xx[i] - yy[i]);
-            let root = (apart * apart / 4.0 + xy[i] * xy[i]).sqrt();
+            let (half, difference) = ((xx[i] + yy[i]) / 2.0, xx[i] - yy[i]);
+            let root = (difference * difference / 4.0 + xy[i] * xy[i]).sqrt();
             (half + root) / 2.0 + (half - root)
         };
         let most = (0..n * n).map(|i| want(i).abs()).fold(0.0, f64::max);
@@ -158,8 +158,8 @@ pub(super) fn stereo(context: &Context, n: usize) -> std::result::Result<Job, Fa
     let distances = Function::new(context, move |left: &Array<f32>, right: &Array<f32>| {
         let along = |axis: usize| Array::<i32>::positions(left.context(), [DISPARITIES, n, n], axis);
         let moved = right.gather(&[&along(1)?, &(along(2)? - along(0)?)], Boundary::Clamp)?;
-        let apart = left - &moved;
-        let cost = sum_of_seven(&sum_of_seven(&(&apart * &apart), 1)?, 2)?;
+        let difference = left - &moved;
+        let cost = sum_of_seven(&sum_of_seven(&(&difference * &difference), 1)?, 2)?;
         Ok(vec![cost.argmin_as::<i32>(0)?])
     });
     let expression = move || distances.call((&left_image, &right_image));
@@ -167,8 +167,8 @@ pub(super) fn stereo(context: &Context, n: usize) -> std::result::Result<Job, Fa
         let mut best = vec![(f32::INFINITY, 0i32); n * n];
         for disparity in 0..DISPARITIES {
             let square = |i: usize| {
-                let apart = left[i] - right[i / n * n + (i % n).saturating_sub(disparity)];
-                apart * apart
+                let difference = left[i] - right[i / n * n + (i % n).saturating_sub(disparity)];
+                difference * difference
             };
             let squares: Vec<f32> = (0..n * n).map(square).collect();
             let down = |i: usize| (-3..=3).map(|d| squares[clamp_index((i / n) as i64 + d, n) * n + i % n]).sum::<f32>();

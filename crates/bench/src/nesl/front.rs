@@ -4,7 +4,7 @@
 
 use crate::error::Failure;
 use crate::group;
-use crate::measure::median;
+use crate::measure::{median, time_command};
 use crate::report::Row;
 use broadloom::device::private::Temporary;
 use broadloom::diag::Sources;
@@ -51,7 +51,7 @@ pub(crate) fn run(command: Option<&Path>, device: &str, quick: bool) -> Result<V
         let file = folder.path().join("hello.nesl");
         std::fs::write(&file, HELLO).map_err(|error| Failure::Outside(format!("{} cannot be made: {error}", file.display())))?;
         let runs = if quick { 1 } else { RUNS };
-        let times = (0..runs).map(|_| hello(command, &file)).collect::<Result<Vec<_>, _>>()?;
+        let times = (0..runs).map(|_| time_hello(command, &file)).collect::<Result<Vec<_>, _>>()?;
         rows.push(row(NAME, format!("{runs} processes"), device, times));
     }
     let program = definitions();
@@ -89,17 +89,10 @@ fn compile(program: &str) -> Result<Duration, Failure> {
     Ok(start.elapsed())
 }
 
-fn hello(command: &Path, file: &Path) -> Result<Duration, Failure> {
+fn time_hello(command: &Path, file: &Path) -> Result<Duration, Failure> {
     let mut call = Command::new(command);
     call.arg("run").arg(file).stdin(Stdio::null());
-    let start = Instant::now();
-    let output = call.output().map_err(|error| Failure::Outside(format!("{} cannot be run: {error}", command.display())))?;
-    let time = start.elapsed();
-    if output.status.success() && output.stdout == ANSWER.as_bytes() {
-        return Ok(time);
-    }
-    let said = [output.stdout, output.stderr].concat();
-    Err(Failure::Wrong(format!("the command gave {}", String::from_utf8_lossy(&said).trim())))
+    time_command(&mut call, ANSWER)
 }
 
 fn row(name: &str, size: String, device: &str, times: Vec<Duration>) -> Row {

@@ -6,9 +6,9 @@
 
 use super::{GRACE, command, failed, limit_time, not_started};
 use crate::failure::{Exit, Failure};
-use crate::findings::{count_text, stop_text, write_json};
+use crate::findings::{count_text, stop_text};
 use crate::options::Check;
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, write_json};
 use crate::watch;
 use broadloom::cpu::signals::restore_file_size;
 use broadloom::cpu::supervise::{Ended, supervise};

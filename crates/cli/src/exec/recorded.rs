@@ -29,8 +29,8 @@ fn failed(path: &Path, what: &str, error: &dyn std::fmt::Display) -> Failure {
 /// Returns the absolute path of a trace, because the program may change its working folder. An unwritable
 /// path is reported before the program starts.
 pub fn writable_path(path: &Path) -> Result<PathBuf, Failure> {
-    File::create(path).map_err(|error| failed(path, "written", &error))?;
-    path.canonicalize().map_err(|error| failed(path, "written", &error))
+    File::create(path).map_err(|error| Failure::cannot_write(path, &error))?;
+    path.canonicalize().map_err(|error| Failure::cannot_write(path, &error))
 }
 
 /// Runs a program and prints the table of times.

@@ -4,7 +4,7 @@ use super::inventory::Inventory;
 use crate::input::Input;
 use crate::kernel::{params, type_text};
 use crate::pointers::{Pointee, pointees};
-use crate::terminal::{Style, Terminal};
+use crate::terminal::{Style, Terminal, counted};
 use broadloom::device::param_layout;
 use broadloom::diag::{Diagnostics, printable};
 use broadloom::ptx::{Func, Function, Item, Linkage, Module, Param, Reach, Space, Type, Variable};
@@ -82,7 +82,7 @@ fn body(module: &Module, func: Func, function: &Function, terminal: &mut Termina
     let inventory = Inventory::of(function);
     let total: usize = inventory.registers.values().sum();
     let registers = inventory.registers.iter().map(|(ty, count)| format!("{count} {ty}")).collect::<Vec<_>>();
-    line(terminal, "registers", &format!("{total}: {}", joined(&registers)));
+    line(terminal, "registers", &format!("{total}: {}", word_list(&registers)));
     instructions(&inventory, terminal);
     let mut called: Vec<String> = inventory.functions.iter().map(|func| module.functions[*func].name.clone()).collect();
     called.extend(inventory.calls_indirectly.then(|| "whatever a register points to".to_owned()));
@@ -128,7 +128,7 @@ fn memory(module: &Module, func: Func, function: &Function, terminal: &mut Termi
         if !list.is_empty() {
             let total = list.iter().filter_map(|variable| variable.bytes()).sum();
             let whole: Vec<String> = list.iter().map(|variable| format!("{} {}", variable.name, type_text(variable))).collect();
-            line(terminal, name, &format!("{}: {}", counted(total, "byte"), joined(&whole)));
+            line(terminal, name, &format!("{}: {}", counted(total, "byte"), word_list(&whole)));
         }
     }
 }
@@ -200,15 +200,10 @@ fn reg_type(ty: Type) -> String {
 }
 
 /// Joins words, and shortens a long list.
-fn joined(words: &[String]) -> String {
+fn word_list(words: &[String]) -> String {
     const SHOWN: usize = 12;
     match words.len() {
         n if n > SHOWN => format!("{}, and {} more", words[..SHOWN].join(", "), n - SHOWN),
         _ => words.join(", "),
     }
-}
-
-/// Formats a count: `1 byte`, `2 bytes`.
-fn counted(count: u64, thing: &str) -> String {
-    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }
