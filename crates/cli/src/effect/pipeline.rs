@@ -7,18 +7,18 @@
 use super::frames::Pattern;
 use super::{failure, failure_with, usage};
 use crate::failure::{Exit, Failure, codes};
-use crate::options::{Depth, Effect};
+use crate::options::{Depth, Effect, Effort};
 use crate::terminal::Terminal;
 use broadloom::Context;
 use broadloom::cpu::signals;
 use broadloom::diag::Diagnostic;
 use broadloom::effect::catalogue::{Chain, Engine, Inputs, Reference, Step};
 use broadloom::effect::effects::OnDevice;
-use broadloom::effect::file::{self, FileError, Format, Problem};
+use broadloom::effect::file::{self, Compression, FileError, Format, Limits, Problem, WriteOptions};
 use broadloom::effect::plan::{Options, Switch};
 use broadloom::effect::{ColorSpace, EffectError, Image, Plane, SampleType};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{IsTerminal, Write};
+use std::io::{IsTerminal, Read, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -137,6 +137,10 @@ struct Work<'a> {
     steps: &'a [Step],
     inputs: Vec<Input>,
     output: PathBuf,
+    /// Choices of the written files, without the type of their samples.
+    write_options: WriteOptions,
+    /// Format of the written files.
+    format: Format,
     /// Numbers of the frames that are read; a single `None` if there is no sequence.
     frames: Vec<Option<u64>>,
     /// Indices of the frames that are computed. The other frames are their neighbours.
@@ -164,10 +168,10 @@ impl<'a> Work<'a> {
             Input::One(_) => None,
         });
         let written = Pattern::new(output);
-        if Format::of_name(output).is_none() {
-            let message = format!("{}: the format is not known by the name", output.display());
-            return Err(usage(message, "use .png, .tif, .exr or .pfm"));
-        }
+        let write_options = write_options(options, output);
+        let format = file::format_of_target(output, &write_options)
+            .map_err(|problem| failure(FileError { path: output.to_owned(), problem }.into()))?;
+        check_streams(options, &inputs, output)?;
         let around = match steps[0].effect().inputs {
             Inputs::Frames(parameter) => steps[0].integer(parameter) as usize,
             Inputs::Images(_) => 0,
@@ -190,9 +194,12 @@ impl<'a> Work<'a> {
             (Some(pattern), Some(Some(number))) => pattern.file(*number),
             _ => output.to_owned(),
         };
-        file::check_target(&first, options.depth.map(Depth::sample_type)).map_err(|error| failure(error.into()))?;
+        if !is_stream(&first) {
+            file::check_target(&first, &write_options).map_err(|error| failure(error.into()))?;
+        }
         let (terminal, warned) = (terminal.clone(), Mutex::default());
-        Ok(Work { options, steps, inputs, output: output.to_owned(), frames, computed, written, around, terminal, warned })
+        let output = output.to_owned();
+        Ok(Work { options, steps, inputs, output, write_options, format, frames, computed, written, around, terminal, warned })
     }
 
     /// Prints a warning about a file. For a sequence, it is printed for the first file alone.
@@ -272,7 +279,7 @@ impl<'a> Work<'a> {
             (Input::Frames(pattern), None) => pattern.file(0),
             (Input::One(path), _) => path.clone(),
         };
-        let image = file::read(&path)?;
+        let image = if is_stream(&path) { read_stream()? } else { file::read(&path)? };
         image.metadata().losses.iter().for_each(|loss| self.warn(&path, loss));
         if let Some(doubt) = image.encoding_doubt().filter(|_| self.options.linear) {
             let reason =
@@ -375,12 +382,11 @@ impl<'a> Work<'a> {
     /// Returns the sample type of the output: the requested one, or that of the source. `None` if planes have
     /// different types.
     fn samples(&self, source: &Image) -> Option<SampleType> {
-        let format = Format::of_name(&self.output);
-        let types = format.map_or(&[][..], Format::sample_types);
-        match (self.options.depth, format) {
+        let types = self.format.sample_types();
+        match (self.options.depth, self.format) {
             (Some(depth), _) => Some(depth.sample_type()),
-            (None, Some(Format::Exr)) => None,
-            (None, Some(Format::Png)) if source.sample_type() != SampleType::U8 => Some(SampleType::U16),
+            (None, Format::Exr) => None,
+            (None, Format::Png) if source.sample_type() != SampleType::U8 => Some(SampleType::U16),
             (None, _) => Some(source.sample_type()).filter(|sample| types.contains(sample)).or(types.last().copied()),
         }
     }
@@ -390,12 +396,68 @@ impl<'a> Work<'a> {
         let mut spent = Duration::ZERO;
         for (path, image, samples) in images {
             let started = Instant::now();
-            file::write_as(&path, &image, samples)?;
-            file::losses(&path, &image, samples).iter().for_each(|loss| self.warn(&path, loss));
+            let options = WriteOptions { samples, ..self.write_options };
+            match is_stream(&path) {
+                true => write_stream(self.format, &image, &options)?,
+                false => file::write_with(&path, &image, &options)?,
+            }
+            file::losses_in(self.format, &image, samples).iter().for_each(|loss| self.warn(&path, loss));
             spent += started.elapsed();
         }
         Ok(spent)
     }
+}
+
+/// Returns the choices of the written files, without the type of their samples.
+fn write_options(options: &Effect, output: &Path) -> WriteOptions {
+    let compression = match options.compression {
+        Effort::Fast => Compression::Fast,
+        Effort::Balanced => Compression::Balanced,
+        Effort::Best => Compression::Best,
+    };
+    let format = options.format.or_else(|| is_stream(output).then_some(Format::Png));
+    let samples = options.depth.map(Depth::sample_type);
+    WriteOptions { format, samples, compression, quality: options.quality }
+}
+
+/// Returns whether a path means standard input or output.
+fn is_stream(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// Fails if standard input or output is used twice, or if a terminal would show an image.
+fn check_streams(options: &Effect, inputs: &[Input], output: &Path) -> Result<(), Failure> {
+    let streams = inputs.iter().filter(|input| matches!(input, Input::One(path) if is_stream(path))).count();
+    if streams > 1 {
+        return Err(usage("standard input holds one image".to_owned(), "write `-` for one of the input files alone"));
+    }
+    if !is_stream(output) {
+        return Ok(());
+    }
+    if options.explain || options.emit.is_some() {
+        let message = "standard output cannot take the image and the text of --explain or --emit".to_owned();
+        return Err(usage(message, "write the image to a file"));
+    }
+    match std::io::stdout().is_terminal() {
+        true => Err(usage("the image would be shown as text by the terminal".to_owned(), "redirect it: > out.png")),
+        false => Ok(()),
+    }
+}
+
+/// Reads an image from standard input.
+fn read_stream() -> Result<Image, FileError> {
+    let (name, mut bytes) = ("standard input", vec![]);
+    let read = std::io::stdin().lock().read_to_end(&mut bytes);
+    read.map_err(|error| FileError { path: name.into(), problem: Problem::Read(error) })?;
+    file::decode(name, bytes, Limits::default())
+}
+
+/// Writes an image to standard output.
+fn write_stream(format: Format, image: &Image, options: &WriteOptions) -> Result<(), FileError> {
+    let fail = |problem| FileError { path: "standard output".into(), problem };
+    let bytes = file::encode(format, image, options).map_err(fail)?;
+    let mut out = std::io::stdout().lock();
+    out.write_all(&bytes).and_then(|()| out.flush()).map_err(|error| fail(Problem::Write(error)))
 }
 
 /// Returns an image whose planes have half precision if the corresponding planes of the source do.
