@@ -529,6 +529,9 @@ pub struct Effect {
     /// Convert sRGB to linear light before the effects, and back for integer output files
     #[arg(long)]
     pub linear: bool,
+    /// Convert the colours of the result to this space, as its file says
+    #[arg(long, value_enum, value_name = "SPACE", conflicts_with = "linear")]
+    pub to: Option<Space>,
     /// Turn the pixels of the input images upright, as their orientation says, before the effects
     #[arg(long)]
     pub auto_orient: bool,
@@ -544,6 +547,9 @@ pub struct Effect {
     /// Format of the output [default: that of its name; PNG for `-`]
     #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
     pub format: Option<Format>,
+    /// Skip frames that cannot be read, computed or written; the command then ends with 1
+    #[arg(long)]
+    pub keep_going: bool,
     /// Frames of a sequence to compute [default: all existing files]
     #[arg(long, value_name = "FIRST-LAST", value_parser = parse_frames)]
     pub frames: Option<(u64, u64)>,
@@ -568,6 +574,21 @@ pub struct Effect {
     /// The time limit
     #[command(flatten)]
     pub limit: Limit,
+}
+
+/// Spaces of colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Space {
+    /// sRGB
+    Srgb,
+    /// Linear light with the primaries of sRGB
+    Linear,
+    /// Display P3
+    P3,
+    /// Rec. 709, with the curve of cameras
+    Rec709,
+    /// ACES2065-1: linear light with the primaries AP0
+    Aces,
 }
 
 /// Efforts of lossless compression.

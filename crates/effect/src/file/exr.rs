@@ -306,12 +306,10 @@ pub(super) fn write(out: &mut dyn Out, image: &Image, options: &WriteOptions) ->
         }
     };
     shared.display_window = window;
-    if shared.chromaticities.is_none() {
-        shared.chromaticities = metadata.color.chromaticities.map(|of| {
-            let at = |index: usize| Vec2(of[index] as f32, of[index + 1] as f32);
-            Chromaticities { white: at(0), red: at(2), green: at(4), blue: at(6) }
-        });
-    }
+    shared.chromaticities = metadata.color.chromaticities.map(|of| {
+        let at = |index: usize| Vec2(of[index] as f32, of[index + 1] as f32);
+        Chromaticities { white: at(0), red: at(2), green: at(4), blue: at(6) }
+    });
     let unwritten = |error| match error {
         exr::error::Error::Io(error) => Problem::Write(error),
         error => Problem::Unsupported(format!("an EXR cannot hold the image: {error}")),

@@ -2,7 +2,7 @@
 
 use crate::values::{Folder, Random, equal, noise, values};
 use broadloom_effect::file::{self, Compression, Format, Limits, Problem, WriteOptions, read};
-use broadloom_effect::image::{Length, Orientation, Profile, Resolution};
+use broadloom_effect::image::{Length, Orientation, Profile, Resolution, TargetSpace};
 use broadloom_effect::{Alpha, ColorSpace, Image, Plane, Rect, Sample, SampleType};
 
 const ALL: [Compression; 3] = [Compression::Fast, Compression::Balanced, Compression::Best];
@@ -193,4 +193,58 @@ fn bytes_are_files() {
     file::write_with(folder.file("x.png"), &image, &options).unwrap();
     assert!(std::fs::read(folder.file("x.png")).unwrap().starts_with(b"II*\0"));
     assert!(matches!(file::decode("memory", b"hello".to_vec(), Limits::default()).unwrap_err().problem, Problem::NoImage));
+}
+
+/// Colours in other spaces have the values of the standards, and come back.
+#[test]
+fn colours_have_other_spaces() {
+    let pixel = |rgb: [f32; 3], color: ColorSpace| {
+        let planes = ["R", "G", "B"].into_iter().zip(rgb).map(|(name, value)| (name, vec![value]));
+        Image::from_f32(1, 1, planes.collect::<Vec<_>>()).unwrap().with_color(color)
+    };
+    let near = |image: &Image, expected: [f32; 3]| {
+        let found: Vec<f32> = values(image).concat();
+        assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 6e-4), "{found:?}, not {expected:?}");
+    };
+    let red = pixel([1.0, 0.0, 0.0], ColorSpace::Srgb);
+    near(&red.to_space(TargetSpace::P3).unwrap(), [0.9175, 0.2003, 0.1386]);
+    near(&red.to_space(TargetSpace::Aces).unwrap(), [0.4397, 0.0898, 0.0175]);
+    near(&pixel([0.5; 3], ColorSpace::Srgb).to_space(TargetSpace::Linear).unwrap(), [0.2140; 3]);
+    near(&pixel([0.5; 3], ColorSpace::Linear).to_space(TargetSpace::Rec709).unwrap(), [0.7055; 3]);
+    near(&pixel([1.0; 3], ColorSpace::Linear).to_space(TargetSpace::Aces).unwrap(), [1.0; 3]);
+    // Associated colours are those of their alpha.
+    let half = Image::from_f32(1, 1, [("Y", vec![0.25]), ("A", vec![0.5])]).unwrap().with_alpha(Alpha::Associated);
+    assert!((values(&half.to_space(TargetSpace::Srgb).unwrap())[0][0] - 0.5 * 0.735_36).abs() < 1e-4);
+    // Every space is written and read again as what it is.
+    let folder = Folder::new();
+    let image = noise(40, 30, &["R", "G", "B"], 9).with_color(ColorSpace::Srgb);
+    let spaces = [TargetSpace::Srgb, TargetSpace::Linear, TargetSpace::P3, TargetSpace::Rec709, TargetSpace::Aces];
+    for space in spaces {
+        for name in ["x.png", "x.tif", "x.exr"] {
+            let mut converted = image.to_space(space).unwrap();
+            let is_exr = name == "x.exr";
+            if is_exr && converted.color() == ColorSpace::Srgb {
+                continue;
+            }
+            if is_exr {
+                converted.metadata_mut().color.profile = None;
+            }
+            file::write(folder.file(name), &converted).unwrap();
+            let back = read(folder.file(name)).unwrap().to_space(TargetSpace::Srgb).unwrap();
+            let worst =
+                values(&back).concat().iter().zip(values(&image).concat()).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+            // Linear light of 16 bits has few steps near black, and the numbers of a profile have 16 bits.
+            let most = if name == "x.png" { 4e-3 } else { 1e-3 };
+            assert!(worst < most, "{space:?} in {name}: {worst}");
+        }
+    }
+    let mut odd = red.clone();
+    odd.metadata_mut().color.cicp = Some([9, 16, 0, 1]);
+    let error = odd.to_space(TargetSpace::Srgb).unwrap_err().to_string();
+    assert_eq!(error, "its code points name the transfer function 16, which is not converted");
+    odd.metadata_mut().color = Default::default();
+    let mut tables = vec![0; 132];
+    tables[16..20].copy_from_slice(b"RGB ");
+    odd.metadata_mut().color.profile = Some(Profile::new(tables));
+    assert!(odd.to_space(TargetSpace::Srgb).unwrap_err().to_string().contains("ICC profile has tables"));
 }
