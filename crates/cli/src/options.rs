@@ -7,6 +7,7 @@ use broadloom::cpu::compile::Stage;
 use broadloom::device::CacheFolder;
 use broadloom::diag::Diagnostic;
 use broadloom::effect::Rect;
+use broadloom::effect::file::Format;
 use broadloom::effect::plan::Options as Techniques;
 use broadloom::launch::parse_extent;
 use broadloom::transform::pipeline::{BACK, STAGES};
@@ -507,7 +508,7 @@ pub struct Effect {
     /// Effects, separated by commas; or `list`, or `help`
     #[arg(value_name = "EFFECTS")]
     pub name: String,
-    /// Input images, then the output image: .png, .tif, .exr, .pfm (input also .jpg); `%04d` is the frame number
+    /// Input images, then the output image: .png, .jpg, .tif, .exr, .webp, .hdr, .pfm; `%04d` is the frame number, `-` standard input or output
     #[arg(value_name = "FILES")]
     pub files: Vec<PathBuf>,
     /// Parameter of an effect; in a chain `EFFECT.name=value`, or `2.name=value` for the second effect
@@ -528,12 +529,27 @@ pub struct Effect {
     /// Convert sRGB to linear light before the effects, and back for integer output files
     #[arg(long)]
     pub linear: bool,
+    /// Convert the colours of the result to this space, as its file says
+    #[arg(long, value_enum, value_name = "SPACE", conflicts_with = "linear")]
+    pub to: Option<Space>,
     /// Turn the pixels of the input images upright, as their orientation says, before the effects
     #[arg(long)]
     pub auto_orient: bool,
     /// Sample type of the output [default: that of the first image]
     #[arg(long, value_enum, value_name = "TYPE")]
     pub depth: Option<Depth>,
+    /// Effort of lossless compression
+    #[arg(long, value_enum, value_name = "EFFORT", default_value = "fast")]
+    pub compression: Effort,
+    /// Quality of JPEG files, from 1 to 100
+    #[arg(long, value_name = "QUALITY", default_value_t = 90, value_parser = clap::value_parser!(u8).range(1..=100))]
+    pub quality: u8,
+    /// Format of the output [default: that of its name; PNG for `-`]
+    #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
+    pub format: Option<Format>,
+    /// Skip frames that cannot be read, computed or written; the command then ends with 1
+    #[arg(long)]
+    pub keep_going: bool,
     /// Frames of a sequence to compute [default: all existing files]
     #[arg(long, value_name = "FIRST-LAST", value_parser = parse_frames)]
     pub frames: Option<(u64, u64)>,
@@ -558,6 +574,32 @@ pub struct Effect {
     /// The time limit
     #[command(flatten)]
     pub limit: Limit,
+}
+
+/// Spaces of colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Space {
+    /// sRGB
+    Srgb,
+    /// Linear light with the primaries of sRGB
+    Linear,
+    /// Display P3
+    P3,
+    /// Rec. 709, with the curve of cameras
+    Rec709,
+    /// ACES2065-1: linear light with the primaries AP0
+    Aces,
+}
+
+/// Efforts of lossless compression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Effort {
+    /// Quick to write, somewhat larger
+    Fast,
+    /// The usual effort of the format
+    Balanced,
+    /// As small as possible
+    Best,
 }
 
 /// Sample types of output files.
@@ -586,9 +628,14 @@ Examples:
   broadloom effect median,unsharp in.png out.png --set radius=1 --set amount=0.5
   broadloom effect gaussian,unsharp in.png out.png --set gaussian.sigma=1 --set unsharp.sigma=4
   broadloom effect degrain in.exr part.exr --region 100,50,640,480
+  broadloom effect resize,unsharp - - --set width=1920 --format jpg < in.png > out.jpg
   broadloom effect temporal_degrain in.%04d.exr out.%04d.exr --frames 1-100 --stats
 
 docs/EFFECTS.md describes every effect with its formula.";
+
+fn parse_format(text: &str) -> Result<Format, String> {
+    Format::of_extension(text).ok_or_else(|| format!("`{text}` is not png, jpg, tif, exr, webp, hdr or pfm"))
+}
 
 /// Maximum number of frames of a call.
 const MAX_FRAMES: u64 = 1_000_000;

@@ -129,6 +129,19 @@ impl Layers {
         Ok(result)
     }
 
+    /// Returns an image of one plane under another name.
+    pub(crate) fn renamed(mut self, name: &str) -> Layers {
+        self.planes.iter_mut().for_each(|layer| layer.name = name.to_owned());
+        self
+    }
+
+    /// Returns the image with the planes of another behind its own.
+    pub(crate) fn with_planes_of(&self, other: &Layers) -> Layers {
+        let mut result = self.clone();
+        result.planes.extend(other.planes.iter().cloned());
+        result
+    }
+
     /// Replaces planes by planes of a result with the same names. Additional planes of the result are
     /// appended. Planes that are `taken` and have no replacement are removed.
     pub(crate) fn replaced(&self, taken: &[&str], result: Layers) -> Layers {

@@ -7,20 +7,22 @@
 use super::frames::Pattern;
 use super::{failure, failure_with, usage};
 use crate::failure::{Exit, Failure, codes};
-use crate::options::{Depth, Effect};
+use crate::options::{Depth, Effect, Effort, Space};
 use crate::terminal::Terminal;
 use broadloom::Context;
 use broadloom::cpu::signals;
 use broadloom::diag::Diagnostic;
 use broadloom::effect::catalogue::{Chain, Engine, Inputs, Reference, Step};
 use broadloom::effect::effects::OnDevice;
-use broadloom::effect::file::{self, FileError, Format, Problem};
+use broadloom::effect::file::{self, Compression, FileError, Format, Limits, Problem, WriteOptions};
+use broadloom::effect::image::{SpaceError, TargetSpace};
 use broadloom::effect::plan::{Options, Switch};
 use broadloom::effect::{ColorSpace, EffectError, Image, Plane, SampleType};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{IsTerminal, Write};
+use std::io::{IsTerminal, Read, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -97,7 +99,13 @@ pub fn run(
     if options.stats {
         report(&work, &times, &device, started.elapsed(), terminal);
     }
-    Ok(Exit::Done)
+    match work.skipped.load(Ordering::Relaxed) {
+        0 => Ok(Exit::Done),
+        count => {
+            terminal.remark(&format!("{count} of {} frames were skipped", work.computed.len()));
+            Ok(Exit::Failed)
+        }
+    }
 }
 
 /// Removes files that are being written before a signal ends the command.
@@ -137,6 +145,10 @@ struct Work<'a> {
     steps: &'a [Step],
     inputs: Vec<Input>,
     output: PathBuf,
+    /// Choices of the written files, without the type of their samples.
+    write_options: WriteOptions,
+    /// Format of the written files.
+    format: Format,
     /// Numbers of the frames that are read; a single `None` if there is no sequence.
     frames: Vec<Option<u64>>,
     /// Indices of the frames that are computed. The other frames are their neighbours.
@@ -147,6 +159,8 @@ struct Work<'a> {
     terminal: Terminal,
     /// Warnings that were printed, without the names of the files.
     warned: Mutex<BTreeSet<String>>,
+    /// Number of frames that were skipped.
+    skipped: AtomicUsize,
 }
 
 impl<'a> Work<'a> {
@@ -164,10 +178,10 @@ impl<'a> Work<'a> {
             Input::One(_) => None,
         });
         let written = Pattern::new(output);
-        if Format::of_name(output).is_none() {
-            let message = format!("{}: the format is not known by the name", output.display());
-            return Err(usage(message, "use .png, .tif, .exr or .pfm"));
-        }
+        let write_options = write_options(options, output);
+        let format = file::format_of_target(output, &write_options)
+            .map_err(|problem| failure(FileError { path: output.to_owned(), problem }.into()))?;
+        check_streams(options, &inputs, output)?;
         let around = match steps[0].effect().inputs {
             Inputs::Frames(parameter) => steps[0].integer(parameter) as usize,
             Inputs::Images(_) => 0,
@@ -190,9 +204,32 @@ impl<'a> Work<'a> {
             (Some(pattern), Some(Some(number))) => pattern.file(*number),
             _ => output.to_owned(),
         };
-        file::check_target(&first, options.depth.map(Depth::sample_type)).map_err(|error| failure(error.into()))?;
-        let (terminal, warned) = (terminal.clone(), Mutex::default());
-        Ok(Work { options, steps, inputs, output: output.to_owned(), frames, computed, written, around, terminal, warned })
+        if !is_stream(&first) {
+            file::check_target(&first, &write_options).map_err(|error| failure(error.into()))?;
+        }
+        let (terminal, warned, skipped) = (terminal.clone(), Mutex::default(), AtomicUsize::default());
+        let output = output.to_owned();
+        Ok(Work {
+            options,
+            steps,
+            inputs,
+            output,
+            write_options,
+            format,
+            frames,
+            computed,
+            written,
+            around,
+            terminal,
+            warned,
+            skipped,
+        })
+    }
+
+    /// Says that a frame is skipped, and why.
+    fn skip(&self, output: &Path, error: &EffectError) {
+        self.skipped.fetch_add(1, Ordering::Relaxed);
+        self.terminal.clone().remark(&format!("skipped {}: {error}", output.display()));
     }
 
     /// Prints a warning about a file. For a sequence, it is printed for the first file alone.
@@ -231,6 +268,11 @@ impl<'a> Work<'a> {
             let frame = self.frames[index];
             let started = Instant::now();
             let mut images = vec![];
+            let output = match (&self.written, frame) {
+                (Some(pattern), Some(number)) => pattern.file(number),
+                _ => self.output.clone(),
+            };
+            let mut failure = None;
             for (place, input) in self.inputs.iter().enumerate() {
                 let around = if place == 0 { self.around } else { 0 };
                 let first = index.saturating_sub(around);
@@ -241,7 +283,14 @@ impl<'a> Work<'a> {
                     let image = match kept.get(&(place, at)) {
                         Some(image) => image.clone(),
                         None => {
-                            let image = self.read(input, self.frames[at])?;
+                            let image = match self.read(input, self.frames[at]) {
+                                Ok(image) => image,
+                                Err(error) if self.options.keep_going => {
+                                    failure = Some(error);
+                                    continue;
+                                }
+                                Err(error) => return Err(error),
+                            };
                             kept.insert((place, at), image.clone());
                             image
                         }
@@ -250,15 +299,15 @@ impl<'a> Work<'a> {
                 }
             }
             spent += started.elapsed();
+            if let Some(error) = failure {
+                self.skip(&output, &error);
+                continue;
+            }
             let taken = match self.steps[0].effect().inputs {
                 Inputs::Images(roles) => roles.len(),
                 Inputs::Frames(_) => 2 * self.around + 1,
             };
             let further = images.split_off(taken);
-            let output = match (&self.written, frame) {
-                (Some(pattern), Some(number)) => pattern.file(number),
-                _ => self.output.clone(),
-            };
             if out.send(Frame { output, inputs: images, further }).is_err() {
                 break;
             }
@@ -272,7 +321,7 @@ impl<'a> Work<'a> {
             (Input::Frames(pattern), None) => pattern.file(0),
             (Input::One(path), _) => path.clone(),
         };
-        let image = file::read(&path)?;
+        let image = if is_stream(&path) { read_stream()? } else { file::read(&path)? };
         image.metadata().losses.iter().for_each(|loss| self.warn(&path, loss));
         if let Some(doubt) = image.encoding_doubt().filter(|_| self.options.linear) {
             let reason =
@@ -291,67 +340,89 @@ impl<'a> Work<'a> {
         shows: bool,
     ) -> Result<Times, Failed> {
         let mut times = Times::default();
-        let total = self.computed.len();
         for (index, frame) in frames.into_iter().enumerate() {
-            let source = frame.inputs[frame.inputs.len() / 2 * usize::from(self.around > 0)].clone();
-            let light = |image: Image| if self.options.linear { image.to_linear() } else { image };
-            let inputs: Vec<Image> = frame.inputs.into_iter().map(light).collect();
-            let further: Vec<Image> = frame.further.into_iter().map(light).collect();
-            if shows {
-                let place = if total > 1 { format!("frame {} of {total}, ", index + 1) } else { String::new() };
-                let names = &self.options.name;
-                let _ = write!(std::io::stderr(), "\r\x1b[K{place}{names} of {}×{}", source.width(), source.height());
-                let _ = std::io::stderr().flush();
-            }
-            let mut progress = |done: usize, tiles: usize| {
-                if shows {
-                    let place = if total > 1 { format!("frame {} of {total}, ", index + 1) } else { String::new() };
-                    let names = &self.options.name;
-                    let _ = write!(std::io::stderr(), "\r\x1b[K{place}{names}: tile {done} of {tiles}");
-                    let _ = std::io::stderr().flush();
+            let path = frame.output.clone();
+            match self.compute(engine, index, frame, &mut times, shows) {
+                Ok(result) => {
+                    if out.send(result).is_err() {
+                        break;
+                    }
                 }
-            };
-            let chain = Chain {
-                steps: self.steps,
-                inputs: &inputs,
-                further: &further,
-                planes: &self.options.planes,
-                region: self.options.region,
-            };
-            if self.around > 0 && inputs.iter().any(|image| image.orientation() != source.orientation()) {
-                let effect = self.steps[0].effect().name;
-                let reason = "its frames must have the same orientation: --auto-orient turns them upright".to_owned();
-                return Err(Failed { error: EffectError::Inputs { effect, reason }, output: Some(frame.output.into()) });
-            }
-            let started = Instant::now();
-            let failed = |error| Failed { error, output: Some(frame.output.as_path().into()) };
-            let mut image = engine.run_chain(&chain, &mut progress).map_err(failed)?;
-            times.effects += started.elapsed();
-            if self.options.explain && index == 0 {
-                times.plan = engine.explain(&chain)?;
-            }
-            if self.options.emit.is_some() && index == 0 {
-                times.plan = engine.ptx(&chain)?;
-            }
-            if self.options.stats && index == 0 {
-                times.lines = engine.statistics(&chain)?;
-            }
-            times.pixels += image.bounds().area();
-            if self.options.region.is_none() && image.bounds() == source.bounds() {
-                image = image.with_display(source.display()).map_err(EffectError::from)?;
-            }
-            let samples = self.samples(&source);
-            if self.options.linear {
-                image = self.encoded(image, &source, samples, &frame.output)?;
-            }
-            if samples.is_none() {
-                image = like(&image, &source)?;
-            }
-            if out.send((frame.output, image, samples)).is_err() {
-                break;
+                Err(failed) if self.options.keep_going => self.skip(&path, &failed.error),
+                Err(failed) => return Err(failed),
             }
         }
         Ok(times)
+    }
+
+    /// Runs the effects on a frame. Returns the path, the image and the sample type of the output.
+    fn compute(
+        &self,
+        engine: &mut dyn Engine,
+        index: usize,
+        frame: Frame,
+        times: &mut Times,
+        shows: bool,
+    ) -> Result<(PathBuf, Image, Option<SampleType>), Failed> {
+        let total = self.computed.len();
+        let source = frame.inputs[frame.inputs.len() / 2 * usize::from(self.around > 0)].clone();
+        let light = |image: Image| if self.options.linear { image.to_linear() } else { image };
+        let inputs: Vec<Image> = frame.inputs.into_iter().map(light).collect();
+        let further: Vec<Image> = frame.further.into_iter().map(light).collect();
+        if shows {
+            let place = if total > 1 { format!("frame {} of {total}, ", index + 1) } else { String::new() };
+            let names = &self.options.name;
+            let _ = write!(std::io::stderr(), "\r\x1b[K{place}{names} of {}×{}", source.width(), source.height());
+            let _ = std::io::stderr().flush();
+        }
+        let mut progress = |done: usize, tiles: usize| {
+            if shows {
+                let place = if total > 1 { format!("frame {} of {total}, ", index + 1) } else { String::new() };
+                let names = &self.options.name;
+                let _ = write!(std::io::stderr(), "\r\x1b[K{place}{names}: tile {done} of {tiles}");
+                let _ = std::io::stderr().flush();
+            }
+        };
+        let chain = Chain {
+            steps: self.steps,
+            inputs: &inputs,
+            further: &further,
+            planes: &self.options.planes,
+            region: self.options.region,
+        };
+        if self.around > 0 && inputs.iter().any(|image| image.orientation() != source.orientation()) {
+            let effect = self.steps[0].effect().name;
+            let reason = "its frames must have the same orientation: --auto-orient turns them upright".to_owned();
+            return Err(Failed { error: EffectError::Inputs { effect, reason }, output: Some(frame.output.into()) });
+        }
+        let started = Instant::now();
+        let failed = |error| Failed { error, output: Some(frame.output.as_path().into()) };
+        let mut image = engine.run_chain(&chain, &mut progress).map_err(failed)?;
+        times.effects += started.elapsed();
+        if self.options.explain && index == 0 {
+            times.plan = engine.explain(&chain)?;
+        }
+        if self.options.emit.is_some() && index == 0 {
+            times.plan = engine.ptx(&chain)?;
+        }
+        if self.options.stats && index == 0 {
+            times.lines = engine.statistics(&chain)?;
+        }
+        times.pixels += image.bounds().area();
+        if self.options.region.is_none() && image.bounds() == source.bounds() {
+            image = image.with_display(source.display()).map_err(EffectError::from)?;
+        }
+        let samples = self.samples(&source);
+        if self.options.linear {
+            image = self.encoded(image, &source, samples, &frame.output)?;
+        }
+        if let Some(space) = self.options.to {
+            image = self.in_space(image, space, &frame.output)?;
+        }
+        if samples.is_none() {
+            image = like(&image, &source)?;
+        }
+        Ok((frame.output, image, samples))
     }
 
     /// Returns an image in linear light as it is written: in the colours of the source where the file has integers.
@@ -372,15 +443,37 @@ impl<'a> Work<'a> {
         Ok(image)
     }
 
+    /// Returns an image with its colours in another space.
+    fn in_space(&self, image: Image, space: Space, path: &Path) -> Result<Image, EffectError> {
+        let space = match space {
+            Space::Srgb => TargetSpace::Srgb,
+            Space::Linear => TargetSpace::Linear,
+            Space::P3 => TargetSpace::P3,
+            Space::Rec709 => TargetSpace::Rec709,
+            Space::Aces => TargetSpace::Aces,
+        };
+        let mut image = image.to_space(space).map_err(|error| match error {
+            SpaceError::Unknown(reason) => {
+                let reason = format!("the colours cannot be converted: {reason}; leave out --to, or convert them before");
+                EffectError::File(FileError { path: path.to_owned(), problem: Problem::Unsupported(reason) })
+            }
+            SpaceError::Image(error) => error.into(),
+        })?;
+        if self.format == Format::Exr && image.color() == ColorSpace::Linear {
+            // Chromaticities say all about linear light.
+            image.metadata_mut().color.profile = None;
+        }
+        Ok(image)
+    }
+
     /// Returns the sample type of the output: the requested one, or that of the source. `None` if planes have
     /// different types.
     fn samples(&self, source: &Image) -> Option<SampleType> {
-        let format = Format::of_name(&self.output);
-        let types = format.map_or(&[][..], Format::sample_types);
-        match (self.options.depth, format) {
+        let types = self.format.sample_types();
+        match (self.options.depth, self.format) {
             (Some(depth), _) => Some(depth.sample_type()),
-            (None, Some(Format::Exr)) => None,
-            (None, Some(Format::Png)) if source.sample_type() != SampleType::U8 => Some(SampleType::U16),
+            (None, Format::Exr) => None,
+            (None, Format::Png) if source.sample_type() != SampleType::U8 => Some(SampleType::U16),
             (None, _) => Some(source.sample_type()).filter(|sample| types.contains(sample)).or(types.last().copied()),
         }
     }
@@ -390,12 +483,76 @@ impl<'a> Work<'a> {
         let mut spent = Duration::ZERO;
         for (path, image, samples) in images {
             let started = Instant::now();
-            file::write_as(&path, &image, samples)?;
-            file::losses(&path, &image, samples).iter().for_each(|loss| self.warn(&path, loss));
+            let options = WriteOptions { samples, ..self.write_options };
+            let written = match is_stream(&path) {
+                true => write_stream(self.format, &image, &options),
+                false => file::write_with(&path, &image, &options),
+            };
+            match written {
+                Ok(()) => {}
+                Err(error) if self.options.keep_going => {
+                    self.skip(&path, &error.into());
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            }
+            file::losses_in(self.format, &image, samples).iter().for_each(|loss| self.warn(&path, loss));
             spent += started.elapsed();
         }
         Ok(spent)
     }
+}
+
+/// Returns the choices of the written files, without the type of their samples.
+fn write_options(options: &Effect, output: &Path) -> WriteOptions {
+    let compression = match options.compression {
+        Effort::Fast => Compression::Fast,
+        Effort::Balanced => Compression::Balanced,
+        Effort::Best => Compression::Best,
+    };
+    let format = options.format.or_else(|| is_stream(output).then_some(Format::Png));
+    let samples = options.depth.map(Depth::sample_type);
+    WriteOptions { format, samples, compression, quality: options.quality }
+}
+
+/// Returns whether a path means standard input or output.
+fn is_stream(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// Fails if standard input or output is used twice, or if a terminal would show an image.
+fn check_streams(options: &Effect, inputs: &[Input], output: &Path) -> Result<(), Failure> {
+    let streams = inputs.iter().filter(|input| matches!(input, Input::One(path) if is_stream(path))).count();
+    if streams > 1 {
+        return Err(usage("standard input holds one image".to_owned(), "write `-` for one of the input files alone"));
+    }
+    if !is_stream(output) {
+        return Ok(());
+    }
+    if options.explain || options.emit.is_some() {
+        let message = "standard output cannot take the image and the text of --explain or --emit".to_owned();
+        return Err(usage(message, "write the image to a file"));
+    }
+    match std::io::stdout().is_terminal() {
+        true => Err(usage("the image would be shown as text by the terminal".to_owned(), "redirect it: > out.png")),
+        false => Ok(()),
+    }
+}
+
+/// Reads an image from standard input.
+fn read_stream() -> Result<Image, FileError> {
+    let (name, mut bytes) = ("standard input", vec![]);
+    let read = std::io::stdin().lock().read_to_end(&mut bytes);
+    read.map_err(|error| FileError { path: name.into(), problem: Problem::Read(error) })?;
+    file::decode(name, bytes, Limits::default())
+}
+
+/// Writes an image to standard output.
+fn write_stream(format: Format, image: &Image, options: &WriteOptions) -> Result<(), FileError> {
+    let fail = |problem| FileError { path: "standard output".into(), problem };
+    let bytes = file::encode(format, image, options).map_err(fail)?;
+    let mut out = std::io::stdout().lock();
+    out.write_all(&bytes).and_then(|()| out.flush()).map_err(|error| fail(Problem::Write(error)))
 }
 
 /// Returns an image whose planes have half precision if the corresponding planes of the source do.

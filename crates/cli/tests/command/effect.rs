@@ -41,7 +41,7 @@ fn effects_are_listed_and_explained() {
     let json = broadloom(&["effect", "list", "--json"]).exits(0);
     let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
     let effects = json["effects"].as_array().unwrap();
-    assert_eq!(effects.len(), 28);
+    assert_eq!(effects.len(), 36);
     let resize = effects.iter().find(|effect| effect["name"] == "resize").unwrap();
     let filter = resize["parameters"].as_array().unwrap().iter().find(|parameter| parameter["name"] == "filter").unwrap();
     assert_eq!((filter["default"].as_str(), filter["values"][1].as_str()), (Some("lanczos"), Some("bicubic")));
@@ -195,10 +195,9 @@ fn mistakes_are_told_and_nothing_is_written() {
     std::fs::write(folder.join("broken.png"), b"\x89PNG\r\n\x1a\n\0\0").unwrap();
     let out = at("out.png");
     // A result that cannot be written is reported before anything is read or computed.
-    let cases: [(&[&str], i32, &str); 15] = [
+    let cases: [(&[&str], i32, &str); 16] = [
         (&["box", &at("none.png"), &at("none/out.png")], 3, "out.png: cannot be written: No such file or directory"),
         (&["box", &at("none.png"), &at("in.pfm/out.png")], 3, "out.png: cannot be written: "),
-        (&["box", &at("none.png"), &at("out.jpg")], 2, "JPEG is read, not written"),
         (&["box", &at("none.png"), &at("out.pfm"), "--depth", "8"], 2, "out.pfm: "),
         (&["gausian", &input, &out], 2, "did you mean `gaussian`?"),
         (&["gaussian", &input, &out, "--set", "sgma=1"], 2, "did you mean `sigma`?"),
@@ -211,6 +210,8 @@ fn mistakes_are_told_and_nothing_is_written() {
         (&["box", &input, &at("out.gif")], 2, "the format is not known by the name"),
         (&["box", &input, &at("none/out.png")], 3, "out.png: cannot be written"),
         (&["color_matrix", &input, &out], 2, "it needs red, green and blue"),
+        (&["warp", "-", "-", &out], 2, "standard input holds one image"),
+        (&["box", &input, "-", "--explain", "--device", "cpu"], 2, "standard output cannot take the image and the text"),
     ];
     for (call, code, text) in cases {
         broadloom(&[&["effect"], call, &["--reference"]].concat()).exits(code).complains(&[text]);
@@ -243,6 +244,33 @@ fn samples_keep_their_type_unless_asked() {
     broadloom(&["effect", "box", &input, &at("g.exr"), "--planes", "Q", "--reference"])
         .exits(2)
         .complains(&["there is no plane `Q`"]);
+}
+
+/// `-` is standard input or output, and `--format` and `--compression` choose the file.
+#[test]
+fn images_come_from_standard_input_and_go_to_standard_output() {
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+    let folder = empty_folder("effect-streams");
+    let input = pfm(&folder.join("in.pfm"), 6, 5, |x, y| (x * y) as f32 / 20.0);
+    let formats: [(&[&str], &[u8]); 4] = [
+        (&[], b"\x89PNG"),
+        (&["--format", "jpg", "--quality", "50"], b"\xff\xd8"),
+        (&["--format", "webp"], b"RIFF"),
+        (&["--format", "tif", "--compression", "best"], b"II*\0"),
+    ];
+    for (more, magic) in formats {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_broadloom"));
+        command.args(["effect", "box", "-", "-", "--set", "radius=0", "--reference"]).args(more);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(&std::fs::read(&input).unwrap()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(
+            output.status.success() && output.stdout.starts_with(magic),
+            "{more:?}: {:?}",
+            &output.stdout[..4.min(output.stdout.len())]
+        );
+    }
 }
 
 /// The pictures of the documents are what the effects give, up to the rounding of a sample. `BLESS=1` rewrites

@@ -12,7 +12,8 @@ mod chain;
 mod table;
 
 pub use crate::declaration::{
-    Chain, DeviceCall, Effect, EffectError, Engine, Inputs, Kind, Parameter, ReferenceCall, Settings, Step, Value, nearest,
+    Chain, DeviceCall, Effect, EffectError, Engine, Inputs, Kind, Parameter, PlaneChoice, PlaneSource, ReferenceCall, Settings,
+    Step, Value, nearest,
 };
 pub use crate::reference::Reference;
 pub use chain::chain;

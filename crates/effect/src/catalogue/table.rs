@@ -2,7 +2,7 @@
 
 use crate::declaration::{Effect, Inputs, Kind, Parameter, grid_range};
 use crate::effects::{self, Extreme, calls};
-use crate::reference::{blur, clahe, color, edges, grain, laplacian, rank, raw, resize, smooth, warp};
+use crate::reference::{alpha, blur, clahe, color, edges, grain, laplacian, rank, raw, resize, smooth, turn, warp};
 
 const IMAGE: Inputs = Inputs::Images(&["image"]);
 const MIRROR: Option<&str> = Some("mirror");
@@ -26,6 +26,9 @@ const PATTERN: Parameter = parameter(
     "colours of the first 2×2 pixels of the sensor, row by row",
 );
 
+const BLACK: Parameter = parameter("black", Kind::Number(-1e30, 1e30), "0", "value of black");
+const WHITE: Parameter = parameter("white", Kind::Number(-1e30, 1e30), "1", "value of white");
+const GAMMA: Parameter = parameter("gamma", Kind::Number(0.01, 100.0), "2.2", "exponent of the curve, inverted");
 const MATRIX: Parameter = parameter("matrix", Kind::Numbers(9), "1,0,0,0,1,0,0,0,1", "matrix, row by row");
 const LOW: Parameter = parameter("low", Kind::Number(-1e30, 1e30), "0", "lower end of the range of values");
 const HIGH: Parameter = parameter("high", Kind::Number(-1e30, 1e30), "1", "upper end of the range of values");
@@ -92,12 +95,12 @@ pub const EFFECTS: &[Effect] = &[
         inputs: IMAGE,
         parameters: &[
             PATTERN,
-            parameter("black", Kind::Number(-1e30, 1e30), "0", "value of black"),
-            parameter("white", Kind::Number(-1e30, 1e30), "1", "value of white"),
+            BLACK,
+            WHITE,
             parameter("red", Kind::Number(0.0, 1e6), "1", "gain of red"),
             parameter("blue", Kind::Number(0.0, 1e6), "1", "gain of blue"),
             MATRIX,
-            parameter("gamma", Kind::Number(0.01, 100.0), "2.2", "exponent of the curve, inverted"),
+            GAMMA,
             parameter("contrast", Kind::Number(0.0, 1.0), "0.5", "strength of the S curve; 0 is none"),
             parameter("sharpen", Kind::Number(0.0, 100.0), "1", "strength of sharpening"),
         ],
@@ -121,6 +124,17 @@ pub const EFFECTS: &[Effect] = &[
         boundary: MIRROR,
         functor: calls::canny,
         reference: edges::canny,
+    },
+    Effect {
+        name: "channels",
+        summary: "selection of planes",
+        formula: "the planes of the list, in its order: NAME is a plane of the image, NEW=OLD is the plane OLD under another name, \
+                  NEW=0.5 is a plane of one value",
+        inputs: IMAGE,
+        parameters: &[parameter("planes", Kind::Planes, "R,G,B", "planes of the result")],
+        boundary: None,
+        functor: calls::channels,
+        reference: alpha::channels,
     },
     Effect {
         name: "clahe",
@@ -161,6 +175,34 @@ pub const EFFECTS: &[Effect] = &[
         boundary: None,
         functor: |call| call.colors(|x| effects::color_matrix(x, call.matrix())),
         reference: color::matrix,
+    },
+    Effect {
+        name: "composite",
+        summary: "one image over another",
+        formula: "c + c_b·(1 − a) and a + a_b·(1 − a), where c and a are colour and alpha of the image, c_b and a_b those of the \
+                  background; alpha is 1 where there is none; straight colours are multiplied by alpha before; the result has \
+                  associated alpha, where the background has alpha",
+        inputs: Inputs::Images(&["image", "background"]),
+        parameters: &[],
+        boundary: None,
+        functor: calls::composite,
+        reference: alpha::composite,
+    },
+    Effect {
+        name: "crop",
+        summary: "part of an image",
+        formula: "width × height pixels from column x and row y on, counted from the corner of the image; the result begins at this \
+                  corner",
+        inputs: IMAGE,
+        parameters: &[
+            parameter("x", Kind::Integer(0, 1 << 24), "0", "first column"),
+            parameter("y", Kind::Integer(0, 1 << 24), "0", "first row"),
+            parameter("width", Kind::Integer(0, 1 << 24), "0", "number of columns; 0 is up to the last"),
+            parameter("height", Kind::Integer(0, 1 << 24), "0", "number of rows; 0 is up to the last"),
+        ],
+        boundary: None,
+        functor: calls::crop,
+        reference: turn::crop,
     },
     Effect {
         name: "curves",
@@ -235,6 +277,21 @@ pub const EFFECTS: &[Effect] = &[
         reference: |call| call.each(|x, edge| rank::erode(x, edge, call.integer("radius"))),
     },
     Effect {
+        name: "flip",
+        summary: "reflection",
+        formula: "columns in reverse order with axis=horizontal, rows in reverse order with axis=vertical",
+        inputs: IMAGE,
+        parameters: &[parameter(
+            "axis",
+            Kind::Choice(&["horizontal", "vertical"]),
+            "horizontal",
+            "axis along which pixels are reversed",
+        )],
+        boundary: None,
+        functor: calls::flip,
+        reference: turn::flip,
+    },
+    Effect {
         name: "gaussian",
         summary: "Gaussian blur",
         formula: "Σ w·x(q) / Σ w along rows and columns, w = exp(−d² / 2·sigma²)",
@@ -243,6 +300,16 @@ pub const EFFECTS: &[Effect] = &[
         boundary: MIRROR,
         functor: |call| call.each(|x| effects::gaussian(x, call.wide("sigma"), call.boundary())),
         reference: |call| call.each(|x, edge| blur::gaussian(x, edge, call.number("sigma"))),
+    },
+    Effect {
+        name: "grayscale",
+        summary: "brightness of red, green and blue",
+        formula: "weights · (r, g, b) as the plane Y instead of R, G and B; other planes stay",
+        inputs: IMAGE,
+        parameters: &[parameter("weights", Kind::Numbers(3), "0.2126,0.7152,0.0722", "weights of red, green and blue")],
+        boundary: None,
+        functor: calls::grayscale,
+        reference: color::grayscale,
     },
     Effect {
         name: "harris",
@@ -273,6 +340,22 @@ pub const EFFECTS: &[Effect] = &[
         boundary: None,
         functor: calls::key,
         reference: color::key,
+    },
+    Effect {
+        name: "levels",
+        summary: "range of values that is stretched",
+        formula: "low + (high − low) · clamp((x − black) / (white − black))^(1/gamma); all planes but alpha",
+        inputs: IMAGE,
+        parameters: &[
+            BLACK,
+            WHITE,
+            Parameter { default: Some("1"), ..GAMMA },
+            Parameter { doc: "value that black becomes", ..LOW },
+            Parameter { doc: "value that white becomes", ..HIGH },
+        ],
+        boundary: None,
+        functor: calls::change_levels,
+        reference: color::change_levels,
     },
     Effect {
         name: "local_laplacian",
@@ -355,23 +438,50 @@ pub const EFFECTS: &[Effect] = &[
         reference: |call| call.each(|x, edge| rank::open(x, edge, call.integer("radius"))),
     },
     Effect {
+        name: "premultiply",
+        summary: "colours with associated or straight alpha",
+        formula: "colour · A from straight to associated alpha, colour / A where A is not 0 from associated to straight alpha; A is \
+                  alpha of the layer; planes Z stay; alpha that is not known counts as straight",
+        inputs: IMAGE,
+        parameters: &[parameter(
+            "alpha",
+            Kind::Choice(&["associated", "straight"]),
+            "associated",
+            "relation of colours to alpha",
+        )],
+        boundary: None,
+        functor: calls::premultiply,
+        reference: alpha::premultiply,
+    },
+    Effect {
         name: "resize",
         summary: "another size",
-        formula: "Σ w·x(j) / Σ w along rows and columns, w = filter((j + 0.5 − (i + 0.5)·s) / max(s, 1)), s = old / new size, edges clamped",
+        formula: "Σ w·x(j) / Σ w along rows and columns, w = filter((j + 0.5 − (i + 0.5)·s) / max(s, 1)), s = old / new size, edges clamped; with filter=nearest x(⌊(i + 0.5)·s⌋)",
         inputs: IMAGE,
         parameters: &[
             parameter("width", Kind::Integer(0, 1 << 24), "0", "new width; 0 keeps the ratio of sides"),
             parameter("height", Kind::Integer(0, 1 << 24), "0", "new height; 0 keeps the ratio of sides"),
+            parameter("percent", Kind::Number(0.0, 1e6), "0", "new size in percent of the old one; 0 is for width and height"),
             parameter(
                 "filter",
-                Kind::Choice(&["lanczos", "bicubic", "bilinear"]),
+                Kind::Choice(&["lanczos", "bicubic", "bilinear", "nearest"]),
                 "lanczos",
-                "Lanczos with three lobes, cubic with a = −0.5, or triangle",
+                "Lanczos with three lobes, cubic with a = −0.5, triangle, or the nearest pixel",
             ),
         ],
         boundary: None,
         functor: calls::resize,
         reference: resize::resize,
+    },
+    Effect {
+        name: "rotate",
+        summary: "rotation by a right angle",
+        formula: "x(p) clockwise by `angle` degrees, without interpolation",
+        inputs: IMAGE,
+        parameters: &[parameter("angle", Kind::Choice(&["90", "180", "270"]), "90", "angle in degrees, clockwise")],
+        boundary: None,
+        functor: calls::rotate,
+        reference: turn::rotate,
     },
     Effect {
         name: "sobel",

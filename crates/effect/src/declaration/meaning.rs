@@ -69,17 +69,58 @@ pub(crate) fn grid_range(settings: &Settings) -> Result<(f64, f64), EffectError>
 
 /// Returns the new size. A side of 0 preserves the aspect ratio.
 pub(crate) fn new_size(settings: &Settings, bounds: Rect) -> Result<(i64, i64), EffectError> {
-    let (width, height) = (settings.integer("width"), settings.integer("height"));
+    let (width, height, percent) = (settings.integer("width"), settings.integer("height"), settings.number("percent"));
     let (old_width, old_height) = (i64::from(bounds.width), i64::from(bounds.height));
-    let scaled = |side: i64, by: i64, of: i64| ((side as f64 * by as f64 / of as f64).round() as i64).max(1);
+    let scaled = |side: i64, by: f64, of: f64| ((side as f64 * by / of).round() as i64).max(1);
+    let fail = |reason: &str| Err(EffectError::Inputs { effect: settings.effect().name, reason: reason.to_owned() });
     match (width, height) {
-        (0, 0) => Err(EffectError::Inputs {
-            effect: settings.effect().name,
-            reason: "it needs a new size: set width, height or both".to_owned(),
-        }),
-        (0, height) => Ok((scaled(old_width, height, old_height), height)),
-        (width, 0) => Ok((width, scaled(old_height, width, old_width))),
+        (0, 0) if percent > 0.0 => Ok((scaled(old_width, percent, 100.0), scaled(old_height, percent, 100.0))),
+        _ if percent > 0.0 => fail("its new size is given twice: set percent, or width and height"),
+        (0, 0) => fail("it needs a new size: set width, height or both, or percent"),
+        (0, height) => Ok((scaled(old_width, height as f64, old_height as f64), height)),
+        (width, 0) => Ok((width, scaled(old_height, width as f64, old_width as f64))),
         both => Ok(both),
+    }
+}
+
+/// Returns the part of an image that `crop` keeps, with columns and rows from the corner of the image.
+pub(crate) fn cropped(settings: &Settings, bounds: Rect) -> Result<Rect, EffectError> {
+    let value = |name: &str| settings.integer(name).clamp(0, i64::from(i32::MAX)) as u32;
+    let (x, y, width, height) = (value("x"), value("y"), value("width"), value("height"));
+    let extent = |at: u32, wanted: u32, side: u32| if wanted == 0 { side.saturating_sub(at) } else { wanted };
+    let part = Rect::new(x as i32, y as i32, extent(x, width, bounds.width), extent(y, height, bounds.height));
+    match part.checked().is_ok() && Rect::sized(bounds.width, bounds.height).contains(part) {
+        true => Ok(part),
+        false => Err(EffectError::Inputs {
+            effect: settings.effect().name,
+            reason: format!("{part} is not in the image, which has {}×{} pixels", bounds.width, bounds.height),
+        }),
+    }
+}
+
+/// Turn of an image: transposition, then reversed columns and rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Turn {
+    /// Whether columns and rows of the image are exchanged.
+    pub(crate) is_transposed: bool,
+    /// Whether columns of the result, and rows of it, are counted from their ends.
+    pub(crate) reversed: [bool; 2],
+}
+
+impl Turn {
+    /// Returns the turn of `rotate`.
+    pub(crate) fn rotation(settings: &Settings) -> Turn {
+        let (is_transposed, reversed) = match settings.choice("angle") {
+            "90" => (true, [true, false]),
+            "180" => (false, [true, true]),
+            _ => (true, [false, true]),
+        };
+        Turn { is_transposed, reversed }
+    }
+
+    /// Returns the turn of `flip`.
+    pub(crate) fn reflection(settings: &Settings) -> Turn {
+        Turn { is_transposed: false, reversed: ["horizontal", "vertical"].map(|axis| settings.choice("axis") == axis) }
     }
 }
 
@@ -190,5 +231,18 @@ impl KeyFactor {
             (Alpha::Associated, true) => KeyFactor::Opacity,
             (Alpha::Associated, false) => KeyFactor::PerOldAlpha,
         }
+    }
+}
+
+/// Returns whether a plane has colours: neither alpha nor depth.
+pub(crate) fn is_color(name: &str) -> bool {
+    !matches!(channel(name), "A" | "Z")
+}
+
+/// Returns the name of the plane with the alpha of a colour.
+pub(crate) fn alpha_name(color: &str) -> String {
+    match layer(color) {
+        "" => "A".to_owned(),
+        layer => format!("{layer}.A"),
     }
 }

@@ -15,9 +15,11 @@ pub use engine::{Chain, Engine};
 pub(crate) use engine::{chosen_planes, only_named, other_size};
 pub use error::EffectError;
 pub use meaning::KeyFactor;
-pub(crate) use meaning::{Curve, channel, check, colors, grid_range, layer, levels, new_size, range};
+pub(crate) use meaning::{
+    Curve, Turn, alpha_name, channel, check, colors, cropped, grid_range, is_color, layer, levels, new_size, range,
+};
 pub use nearest::nearest;
-pub use parameter::{Kind, Parameter, Value};
+pub use parameter::{Kind, Parameter, PlaneChoice, PlaneSource, Value};
 pub use settings::{Settings, Step};
 
 use crate::image::Image;

@@ -29,8 +29,29 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// Comma-separated numbers up to 10³⁰: the given count, or any even count of at least 4 if it is 0.
     Numbers(usize),
+    /// Comma-separated planes: names, or `NEW=OLD` for a plane under another name, or `NEW=0.5` for a plane of one
+    /// value.
+    Planes,
     /// A file.
     File,
+}
+
+/// Plane of a list of planes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlaneChoice {
+    /// Name in the result.
+    pub name: String,
+    /// Content of the plane.
+    pub source: PlaneSource,
+}
+
+/// Content of a plane of a list.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PlaneSource {
+    /// The plane of the image with this name.
+    Plane(String),
+    /// One value everywhere.
+    Value(f64),
 }
 
 /// Value of a parameter.
@@ -44,6 +65,8 @@ pub enum Value {
     Choice(&'static str),
     /// Several numbers.
     Numbers(Vec<f64>),
+    /// Planes.
+    Planes(Vec<PlaneChoice>),
     /// A file.
     File(PathBuf),
 }
@@ -95,21 +118,38 @@ impl Kind {
                 };
                 numbers.filter(|numbers| fits(numbers.len())).map(Value::Numbers)
             }
+            Kind::Planes => planes(text).map(Value::Planes),
             Kind::File => (!text.is_empty()).then(|| Value::File(text.into())),
         }
         .ok_or_else(|| format!("it takes {self}"))
     }
 
-    /// Returns a short name of the kind: `integer`, `number`, `choice`, `numbers`, `file`.
+    /// Returns a short name of the kind: `integer`, `number`, `choice`, `numbers`, `planes`, `file`.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Integer(..) | Kind::Odd(..) => "integer",
             Kind::Number(..) => "number",
             Kind::Choice(_) => "choice",
             Kind::Numbers(_) => "numbers",
+            Kind::Planes => "planes",
             Kind::File => "file",
         }
     }
+}
+
+/// Parses a list of planes with different names.
+fn planes(text: &str) -> Option<Vec<PlaneChoice>> {
+    let plane = |word: &str| {
+        let word = word.trim();
+        let (name, source) = word.split_once('=').map_or((word, word), |(name, source)| (name.trim(), source.trim()));
+        let value = number(source).filter(|value| word.contains('=') && value.abs() <= MAX_NUMBER);
+        let source = value.map_or_else(|| PlaneSource::Plane(source.to_owned()), PlaneSource::Value);
+        let is_named = !name.is_empty() && source != PlaneSource::Plane(String::new());
+        is_named.then(|| PlaneChoice { name: name.to_owned(), source })
+    };
+    let planes = text.split(',').take(MAX_NUMBERS + 1).map(plane).collect::<Option<Vec<PlaneChoice>>>()?;
+    let is_new = |(index, plane): (usize, &PlaneChoice)| planes[..index].iter().all(|other| other.name != plane.name);
+    (planes.len() <= MAX_NUMBERS && planes.iter().enumerate().all(is_new)).then_some(planes)
 }
 
 /// Parses a finite number.
@@ -126,6 +166,12 @@ impl fmt::Display for Kind {
             Kind::Choice(words) => write!(out, "one of {}", words.join(", ")),
             Kind::Numbers(0) => write!(out, "an even number of at least 4 numbers from -1e30 to 1e30, with commas between them"),
             Kind::Numbers(count) => write!(out, "{count} numbers from -1e30 to 1e30, with commas between them"),
+            Kind::Planes => {
+                write!(
+                    out,
+                    "planes with commas between them: names, NEW=OLD for a plane under another name, or NEW=0.5 for one value"
+                )
+            }
             Kind::File => write!(out, "a file"),
         }
     }
@@ -153,7 +199,21 @@ impl fmt::Display for Value {
                 let words: Vec<String> = values.iter().map(f64::to_string).collect();
                 out.write_str(&words.join(","))
             }
+            Value::Planes(planes) => {
+                let words: Vec<String> = planes.iter().map(PlaneChoice::to_string).collect();
+                out.write_str(&words.join(","))
+            }
             Value::File(path) => write!(out, "{}", path.display()),
+        }
+    }
+}
+
+impl fmt::Display for PlaneChoice {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.source {
+            PlaneSource::Plane(name) if *name == self.name => out.write_str(name),
+            PlaneSource::Plane(name) => write!(out, "{}={name}", self.name),
+            PlaneSource::Value(value) => write!(out, "{}={value}", self.name),
         }
     }
 }

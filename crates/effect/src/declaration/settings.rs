@@ -1,6 +1,6 @@
 //! Values of an effect's parameters.
 
-use super::{Effect, EffectError, Parameter, Value, nearest, parameter};
+use super::{Effect, EffectError, Parameter, PlaneChoice, Value, nearest, parameter};
 use broadloom_skeleton::Rule;
 use std::path::Path;
 
@@ -124,6 +124,14 @@ impl Settings {
         match self.value(name) {
             Value::Numbers(values) => values,
             other => panic!("`{name}` of `{}` is {other}, no list of numbers", self.effect.name),
+        }
+    }
+
+    /// Returns the value of a parameter with planes. Panics as [`Settings::value`] does.
+    pub fn planes(&self, name: &str) -> &[PlaneChoice] {
+        match self.value(name) {
+            Value::Planes(planes) => planes,
+            other => panic!("`{name}` of `{}` is {other}, no list of planes", self.effect.name),
         }
     }
 

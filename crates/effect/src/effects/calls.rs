@@ -2,11 +2,15 @@
 //! with more than one of either.
 
 use super::{
-    Bayer, Camera, Clahe, ColourKey, Curve, Filter, Grid, LocalLaplacian, Table, Temporal, detail, luma, mean_of_components,
+    Bayer, Camera, Clahe, ColourKey, Curve, Filter, Grid, Levels, LocalLaplacian, Table, Temporal, detail, luma,
+    mean_of_components,
 };
-use crate::declaration::{self, DeviceCall, EffectError, KeyFactor, channel, colors, grid_range, layer, levels, new_size, range};
+use crate::declaration::{
+    self, DeviceCall, EffectError, KeyFactor, PlaneSource, Turn, alpha_name, channel, colors, cropped, grid_range, is_color,
+    layer, levels, new_size, range,
+};
 use crate::file::Cube;
-use crate::image::Alpha;
+use crate::image::{Alpha, ImageError};
 use crate::layers::Layers;
 use crate::{Boundary, Error, Picture, Result as Computed};
 use broadloom_skeleton::Rule;
@@ -203,10 +207,7 @@ pub(crate) fn key(call: &DeviceCall<'_>) -> Outcome {
     }
     let all = call.image.names();
     let [red, green, blue] = colors(call.settings.effect().name, &all)?;
-    let alpha_name = match layer(all[red]) {
-        "" => "A".to_owned(),
-        layer => format!("{layer}.A"),
-    };
+    let alpha_name = alpha_name(all[red]);
     if let Some(alpha) = all.iter().position(|name| *name == alpha_name) {
         let keyed = call.some(&[red, green, blue, alpha], |x| super::key(x, &settings))?;
         return Ok(keyed.with_alpha(alpha_of_result));
@@ -252,6 +253,7 @@ pub(crate) fn resize(call: &DeviceCall<'_>) -> Outcome {
     let filter = match call.settings.choice("filter") {
         "bicubic" => Filter::Bicubic,
         "bilinear" => Filter::Bilinear,
+        "nearest" => Filter::Nearest,
         _ => Filter::Lanczos,
     };
     call.each(|x| super::resize(x, width.max(0) as usize, height.max(0) as usize, filter))
@@ -272,4 +274,128 @@ pub(crate) fn warp(call: &DeviceCall<'_>) -> Outcome {
     }
     let field = call.picture(&call.inputs[1].select(&[0, 1]))?;
     call.each(|x| super::warp(x, &field, call.number("scale"), call.boundary()))
+}
+
+/// Calls `crop`.
+pub(crate) fn crop(call: &DeviceCall<'_>) -> Outcome {
+    let part = cropped(call.settings, call.image.bounds())?;
+    call.each(|x| super::crop(x, part))
+}
+
+/// Calls `rotate`.
+pub(crate) fn rotate(call: &DeviceCall<'_>) -> Outcome {
+    call.each(|x| super::turn(x, Turn::rotation(call.settings)))
+}
+
+/// Calls `flip`.
+pub(crate) fn flip(call: &DeviceCall<'_>) -> Outcome {
+    call.each(|x| super::turn(x, Turn::reflection(call.settings)))
+}
+
+/// Calls `grayscale`: the brightness replaces red, green and blue.
+pub(crate) fn grayscale(call: &DeviceCall<'_>) -> Outcome {
+    let all = call.image.names();
+    let indices = colors(call.settings.effect().name, &all)?;
+    let weights = call.settings.numbers("weights");
+    let weights = [0, 1, 2].map(|index| weights[index] as f32);
+    let name = match layer(all[indices[0]]) {
+        "" => "Y".to_owned(),
+        layer => format!("{layer}.Y"),
+    };
+    let grey = call.planes(&indices, &[&name], |x| super::weighted(x, weights))?;
+    Ok(call.image.replaced(&indices.map(|index| all[index]), grey))
+}
+
+/// Calls `levels`.
+pub(crate) fn change_levels(call: &DeviceCall<'_>) -> Outcome {
+    let (black, white) = levels(call.settings)?;
+    let settings = Levels {
+        black: black as f32,
+        white: white as f32,
+        gamma: call.number("gamma"),
+        low: call.number("low"),
+        high: call.number("high"),
+    };
+    call.each_color(|x| super::levels(x, &settings))
+}
+
+/// Calls `premultiply`: converts the colours of each layer with alpha.
+pub(crate) fn premultiply(call: &DeviceCall<'_>) -> Outcome {
+    let is_associated = call.settings.choice("alpha") == "associated";
+    let factor = KeyFactor::new(call.image.alpha(), is_associated);
+    let label = if is_associated { Alpha::Associated } else { Alpha::Straight };
+    if matches!(factor, KeyFactor::One | KeyFactor::Opacity) {
+        return Ok(call.image.clone().with_alpha(label));
+    }
+    let all = call.image.names();
+    let mut image = call.image.clone();
+    for (alpha, name) in all.iter().enumerate().filter(|(_, name)| channel(name) == "A") {
+        let is_of_layer = |index: &usize| is_color(all[*index]) && alpha_name(all[*index]) == **name;
+        let mut indices: Vec<usize> = (0..all.len()).filter(is_of_layer).collect();
+        if indices.is_empty() {
+            continue;
+        }
+        indices.push(alpha);
+        image = DeviceCall { image: &image, ..*call }.some(&indices, |x| super::by_alpha(x, factor))?;
+    }
+    Ok(image.with_alpha(label))
+}
+
+/// Calls `channels`: selects planes, renames them, and adds planes of one value.
+pub(crate) fn channels(call: &DeviceCall<'_>) -> Outcome {
+    let all = call.image.names();
+    let mut image = call.image.select(&[]);
+    for plane in call.settings.planes("planes") {
+        image = match &plane.source {
+            PlaneSource::Value(value) => image.with_filled(&plane.name, *value as f32).map_err(|error| call.failed(error))?,
+            PlaneSource::Plane(name) => {
+                let missing =
+                    || ImageError::NoPlane { name: name.clone(), there: all.iter().map(|name| (*name).to_owned()).collect() };
+                let index = all.iter().position(|own| own == name).ok_or_else(missing)?;
+                image.with_planes_of(&call.image.select(&[index]).renamed(&plane.name))
+            }
+        };
+    }
+    Ok(image)
+}
+
+/// Calls `composite`: each colour over that of the background.
+pub(crate) fn composite(call: &DeviceCall<'_>) -> Outcome {
+    let [image, background] = call.inputs else { return Ok(call.image.clone()) };
+    let (names, below) = (image.names(), background.names());
+    let mut result = call.image.select(&[]);
+    for name in names.iter().filter(|name| channel(name) != "A") {
+        let alpha = alpha_name(name);
+        let found = [&names, &below].map(|all| {
+            let of = |wanted: &str| all.iter().position(|own| *own == wanted);
+            of(name).map(|color| (color, of(&alpha).filter(|_| is_color(name))))
+        });
+        let [Some(front), Some(back)] = found else {
+            let reason = format!("the background has no plane `{name}`; it has {}", below.join(", "));
+            return Err(EffectError::Inputs { effect: call.settings.effect().name, reason });
+        };
+        let picture = |image: &Layers, (color, alpha): (usize, Option<usize>)| {
+            let indices: Vec<usize> = std::iter::once(color).chain(alpha).collect();
+            call.picture(&image.select(&indices))
+        };
+        let [front, back] = [picture(image, front)?, picture(background, back)?];
+        let are_straight = [image, background].map(|image| image.alpha() != Alpha::Associated);
+        let over = super::over(&front, &back, are_straight).map_err(|error| call.failed(error))?;
+        result = result.with_planes_of(&call.image.with_picture(&over, &[name]));
+    }
+    for name in below.iter().filter(|name| channel(name) == "A") {
+        let of = |all: &[&str]| all.iter().position(|own| own == name);
+        let back = of(&below).map(|index| background.select(&[index]));
+        let Some(back) = back else { continue };
+        let plane = match of(&names) {
+            None => call.image.clone().with_filled(name, 1.0).map_err(|error| call.failed(error))?.select(&[names.len()]),
+            Some(index) => {
+                let front = call.picture(&image.select(&[index]))?;
+                let over = super::alpha_over(&front, &call.picture(&back)?).map_err(|error| call.failed(error))?;
+                call.image.with_picture(&over, &[name])
+            }
+        };
+        result = result.with_planes_of(&plane);
+    }
+    Ok(result.with_alpha(Alpha::Associated))
 }

@@ -124,3 +124,40 @@ pub fn key(picture: &Picture, key: &ColourKey) -> Result<Picture> {
     })?;
     functor.one(&[picture])
 }
+
+/// Computes a weighted sum of three components.
+pub fn weighted(picture: &Picture, weights: [f32; 3]) -> Result<Picture> {
+    let inputs = [Indexer::point().pixel(3)];
+    let functor = Primitive::from_kernel("weighted", &inputs, &[Output::Pixel(1)], &weights, |k| {
+        let [r, g, b] = [0, 1, 2].map(|component| k.input(0).component(component).centre() * k.parameter(component));
+        vec![r + g + b]
+    })?;
+    functor.one(&[picture])
+}
+
+/// Levels: a range of values that is stretched to another range along a power.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Levels {
+    /// Value that becomes `low`.
+    pub black: f32,
+    /// Value that becomes `high`.
+    pub white: f32,
+    /// Exponent of the curve, inverted.
+    pub gamma: f32,
+    /// Lower end of the result.
+    pub low: f32,
+    /// Upper end of the result.
+    pub high: f32,
+}
+
+/// Stretches a range of values to another one.
+pub fn levels(picture: &Picture, levels: &Levels) -> Result<Picture> {
+    let parameters = [levels.black, levels.white - levels.black, 1.0 / levels.gamma, levels.low, levels.high - levels.low];
+    let functor = Primitive::from_kernel("levels", &[Indexer::point()], &[Output::Component], &parameters, |k| {
+        let p = |number: usize| k.parameter(number);
+        let share = ((k.input(0).centre() - p(0)) / p(1)).max(0.0).min(1.0);
+        let share = if levels.gamma == 1.0 { share } else { share.power_of_unit(p(2)) };
+        vec![share * p(4) + p(3)]
+    })?;
+    functor.one(&[picture])
+}

@@ -3,6 +3,7 @@
 //! Each function takes pictures and returns one. All except `canny` compute nothing themselves. The catalogue
 //! has the formulas. The guide says which effects are approximate.
 
+mod alpha;
 mod blur;
 pub(crate) mod calls;
 mod canny;
@@ -21,14 +22,16 @@ mod resize;
 mod smooth;
 mod table;
 mod temporal;
+mod turn;
 mod warp;
 
 pub use crate::declaration::KeyFactor;
 pub use crate::layers::Layers;
+pub use alpha::{alpha_over, by_alpha, over};
 pub use blur::{box_blur, gaussian, line_mean, unsharp};
 pub use canny::canny;
 pub use clahe::{Clahe, clahe};
-pub use colour::{ColourKey, Curve, color_matrix, curves, key, tone_map};
+pub use colour::{ColourKey, Curve, Levels, color_matrix, curves, key, levels, tone_map, weighted};
 pub use edges::{gradients, harris, mean_of_components, sobel};
 pub use engine::{OnDevice, apply, chained, run};
 pub use grain::{degrain, diffusion};
@@ -41,4 +44,6 @@ pub use resize::{Filter, resize};
 pub use smooth::{bilateral, nlmeans};
 pub use table::{Table, lut};
 pub use temporal::{Temporal, motion, temporal_degrain};
+pub use turn::crop;
+pub(crate) use turn::turn;
 pub use warp::warp;

@@ -18,6 +18,8 @@ pub enum Filter {
     Bicubic,
     /// A triangle.
     Bilinear,
+    /// The pixel at the centre, without a filter.
+    Nearest,
 }
 
 impl Filter {
@@ -26,6 +28,7 @@ impl Filter {
             Filter::Lanczos => 3.0,
             Filter::Bicubic => 2.0,
             Filter::Bilinear => 1.0,
+            Filter::Nearest => 0.0,
         }
     }
 
@@ -37,7 +40,7 @@ impl Filter {
             Filter::Bicubic if x < 1.0 => (1.5 * x - 2.5) * x * x + 1.0,
             Filter::Bicubic if x < 2.0 => (((x - 5.0) * x + 8.0) * x - 4.0) * -0.5,
             Filter::Bilinear if x < 1.0 => 1.0 - x,
-            Filter::Lanczos | Filter::Bicubic | Filter::Bilinear => 0.0,
+            Filter::Lanczos | Filter::Bicubic | Filter::Bilinear | Filter::Nearest => 0.0,
         }
     }
 }
@@ -67,6 +70,10 @@ fn weights(filter: Filter, old: usize, new: usize) -> Result<(usize, Vec<f32>)> 
             false => (format!("{size} weights, and at most {most} are possible"), "choose a smaller size"),
         };
         return Err(bad(format!("from {old} to {new} pixels takes {needed}: {advice}")));
+    }
+    if filter == Filter::Nearest {
+        let nearest = (0..new).map(|index| ((index as f64 + 0.5) * scale).floor().min(old as f64 - 1.0) as f32);
+        return Ok((1, nearest.chain(std::iter::repeat_n(1.0, new)).collect()));
     }
     let mut table = vec![0.0f32; size];
     for index in 0..new {

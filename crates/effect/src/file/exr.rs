@@ -1,8 +1,9 @@
-//! EXR, by the `exr` crate. Files are written with lossless ZIP compression of 16 rows.
+//! EXR, by the `exr` crate, on all cores. Files are written with lossless compression.
 //!
 //! Attributes, parts and channels of integers are kept. All parts of a file are planes of one image, and its planes are
 //! written to their parts.
 
+use super::options::{self, WriteOptions};
 use super::source::Source;
 use super::target::Out;
 use super::{Limits, Problem, check_size};
@@ -84,7 +85,7 @@ pub(super) fn read(mut source: Source, limits: Limits) -> Result<Image, Problem>
     let differ = meta.headers.iter().any(|header| header.shared_attributes != meta.headers[0].shared_attributes);
     source.seek(SeekFrom::Start(0)).map_err(Problem::Read)?;
     let read = reading().no_deep_data().largest_resolution_level().all_channels().all_layers().all_attributes();
-    let file = read.non_parallel().from_buffered(source).map_err(broken)?;
+    let file = read.from_buffered(source).map_err(broken)?;
     let several = file.layer_data.len() > 1;
     let IntegerBounds { position: Vec2(x, y), size: Vec2(width, height) } = file.attributes.display_window;
     let side = |extent: usize| u32::try_from(extent).ok();
@@ -260,7 +261,7 @@ fn distributed(image: &Image) -> Vec<WrittenPart<'_>> {
 }
 
 /// Writes an image with its attributes, each plane to its part.
-pub(super) fn write(out: &mut dyn Out, image: &Image, samples: Option<SampleType>) -> Result<(), Problem> {
+pub(super) fn write(out: &mut dyn Out, image: &Image, options: &WriteOptions) -> Result<(), Problem> {
     let metadata = image.metadata();
     let is_moved = metadata.read_bounds != Some(image.bounds());
     let parts = distributed(image);
@@ -276,7 +277,7 @@ pub(super) fn write(out: &mut dyn Out, image: &Image, samples: Option<SampleType
                 return Err(Problem::Unsupported(format!("the name of the plane `{}` cannot be in an EXR", plane.name())));
             };
             let Some(plane) = view.plane(plane.name()) else { continue };
-            let mut channel = AnyChannel::new(text, flat(plane, samples));
+            let mut channel = AnyChannel::new(text, flat(plane, options.samples));
             channel.quantize_linearly = is_linear.unwrap_or(channel.quantize_linearly);
             list.push(channel);
         }
@@ -288,7 +289,8 @@ pub(super) fn write(out: &mut dyn Out, image: &Image, samples: Option<SampleType
         }
         let inch = metadata.resolution.and_then(|resolution| resolution.per(Length::Inch));
         attributes.horizontal_density = attributes.horizontal_density.or(inch.map(|(x, _)| x as f32));
-        let encoding = Encoding { compression: Compression::ZIP16, blocks: Blocks::ScanLines, line_order: LineOrder::Increasing };
+        let compression = compression(options.compression, &list);
+        let encoding = Encoding { compression, blocks: Blocks::ScanLines, line_order: LineOrder::Increasing };
         let size = Vec2(bounds.width as usize, bounds.height as usize);
         layers.push(Layer::new(size, attributes, encoding, AnyChannels::sort(list)));
     }
@@ -304,12 +306,10 @@ pub(super) fn write(out: &mut dyn Out, image: &Image, samples: Option<SampleType
         }
     };
     shared.display_window = window;
-    if shared.chromaticities.is_none() {
-        shared.chromaticities = metadata.color.chromaticities.map(|of| {
-            let at = |index: usize| Vec2(of[index] as f32, of[index + 1] as f32);
-            Chromaticities { white: at(0), red: at(2), green: at(4), blue: at(6) }
-        });
-    }
+    shared.chromaticities = metadata.color.chromaticities.map(|of| {
+        let at = |index: usize| Vec2(of[index] as f32, of[index + 1] as f32);
+        Chromaticities { white: at(0), red: at(2), green: at(4), blue: at(6) }
+    });
     let unwritten = |error| match error {
         exr::error::Error::Io(error) => Problem::Write(error),
         error => Problem::Unsupported(format!("an EXR cannot hold the image: {error}")),
@@ -317,9 +317,21 @@ pub(super) fn write(out: &mut dyn Out, image: &Image, samples: Option<SampleType
     match layers.len() {
         1 => {
             let layer = layers.remove(0);
-            exr::image::Image::new(shared, layer).write().non_parallel().to_buffered(out).map_err(unwritten)
+            exr::image::Image::new(shared, layer).write().to_buffered(out).map_err(unwritten)
         }
-        _ => exr::image::Image::from_layers(shared, layers).write().non_parallel().to_buffered(out).map_err(unwritten),
+        _ => exr::image::Image::from_layers(shared, layers).write().to_buffered(out).map_err(unwritten),
+    }
+}
+
+/// Returns the compression of the channels of a part. All of them are lossless.
+fn compression(effort: options::Compression, channels: &[AnyChannel<FlatSamples>]) -> Compression {
+    let are_half = channels.iter().all(|channel| matches!(channel.sample_data, FlatSamples::F16(_)));
+    match effort {
+        // Wavelets are faster than ZIP for halves. Floats with noise hardly become smaller by any compression.
+        options::Compression::Fast if are_half => Compression::PIZ,
+        options::Compression::Fast => Compression::RLE,
+        options::Compression::Balanced => Compression::ZIP16,
+        options::Compression::Best => Compression::PIZ,
     }
 }
 

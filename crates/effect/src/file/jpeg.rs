@@ -1,9 +1,13 @@
-//! JPEG, by the `zune-jpeg` crate.
+//! JPEG, read by the `zune-jpeg` crate and written by the `jpeg-encoder` crate.
 
+use super::interleave::{ByteOrder, Interleaved};
+use super::options::{Compression, WriteOptions};
 use super::png::Planes;
 use super::source::Source;
-use super::{Limits, Problem, check_size, chunks, segments};
-use crate::image::{ColorSpace, Image, Rect};
+use super::target::Out;
+use super::{Format, Limits, Problem, check_size, chunks, segments, simple_planes};
+use crate::image::{ColorSpace, Image, Length, Rect, SampleType};
+use jpeg_encoder::{ColorType, Encoder, EncodingError, PixelDensity, PixelDensityUnit, SamplingFactor};
 use std::io::{BufRead, Seek, SeekFrom};
 use zune_jpeg::JpegDecoder;
 use zune_jpeg::errors::DecodeErrors;
@@ -62,4 +66,44 @@ pub(super) fn read(mut source: Source, limits: Limits) -> Result<Image, Problem>
         metadata.losses.push("the ICC profile is not kept: it is for other colours than the samples that are read".to_owned());
     }
     Ok(planes.image(names, bounds)?.with_implied_color(ColorSpace::Srgb).with_metadata(metadata))
+}
+
+/// Maximum width and height.
+pub(super) const MAX_SIDE: u32 = 65535;
+
+/// Quality from which colours have the resolution of brightness.
+const FULL_COLOR: u8 = 90;
+
+fn unwritten(error: EncodingError) -> Problem {
+    match error {
+        EncodingError::IoError(error) => Problem::Write(error),
+        error => Problem::Unsupported(format!("a JPEG cannot hold the image: {error}")),
+    }
+}
+
+/// Writes an image of 8 bits with its profile, EXIF, XMP and resolution.
+pub(super) fn write(out: &mut dyn Out, image: &Image, options: &WriteOptions) -> Result<(), Problem> {
+    let planes = simple_planes(Format::Jpeg, image, false)?;
+    let pixels = Interleaved { planes, wanted: SampleType::U8, order: ByteOrder::Little };
+    let side = |side: u32| u16::try_from(side).unwrap_or(u16::MAX);
+    let is_rgb = pixels.planes.len() == 3;
+    let mut encoder = Encoder::new(out, options.quality.clamp(1, 100));
+    encoder.set_sampling_factor(match options.quality >= FULL_COLOR {
+        true => SamplingFactor::R_4_4_4,
+        false => SamplingFactor::R_4_2_0,
+    });
+    encoder.set_optimized_huffman_tables(options.compression != Compression::Fast);
+    if let Some((x, y)) = image.metadata().resolution.and_then(|resolution| resolution.per(Length::Inch)) {
+        let density = (x.round().clamp(1.0, 65535.0) as u16, y.round().clamp(1.0, 65535.0) as u16);
+        encoder.set_density(PixelDensity { density, unit: PixelDensityUnit::Inches });
+    }
+    for (number, bytes) in segments::of_image(image) {
+        encoder.add_app_segment(number, bytes).map_err(unwritten)?;
+    }
+    let profile = image.metadata().color.profile.as_ref().filter(|profile| chunks::fits(profile, is_rgb));
+    if let Some(profile) = profile {
+        encoder.add_icc_profile(&profile.bytes).map_err(unwritten)?;
+    }
+    let color = if is_rgb { ColorType::Rgb } else { ColorType::Luma };
+    encoder.encode(&pixels.rows(0..image.height()), side(image.width()), side(image.height()), color).map_err(unwritten)
 }

@@ -3,7 +3,7 @@
 //! Everything that a format cannot hold is named. Pixels that would be shown wrongly are converted where that is exact,
 //! which is told, and refused elsewhere.
 
-use super::{Format, Problem, chunks, exif, exr, fields, tiff};
+use super::{Format, Problem, chunks, exif, exr, fields, segments, tiff};
 use crate::image::{Alpha, ColorSpace, Image, Length, Orientation, Plane, SampleType, is_srgb_gamma};
 
 /// Returns what is lost or converted when an image is written in a format, each as a sentence without its end.
@@ -16,8 +16,11 @@ pub(super) fn losses(format: Format, image: &Image, samples: Option<SampleType>)
     }
     let metadata = image.metadata();
     let is_rgb = is_rgb(format, image);
+    if format == Format::Hdr {
+        sentences.push("samples are rounded to 8 bits with an exponent that the colours of a pixel share".to_owned());
+    }
     if let Some(profile) = metadata.color.profile.as_ref().filter(|profile| !chunks::fits(profile, is_rgb))
-        && matches!(format, Format::Png | Format::Tiff)
+        && holds_blocks(format)
     {
         let (of, is) = (if profile.components() == Some(1) { "grey" } else { "RGB" }, if is_rgb { "RGB" } else { "grey" });
         sentences.push(format!("the ICC profile is not written: it is for {of}, and the image is {is}"));
@@ -43,11 +46,12 @@ pub(super) fn losses(format: Format, image: &Image, samples: Option<SampleType>)
 fn encoding(format: Format, image: &Image, samples: Option<SampleType>) -> Option<String> {
     let color = &image.metadata().color;
     let is_float = match format {
-        Format::Exr | Format::Pfm => true,
+        Format::Exr | Format::Hdr | Format::Pfm => true,
+        Format::Jpeg | Format::WebP => false,
         Format::Tiff => matches!(samples.unwrap_or(tiff::sample_type(image)), SampleType::F16 | SampleType::F32),
-        Format::Png | Format::Jpeg => return None,
+        Format::Png => return None,
     };
-    if format == Format::Tiff && color.profile.is_some() {
+    if holds_blocks(format) && color.profile.is_some() {
         return None;
     }
     match (image.color(), is_float) {
@@ -72,12 +76,12 @@ fn alpha(format: Format, image: &Image) -> Option<String> {
         return None;
     }
     match (format, image.alpha()) {
-        (Format::Png, Alpha::Associated) => {
+        (Format::Png | Format::WebP, Alpha::Associated) => {
             let lost = match image.colors_without_alpha() {
                 0 => String::new(),
                 count => format!("; colours of {count} pixels with an alpha of 0 are not shown"),
             };
-            Some(format!("colours are divided by alpha: PNG holds straight alpha{lost}"))
+            Some(format!("colours are divided by alpha: {} holds straight alpha{lost}", format.name()))
         }
         (Format::Exr, Alpha::Straight) => Some("colours are multiplied by alpha: EXR holds associated alpha".to_owned()),
         _ => None,
@@ -86,7 +90,12 @@ fn alpha(format: Format, image: &Image) -> Option<String> {
 
 /// Returns whether a format can say how an image is oriented.
 pub(super) fn holds_orientation(format: Format) -> bool {
-    matches!(format, Format::Png | Format::Tiff | Format::Jpeg)
+    holds_blocks(format)
+}
+
+/// Returns whether a format holds ICC profiles, EXIF and XMP.
+fn holds_blocks(format: Format) -> bool {
+    matches!(format, Format::Png | Format::Tiff | Format::Jpeg | Format::WebP)
 }
 
 /// Returns whether an image is written in colours.
@@ -100,7 +109,8 @@ fn is_rgb(format: Format, image: &Image) -> bool {
 /// Returns the names of what the format has no place for.
 fn missing(format: Format, image: &Image) -> Vec<String> {
     let metadata = image.metadata();
-    let (has_blocks, is_pfm) = (matches!(format, Format::Png | Format::Tiff), format == Format::Pfm);
+    let (has_blocks, is_plain) = (holds_blocks(format), matches!(format, Format::Pfm | Format::Hdr));
+    let is_small = matches!(format, Format::Jpeg | Format::WebP);
     let mut missing = vec![];
     let mut add = |is_missing: bool, name: &str| missing.extend(is_missing.then(|| name.to_owned()));
     let color = &metadata.color;
@@ -109,24 +119,32 @@ fn missing(format: Format, image: &Image) -> Vec<String> {
         add(true, &format!("the ICC profile{name}"));
     }
     add(color.cicp.is_some() && format != Format::Png, "the code points of the colours (cICP)");
-    add(color.chromaticities.is_some() && is_pfm, "chromaticities");
+    add(color.chromaticities.is_some() && (is_plain || is_small), "chromaticities");
     let is_odd = |gamma: u32| gamma != 100_000 && !is_srgb_gamma(gamma);
-    add(color.gamma.is_some_and(is_odd) && color.srgb.is_none() && format == Format::Tiff, "the gamma");
+    add(color.gamma.is_some_and(is_odd) && color.srgb.is_none() && (is_small || format == Format::Tiff), "the gamma");
     if let Some(resolution) = metadata.resolution {
         let is_known = resolution.per(Length::Inch).is_some();
         // Equal numbers without a unit say nothing.
         let says = is_known || resolution.x != resolution.y;
-        add(says && (is_pfm || format == Format::Exr && !is_known), "the resolution");
+        add(
+            says && (is_plain
+                || format == Format::WebP && metadata.exif.is_none()
+                || !is_known && matches!(format, Format::Exr | Format::Jpeg)),
+            "the resolution",
+        );
     }
     add(metadata.exif.is_some() && !has_blocks, "EXIF");
     let is_broken = metadata.exif.as_ref().is_some_and(|block| exif::fields(block).is_none());
     add(is_broken && format == Format::Tiff, "EXIF (the block is broken)");
     add(metadata.xmp.is_some() && !has_blocks, "XMP");
+    if format == Format::Jpeg {
+        missing.extend(segments::too_long(image));
+    }
     if format != Format::Png {
         missing.extend(chunks::names(&metadata.chunks));
     }
     if format != Format::Tiff {
-        missing.extend(fields::unwritten(image, format == Format::Png));
+        missing.extend(fields::unwritten(image, has_blocks));
     }
     if format != Format::Exr {
         missing.extend(exr::names(image));
@@ -155,8 +173,9 @@ pub(super) fn check(format: Format, image: &Image, samples: Option<SampleType>) 
     let wanted = match format {
         Format::Exr => return Ok(()),
         Format::Tiff => samples.unwrap_or(tiff::sample_type(image)),
-        Format::Pfm => SampleType::F32,
-        Format::Png | Format::Jpeg => samples.unwrap_or(SampleType::U16),
+        Format::Hdr | Format::Pfm => SampleType::F32,
+        Format::Jpeg | Format::WebP => SampleType::U8,
+        Format::Png => samples.unwrap_or(SampleType::U16),
     };
     match image.planes().iter().find(|plane| !is_exact(plane, wanted)) {
         None => Ok(()),

@@ -1,11 +1,13 @@
-//! Images in files: PNG, JPEG, TIFF, EXR and PFM; and tables of colours in `.cube` files.
+//! Images in files: PNG, JPEG, TIFF, EXR, WebP, HDR and PFM; and tables of colours in `.cube` files.
 //!
 //! | format | read | written | planes |
 //! | --- | --- | --- | --- |
 //! | PNG | 1 to 16 bits, palettes, interlaced | 8 and 16 bits | grey or RGB, with or without alpha |
-//! | JPEG | baseline and progressive | – | grey or RGB |
+//! | JPEG | baseline and progressive | 8 bits | grey or RGB |
 //! | TIFF | 8 and 16 bits, half, float and double | 8 and 16 bits, half, float | any number |
 //! | EXR | half, float and 32-bit integers; tiles and several parts | half and float | any number, with layers |
+//! | WebP | 8 bits, lossy and lossless | 8 bits, lossless | RGB, with or without alpha |
+//! | HDR | bytes with a common exponent | the same | RGB |
 //! | PFM | float | float | grey or RGB |
 //!
 //! The first bytes of a file determine its format when it is read. The name of a file determines its format
@@ -23,23 +25,31 @@
 
 mod chunks;
 mod cube;
+mod deflate;
 mod directory;
 mod error;
 mod exif;
 mod exr;
 mod fields;
+mod filter;
+mod hdr;
+mod interleave;
 mod jpeg;
 mod loss;
+mod options;
 mod pfm;
 mod png;
 mod segments;
 mod source;
+mod strips;
 #[doc(hidden)]
 pub mod target;
 mod tiff;
+mod webp;
 
 pub use cube::Cube;
 pub use error::{FileError, Problem};
+pub use options::{Compression, WriteOptions};
 pub use target::{Discarded, discard_unfinished};
 
 use crate::image::{Image, Orientation, Plane, SampleType};
@@ -57,6 +67,10 @@ pub enum Format {
     Tiff,
     /// OpenEXR.
     Exr,
+    /// WebP.
+    WebP,
+    /// Radiance HDR.
+    Hdr,
     /// Portable float map.
     Pfm,
 }
@@ -64,13 +78,19 @@ pub enum Format {
 impl Format {
     /// Returns the format for the extension of a name.
     pub fn of_name(path: &Path) -> Option<Format> {
-        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
-        match extension.as_str() {
+        Format::of_extension(path.extension()?.to_str()?)
+    }
+
+    /// Returns the format for an extension.
+    pub fn of_extension(extension: &str) -> Option<Format> {
+        match extension.to_ascii_lowercase().as_str() {
             "png" => Some(Format::Png),
             "jpg" | "jpeg" => Some(Format::Jpeg),
             "tif" | "tiff" => Some(Format::Tiff),
             "exr" => Some(Format::Exr),
             "pfm" => Some(Format::Pfm),
+            "webp" => Some(Format::WebP),
+            "hdr" | "pic" => Some(Format::Hdr),
             _ => None,
         }
     }
@@ -86,6 +106,10 @@ impl Format {
             Some(Format::Tiff)
         } else if starts(b"\x76\x2f\x31\x01") {
             Some(Format::Exr)
+        } else if starts(b"RIFF") && bytes.get(8..12) == Some(b"WEBP") {
+            Some(Format::WebP)
+        } else if starts(b"#?") {
+            Some(Format::Hdr)
         } else if starts(b"PF") || starts(b"Pf") {
             Some(Format::Pfm)
         } else {
@@ -100,6 +124,8 @@ impl Format {
             Format::Jpeg => "JPEG",
             Format::Tiff => "TIFF",
             Format::Exr => "EXR",
+            Format::WebP => "WebP",
+            Format::Hdr => "HDR",
             Format::Pfm => "PFM",
         }
     }
@@ -108,10 +134,10 @@ impl Format {
     pub fn sample_types(self) -> &'static [SampleType] {
         match self {
             Format::Png => &[SampleType::U8, SampleType::U16],
-            Format::Jpeg => &[],
+            Format::Jpeg | Format::WebP => &[SampleType::U8],
             Format::Tiff => &[SampleType::U8, SampleType::U16, SampleType::F16, SampleType::F32],
             Format::Exr => &[SampleType::F16, SampleType::F32],
-            Format::Pfm => &[SampleType::F32],
+            Format::Hdr | Format::Pfm => &[SampleType::F32],
         }
     }
 }
@@ -138,7 +164,15 @@ pub fn read(path: impl AsRef<Path>) -> Result<Image, FileError> {
 /// Reads an image within limits.
 pub fn read_with(path: impl AsRef<Path>, limits: Limits) -> Result<Image, FileError> {
     let path = path.as_ref();
-    let mut source = Source::open(path)?;
+    decoded(path, Source::open(path)?, limits)
+}
+
+/// Reads an image from the bytes of a file. Errors name the file as `name`.
+pub fn decode(name: impl AsRef<Path>, bytes: Vec<u8>, limits: Limits) -> Result<Image, FileError> {
+    decoded(name.as_ref(), Source::of_bytes(bytes), limits)
+}
+
+fn decoded(path: &Path, mut source: Source, limits: Limits) -> Result<Image, FileError> {
     let format = source.peek().map(Format::of_content).map_err(|error| FileError::new(path, Problem::Read(error)))?;
     let Some(format) = format else { return Err(FileError::new(path, Problem::NoImage)) };
     let (place, len) = (source.place(), source.len());
@@ -147,6 +181,8 @@ pub fn read_with(path: impl AsRef<Path>, limits: Limits) -> Result<Image, FileEr
         Format::Jpeg => jpeg::read(source, limits),
         Format::Tiff => tiff::read(source, limits),
         Format::Exr => exr::read(source, limits),
+        Format::WebP => webp::read(source, limits),
+        Format::Hdr => hdr::read(source, limits),
         Format::Pfm => pfm::read(source, limits),
     };
     let mut image = decoded.map_err(|problem| FileError::new(path, problem.at(format, place.get().min(len))))?;
@@ -161,20 +197,17 @@ pub fn write(path: impl AsRef<Path>, image: &Image) -> Result<(), FileError> {
     write_as(path, image, None)
 }
 
-/// Checks, before there is an image, whether a file with this name and sample type can be written.
-pub fn check_target(path: impl AsRef<Path>, samples: Option<SampleType>) -> Result<(), FileError> {
+/// Checks, before there is an image, whether a file with this name can be written with these choices.
+pub fn check_target(path: impl AsRef<Path>, options: &WriteOptions) -> Result<(), FileError> {
     let path = path.as_ref();
-    format_of_target(path, samples).and_then(|_| target::check(path)).map_err(|problem| FileError::new(path, problem))
+    format_of_target(path, options).and_then(|_| target::check(path)).map_err(|problem| FileError::new(path, problem))
 }
 
 /// Returns the format of a file to write.
-fn format_of_target(path: &Path, samples: Option<SampleType>) -> Result<Format, Problem> {
-    let format = Format::of_name(path).ok_or(Problem::NoFormat)?;
-    let types = format.sample_types();
-    if types.is_empty() {
-        return Err(Problem::NotWritten(format));
-    }
-    match samples.filter(|wanted| !types.contains(wanted)) {
+pub fn format_of_target(path: &Path, options: &WriteOptions) -> Result<Format, Problem> {
+    let format = options.format.or_else(|| Format::of_name(path)).ok_or(Problem::NoFormat)?;
+    let samples = options.samples;
+    match samples.filter(|wanted| !format.sample_types().contains(wanted)) {
         Some(wanted) => Err(Problem::SampleType { format, wanted }),
         None => Ok(format),
     }
@@ -183,7 +216,12 @@ fn format_of_target(path: &Path, samples: Option<SampleType>) -> Result<Format, 
 /// Returns what is lost or converted when an image is written to a file of this name, each as a sentence without its
 /// end. Content of the file that the image was read from, and that was not read, is in `Metadata::losses`.
 pub fn losses(path: impl AsRef<Path>, image: &Image, samples: Option<SampleType>) -> Vec<String> {
-    Format::of_name(path.as_ref()).map_or(vec![], |format| loss::losses(format, image, samples))
+    Format::of_name(path.as_ref()).map_or(vec![], |format| losses_in(format, image, samples))
+}
+
+/// Returns what is lost or converted when an image is written in a format, as [`losses`] does.
+pub fn losses_in(format: Format, image: &Image, samples: Option<SampleType>) -> Vec<String> {
+    loss::losses(format, image, samples)
 }
 
 /// Returns the EXIF block of an image, which agrees with its pixels.
@@ -206,32 +244,60 @@ fn pixels(image: &Image) -> exif::Pixels {
 }
 
 /// Returns the image as a format holds it: upright where the format has no orientation, with the alpha of the format.
-fn fitted(format: Format, image: &Image) -> Result<Image, Problem> {
+/// Fails if the format cannot hold it.
+fn fitted(format: Format, image: &Image, options: &WriteOptions) -> Result<Image, Problem> {
+    let most = match format {
+        Format::Jpeg => jpeg::MAX_SIDE,
+        Format::WebP => webp::MAX_SIDE,
+        Format::Png | Format::Tiff | Format::Exr | Format::Hdr | Format::Pfm => u32::MAX,
+    };
+    if image.width().max(image.height()) > most {
+        return Err(Problem::Unsupported(format!("{} has at most {most} columns and rows: write .png or .tif", format.name())));
+    }
+    let samples = options.samples.or((format == Format::Png).then(|| png::sample_type(image)));
+    loss::check(format, image, samples)?;
     let image = if loss::holds_orientation(format) { image.clone() } else { image.upright()? };
     Ok(match format {
-        Format::Png => image.straight()?,
+        Format::Png | Format::WebP => image.straight()?,
         Format::Exr => image.associated()?,
-        Format::Jpeg | Format::Tiff | Format::Pfm => image,
+        Format::Jpeg | Format::Tiff | Format::Hdr | Format::Pfm => image,
     })
 }
 
-/// Writes an image with a given sample type. Pixels are turned upright for formats without an orientation. Colours are
-/// divided by associated alpha for PNG, and multiplied by straight alpha for EXR. [`losses`] tells what happens.
+/// Writes an image with a given sample type, as [`write_with`] does.
 pub fn write_as(path: impl AsRef<Path>, image: &Image, samples: Option<SampleType>) -> Result<(), FileError> {
+    write_with(path, image, &WriteOptions::of_samples(samples))
+}
+
+/// Writes an image. Pixels are turned upright for formats without an orientation. Colours are divided by associated
+/// alpha for PNG, and multiplied by straight alpha for EXR. [`losses`] tells what happens.
+pub fn write_with(path: impl AsRef<Path>, image: &Image, options: &WriteOptions) -> Result<(), FileError> {
     let path = path.as_ref();
     let fail = |problem| FileError::new(path, problem);
-    let format = format_of_target(path, samples).map_err(fail)?;
-    loss::check(format, image, samples).map_err(fail)?;
-    let samples = samples.or((format == Format::Png).then(|| png::sample_type(image)));
-    let image = &fitted(format, image).map_err(fail)?;
-    let encode = |out: &mut dyn target::Out| match format {
-        Format::Png => png::write(out, image, samples),
-        Format::Jpeg => Err(Problem::NotWritten(format)),
-        Format::Tiff => tiff::write(out, image, samples),
-        Format::Exr => exr::write(out, image, samples),
+    let format = format_of_target(path, options).map_err(fail)?;
+    let image = &fitted(format, image, options).map_err(fail)?;
+    target::replace(path, |out| encode_to(out, format, image, options)).map_err(fail)
+}
+
+/// Returns the bytes of a file in a format.
+pub fn encode(format: Format, image: &Image, options: &WriteOptions) -> Result<Vec<u8>, Problem> {
+    let image = fitted(format, image, options)?;
+    let mut bytes = std::io::Cursor::new(vec![]);
+    encode_to(&mut bytes, format, &image, options)?;
+    Ok(bytes.into_inner())
+}
+
+/// Writes an image that is fitted to its format.
+fn encode_to(out: &mut dyn target::Out, format: Format, image: &Image, options: &WriteOptions) -> Result<(), Problem> {
+    match format {
+        Format::Png => png::write(out, image, options),
+        Format::Jpeg => jpeg::write(out, image, options),
+        Format::Tiff => tiff::write(out, image, options),
+        Format::Exr => exr::write(out, image, options),
+        Format::WebP => webp::write(out, image, options),
+        Format::Hdr => hdr::write(out, image, options),
         Format::Pfm => pfm::write(out, image),
-    };
-    target::replace(path, encode).map_err(fail)
+    }
 }
 
 /// Checks the size of an image before its memory is allocated.

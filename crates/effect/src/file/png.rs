@@ -1,11 +1,14 @@
 //! PNG, by the `png` crate.
 
+use super::interleave::{ByteOrder, Interleaved};
+use super::options::{Compression, WriteOptions};
 use super::source::Source;
+use super::strips::in_order;
 use super::target::Out;
-use super::{Format, Limits, Problem, check_size, chunks, simple_planes};
+use super::{Format, Limits, Problem, check_size, chunks, deflate, filter, simple_planes};
 use crate::image::{Alpha, ColorDescription, ColorSpace, Image, Plane, Rect, Sample, SampleType, reserved};
 use png::chunk::ChunkType;
-use png::{BitDepth, ColorType, Decoder, Encoder, Info, Transformations};
+use png::{BitDepth, ColorType, Decoder, Encoder, Info, Transformations, Writer};
 use std::io::Write;
 
 /// Maximum number of bytes from one byte of compressed data.
@@ -123,14 +126,14 @@ impl Planes {
             Planes::U8(planes) => {
                 let count = planes.len();
                 for (index, plane) in planes.iter_mut().enumerate() {
-                    plane.extend(row.iter().skip(index).step_by(count));
+                    plane.extend(row.chunks_exact(count).map(|pixel| pixel[index]));
                 }
             }
             Planes::U16(planes) => {
                 let count = planes.len();
                 let (words, _) = row.as_chunks::<2>();
                 for (index, plane) in planes.iter_mut().enumerate() {
-                    plane.extend(words.iter().skip(index).step_by(count).map(|bytes| u16::from_be_bytes(*bytes)));
+                    plane.extend(words.chunks_exact(count).map(|pixel| u16::from_be_bytes(pixel[index])));
                 }
             }
         }
@@ -166,11 +169,13 @@ pub(super) fn is_rgb(image: &Image) -> bool {
     image.planes().len() >= 3
 }
 
+/// Approximate number of bytes of a strip that is compressed by itself.
+const STRIP: usize = 1 << 20;
+
 /// Writes an image with its chunks. Linear light that nothing else describes is marked by a gamma of 1.
-pub(super) fn write(out: &mut dyn Out, image: &Image, samples: Option<SampleType>) -> Result<(), Problem> {
+pub(super) fn write(out: &mut dyn Out, image: &Image, options: &WriteOptions) -> Result<(), Problem> {
     let planes = simple_planes(Format::Png, image, true)?;
-    let wanted = samples.unwrap_or_else(|| sample_type(image));
-    let planes: Vec<Plane> = planes.into_iter().map(|plane| plane.converted(wanted)).collect();
+    let wanted = options.samples.unwrap_or_else(|| sample_type(image));
     let mut info = Info::with_size(image.width(), image.height());
     info.color_type = match planes.len() {
         1 => ColorType::Grayscale,
@@ -180,27 +185,87 @@ pub(super) fn write(out: &mut dyn Out, image: &Image, samples: Option<SampleType
     };
     info.bit_depth = if wanted == SampleType::U8 { BitDepth::Eight } else { BitDepth::Sixteen };
     info.icc_profile = chunks::new_profile(image, is_rgb(image)).map(|profile| profile.to_vec().into());
-    let mut writer = Encoder::with_info(out, info).and_then(Encoder::write_header).map_err(unwritten)?;
+    let pixels = Interleaved { planes, wanted, order: ByteOrder::Big };
+    let mut encoder = Encoder::with_info(out, info.clone()).map_err(unwritten)?;
+    encoder.set_compression(match is_larger_compressed(&pixels, &info)? {
+        true => png::Compression::NoCompression,
+        false => png::Compression::Fast,
+    });
+    let mut writer = encoder.write_header().map_err(unwritten)?;
     for chunk in chunks::of_image(image, is_rgb(image), image.color() == ColorSpace::Linear) {
         writer.write_chunk(ChunkType(chunk.kind), &chunk.bytes).map_err(unwritten)?;
     }
-    let mut stream = writer.stream_writer().map_err(unwritten)?;
-    let mut line = vec![];
-    for y in 0..image.height() {
-        line.clear();
-        if wanted == SampleType::U8 {
-            let rows: Vec<&[u8]> = planes.iter().filter_map(|plane| plane.row(y)).collect();
-            for x in 0..image.width() as usize {
-                line.extend(rows.iter().map(|row| row[x]));
-            }
-        } else {
-            let rows: Vec<&[u16]> = planes.iter().filter_map(|plane| plane.row(y)).collect();
-            for x in 0..image.width() as usize {
-                line.extend(rows.iter().flat_map(|row| row[x].to_be_bytes()));
-            }
-        }
-        stream.write_all(&line).map_err(Problem::Write)?;
+    let level = match options.compression {
+        Compression::Fast => None,
+        Compression::Balanced => Some(6),
+        Compression::Best => Some(9),
+    };
+    match level {
+        None => write_fast(&mut writer, &pixels)?,
+        Some(level) => write_strips(&mut writer, &pixels, level)?,
     }
-    stream.finish().map_err(unwritten)?;
     writer.finish().map_err(unwritten)
+}
+
+/// Returns whether the fast compression makes some rows of an image larger, as it does with noise.
+fn is_larger_compressed(pixels: &Interleaved<'_>, info: &Info<'_>) -> Result<bool, Problem> {
+    const GROUPS: u32 = 16;
+    const ROWS: u32 = 4;
+    let height = pixels.planes[0].height();
+    if height < GROUPS * ROWS {
+        return Ok(false);
+    }
+    let groups = (0..GROUPS).map(|group| (height - ROWS) / (GROUPS - 1) * group);
+    let rows: Vec<u8> = groups.flat_map(|first| pixels.rows(first..first + ROWS)).collect();
+    let mut file = vec![];
+    let mut info = info.clone();
+    (info.height, info.icc_profile) = (GROUPS * ROWS, None);
+    let mut encoder = Encoder::with_info(&mut file, info).map_err(unwritten)?;
+    encoder.set_compression(png::Compression::Fast);
+    let mut writer = encoder.write_header().map_err(unwritten)?;
+    writer.write_image_data(&rows).map_err(unwritten)?;
+    writer.finish().map_err(unwritten)?;
+    Ok(file.len() >= rows.len())
+}
+
+/// Returns the number of rows of a strip, and the number of strips.
+fn strips_of(pixels: &Interleaved<'_>) -> (u32, usize) {
+    let height = pixels.planes[0].height();
+    let rows = (STRIP / pixels.line()).clamp(1, height as usize) as u32;
+    (rows, height.div_ceil(rows) as usize)
+}
+
+/// Writes rows by the fast compression, which one core does faster than disks write.
+fn write_fast(writer: &mut Writer<&mut dyn Out>, pixels: &Interleaved<'_>) -> Result<(), Problem> {
+    let mut stream = writer.stream_writer_with_size(1 << 18).map_err(unwritten)?;
+    let (rows, count) = strips_of(pixels);
+    let height = pixels.planes[0].height();
+    let encode = |index: usize| {
+        let first = index as u32 * rows;
+        pixels.rows(first..height.min(first + rows))
+    };
+    in_order(count, encode, |strip| stream.write_all(&strip).map_err(Problem::Write))?;
+    stream.finish().map_err(unwritten)
+}
+
+/// Writes rows in strips that are filtered and compressed on all cores.
+fn write_strips(writer: &mut Writer<&mut dyn Out>, pixels: &Interleaved<'_>, level: u32) -> Result<(), Problem> {
+    let (rows, count) = strips_of(pixels);
+    let height = pixels.planes[0].height();
+    let encode = |index: usize| {
+        let first = index as u32 * rows;
+        let content = pixels.rows(first..height.min(first + rows));
+        let above = if first > 0 { pixels.rows(first - 1..first) } else { vec![0; pixels.line()] };
+        let is_last = index + 1 == count;
+        let strip = deflate::strip(&filter::filtered(&content, pixels.line(), pixels.pixel(), &above), level, is_last);
+        strip.map(|strip| (index, strip))
+    };
+    let mut stream = deflate::Stream::new();
+    in_order(count, encode, |strip| {
+        let (index, strip) = strip?;
+        stream.add(&strip);
+        let start: &[u8] = if index == 0 { &deflate::Stream::HEADER } else { &[] };
+        let end = if index + 1 == count { stream.end().to_vec() } else { vec![] };
+        writer.write_chunk(png::chunk::IDAT, &[start, &strip.bytes, &end].concat()).map_err(unwritten)
+    })
 }

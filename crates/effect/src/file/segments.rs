@@ -1,7 +1,7 @@
 //! Segments of a JPEG beside its pixels: JFIF, EXIF, XMP, ICC profile and others.
 
 use super::source::Source;
-use crate::image::{Field, Length, Metadata, Profile, Resolution};
+use crate::image::{Field, Image, Length, Metadata, Orientation, Profile, Resolution};
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
 
@@ -10,6 +10,30 @@ const MAX_BYTES: usize = 64 << 20;
 
 /// Field of a TIFF with the resources of Photoshop.
 const PHOTOSHOP: u16 = 34377;
+
+/// Beginnings of the segments of EXIF and XMP.
+const EXIF: &[u8] = b"Exif\0\0";
+const XMP: &[u8] = b"http://ns.adobe.com/xap/1.0/\0";
+
+/// Maximum number of bytes of a segment.
+const MAX_SEGMENT: usize = 65533;
+
+/// Returns the segments of EXIF and XMP with their numbers. Blocks that are too long for a segment are left out.
+pub(super) fn of_image(image: &Image) -> Vec<(u8, Vec<u8>)> {
+    let exif = super::exif_block(image).map(|block| [EXIF, &block].concat());
+    let upright = image.metadata().orientation.unwrap_or(Orientation::Upright);
+    let xmp = image.metadata().xmp.as_ref().map(|packet| [XMP, &super::exif::updated_xmp(packet, upright)].concat());
+    exif.into_iter().chain(xmp).filter(|bytes| bytes.len() <= MAX_SEGMENT).map(|bytes| (1, bytes)).collect()
+}
+
+/// Returns the names of blocks that are too long for a segment.
+pub(super) fn too_long(image: &Image) -> Vec<String> {
+    let metadata = image.metadata();
+    let is_long =
+        |block: &Option<std::sync::Arc<[u8]>>| block.as_ref().is_some_and(|block| block.len() + XMP.len() > MAX_SEGMENT);
+    let named = [(is_long(&metadata.exif), "EXIF"), (is_long(&metadata.xmp), "XMP")];
+    named.iter().filter(|(is_long, _)| *is_long).map(|(_, name)| format!("{name} (it is too long)")).collect()
+}
 
 /// Reads the metadata of a file and returns to its start. Broken segments are left out.
 pub(super) fn read(source: &mut Source) -> std::io::Result<Metadata> {
@@ -26,9 +50,9 @@ pub(super) fn read(source: &mut Source) -> std::io::Result<Metadata> {
         match marker {
             0xe0 if bytes.starts_with(b"JFIF\0") => metadata.resolution = density(&bytes).or(metadata.resolution),
             0xe0 if bytes.starts_with(b"JFXX\0") => unkept.push("thumbnail".to_owned()),
-            0xe1 if bytes.starts_with(b"Exif\0\0") && metadata.exif.is_none() => metadata.exif = Some(bytes[6..].into()),
-            0xe1 if bytes.starts_with(b"http://ns.adobe.com/xap/1.0/\0") && metadata.xmp.is_none() => {
-                metadata.xmp = Some(bytes[29..].into());
+            0xe1 if bytes.starts_with(EXIF) && metadata.exif.is_none() => metadata.exif = Some(bytes[EXIF.len()..].into()),
+            0xe1 if bytes.starts_with(XMP) && metadata.xmp.is_none() => {
+                metadata.xmp = Some(bytes[XMP.len()..].into());
             }
             0xe2 if bytes.starts_with(b"ICC_PROFILE\0") && bytes.len() > 14 => {
                 count_of_parts = bytes[13];

@@ -2,32 +2,49 @@
 
 use super::{FileError, Problem};
 use std::cell::Cell;
+use std::fmt;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::rc::Rc;
+
+/// Bytes that are read: a file, or memory.
+trait Content: BufRead + Seek + fmt::Debug {}
+
+impl<T: BufRead + Seek + fmt::Debug> Content for T {}
 
 /// A file that is read, with the number of bytes read so far.
 #[derive(Debug)]
 pub(super) struct Source {
-    reader: BufReader<File>,
+    reader: Box<dyn Content>,
     place: Rc<Cell<u64>>,
     len: u64,
 }
 
 impl Source {
-    /// Opens a file.
+    /// Opens a file. A pipe or a device is read to its end.
     pub(super) fn open(path: &Path) -> Result<Source, FileError> {
         let open = || {
-            let file = File::open(path)?;
+            let mut file = File::open(path)?;
             let metadata = file.metadata()?;
-            match metadata.is_dir() {
-                true => Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder")),
-                false => Ok((file, metadata.len())),
+            if metadata.is_dir() {
+                return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"));
             }
+            if metadata.is_file() {
+                let reader = Box::new(BufReader::with_capacity(1 << 16, file));
+                return Ok(Source { reader, place: Rc::default(), len: metadata.len() });
+            }
+            let mut bytes = vec![];
+            file.read_to_end(&mut bytes)?;
+            Ok(Source::of_bytes(bytes))
         };
-        let (file, len) = open().map_err(|error| FileError::new(path, Problem::Read(error)))?;
-        Ok(Source { reader: BufReader::with_capacity(1 << 16, file), place: Rc::default(), len })
+        open().map_err(|error| FileError::new(path, Problem::Read(error)))
+    }
+
+    /// Returns bytes as a file.
+    pub(super) fn of_bytes(bytes: Vec<u8>) -> Source {
+        let len = bytes.len() as u64;
+        Source { reader: Box::new(Cursor::new(bytes)), place: Rc::default(), len }
     }
 
     /// Returns the first bytes without consuming them. Returns fewer bytes if the file is short.

@@ -1,11 +1,16 @@
-//! TIFF, by the `tiff` crate. Files are written without compression, in strips, with interleaved samples.
+//! TIFF, by the `tiff` crate. Files are written in strips, with interleaved samples, without compression unless a better
+//! compression is asked for.
 
+use super::interleave::{self, Interleaved};
+use super::options::{Compression, WriteOptions};
 use super::source::Source;
+use super::strips::in_order;
 use super::target::Out;
-use super::{Limits, Problem, check_size, directory, fields};
+use super::{Limits, Problem, check_size, deflate, directory, fields};
 use crate::image::{Alpha, ColorSpace, Field, Image, Plane, Profile, Rect, Sample, SampleType, reserved};
 use half::f16;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
 use tiff::decoder::{ChunkType, Decoder, DecodingResult};
 use tiff::tags::{ByteOrder, Tag};
 use tiff::{ColorType, TiffError, TiffResult};
@@ -15,6 +20,9 @@ const STRIP: usize = 1 << 18;
 
 /// Value of the tag PhotometricInterpretation for RGB.
 const RGB: u16 = 2;
+
+/// Value of the tag Compression for zlib streams.
+const DEFLATE: u16 = 8;
 
 /// Files of at least this size are BigTIFF.
 const BIG: u64 = 4_000_000_000;
@@ -273,63 +281,94 @@ pub(super) fn has_known_names(image: &Image) -> bool {
 }
 
 /// Writes an image.
-pub(super) fn write(mut out: &mut dyn Out, image: &Image, samples: Option<SampleType>) -> Result<(), Problem> {
-    let wanted = samples.unwrap_or(sample_type(image));
+pub(super) fn write(mut out: &mut dyn Out, image: &Image, options: &WriteOptions) -> Result<(), Problem> {
+    let wanted = options.samples.unwrap_or(sample_type(image));
     let (planes, is_rgb) = ordered(image);
-    let planes = planes.iter().map(|plane| plane.converted(wanted)).collect();
+    let pixels = Interleaved { planes: planes.iter().collect(), wanted, order: interleave::ByteOrder::Little };
     let fields = fields::of_image(image, is_rgb);
-    let image = Written { planes, is_rgb, wanted, alpha: image.alpha(), fields };
-    image.write(&mut out).map_err(Problem::Write)
+    let level = match options.compression {
+        Compression::Fast => None,
+        Compression::Balanced => Some(6),
+        Compression::Best => Some(9),
+    };
+    WrittenTiff { pixels, is_rgb, alpha: image.alpha(), fields, level }.write(&mut out)
 }
 
 /// An image that is being written.
-struct Written {
-    planes: Vec<Plane>,
+struct WrittenTiff<'a> {
+    pixels: Interleaved<'a>,
     is_rgb: bool,
-    wanted: SampleType,
     alpha: Alpha,
     /// Fields beside those of the layout.
     fields: Vec<Field>,
+    /// Level of compression; `None` for none.
+    level: Option<u32>,
 }
 
-impl Written {
-    fn pixel(&self) -> usize {
-        self.planes.len() * self.wanted.bytes()
+impl WrittenTiff<'_> {
+    /// Returns whether integers are replaced by differences to the pixel at the left.
+    fn has_predictor(&self) -> bool {
+        self.level.is_some() && matches!(self.pixels.wanted, SampleType::U8 | SampleType::U16)
     }
 
-    fn bytes(&self) -> u64 {
-        u64::from(self.planes[0].width()) * u64::from(self.planes[0].height()) * self.pixel() as u64
+    /// Returns a strip of rows as it is in the file.
+    fn strip(&self, rows: Range<u32>) -> Result<Vec<u8>, Problem> {
+        let mut content = self.pixels.rows(rows);
+        let Some(level) = self.level else { return Ok(content) };
+        let (line, count) = (self.pixels.line(), self.pixels.planes.len());
+        for row in content.chunks_exact_mut(line).filter(|_| self.has_predictor()) {
+            if self.pixels.wanted == SampleType::U8 {
+                (count..line).rev().for_each(|at| row[at] = row[at].wrapping_sub(row[at - count]));
+            } else {
+                let (words, _) = row.as_chunks_mut::<2>();
+                for at in (count..words.len()).rev() {
+                    let [here, left] = [at, at - count].map(|at| u16::from_le_bytes(words[at]));
+                    words[at] = here.wrapping_sub(left).to_le_bytes();
+                }
+            }
+        }
+        let strip = deflate::strip(&content, level, true)?;
+        let mut stream = deflate::Stream::new();
+        stream.add(&strip);
+        Ok([&deflate::Stream::HEADER[..], &strip.bytes, &stream.end()].concat())
     }
 
     /// Writes a header, strips, and the directory behind them.
-    fn write(&self, out: &mut dyn Out) -> io::Result<()> {
-        let is_big = self.bytes() >= BIG || self.fields.iter().any(Field::is_big);
+    fn write(&self, out: &mut dyn Out) -> Result<(), Problem> {
+        let (width, height) = (self.pixels.planes[0].width(), self.pixels.planes[0].height());
+        let line = self.pixels.line();
+        let is_big = line as u64 * u64::from(height) >= BIG || self.fields.iter().any(Field::is_big);
         let header: &[u8] = if is_big { b"II+\0\x08\0\0\0\0\0\0\0\0\0\0\0" } else { b"II*\0\0\0\0\0" };
-        out.write_all(header)?;
+        out.write_all(header).map_err(Problem::Write)?;
         let mut place = header.len() as u64;
-        let (width, height) = (self.planes[0].width(), self.planes[0].height());
-        let line = width as usize * self.pixel();
-        let rows = (STRIP / line).clamp(1, height as usize);
+        let rows = (STRIP / line).clamp(1, height as usize) as u32;
         let (mut offsets, mut sizes) = (vec![], vec![]);
-        let mut strip = vec![];
-        for first in (0..height).step_by(rows) {
-            strip.clear();
-            for y in first..height.min(first + rows as u32) {
-                match self.wanted {
-                    SampleType::U8 => self.row(y, &mut strip, u8::to_le_bytes),
-                    SampleType::U16 => self.row(y, &mut strip, u16::to_le_bytes),
-                    SampleType::F16 => self.row(y, &mut strip, f16::to_le_bytes),
-                    SampleType::F32 => self.row(y, &mut strip, f32::to_le_bytes),
-                    SampleType::U32 => self.row(y, &mut strip, u32::to_le_bytes),
-                }
-            }
-            out.write_all(&strip)?;
+        let encode = |index: usize| self.strip(index as u32 * rows..height.min((index as u32 + 1).saturating_mul(rows)));
+        in_order(height.div_ceil(rows) as usize, encode, |strip| {
+            let strip = strip?;
+            out.write_all(&strip).map_err(Problem::Write)?;
             sizes.push(strip.len() as u64);
             offsets.push(place);
             place += strip.len() as u64;
+            Ok(())
+        })?;
+        let padding = place % 2;
+        let mut behind = vec![0; padding as usize];
+        let fields = self.directory(is_big, rows, [width, height], [&offsets, &sizes]);
+        let directory = directory::write(&mut behind, place, &fields, is_big);
+        out.write_all(&behind).map_err(Problem::Write)?;
+        out.seek(SeekFrom::Start(if is_big { 8 } else { 4 })).map_err(Problem::Write)?;
+        match is_big {
+            true => out.write_all(&directory.to_le_bytes()),
+            false => out.write_all(&(directory as u32).to_le_bytes()),
         }
-        let count = self.planes.len();
-        let format = match self.wanted {
+        .map_err(Problem::Write)
+    }
+
+    /// Returns the fields of the directory. `strips` has the places and the sizes of the strips.
+    fn directory(&self, is_big: bool, rows: u32, [width, height]: [u32; 2], strips: [&[u64]; 2]) -> Vec<Field> {
+        let (count, wanted) = (self.pixels.planes.len(), self.pixels.wanted);
+        let format = match wanted {
             SampleType::U8 | SampleType::U16 | SampleType::U32 => 1,
             SampleType::F16 | SampleType::F32 => 3,
         };
@@ -337,40 +376,28 @@ impl Written {
             true => Field::long8s(tag, values),
             false => Field::longs(tag, &values.iter().map(|value| *value as u32).collect::<Vec<u32>>()),
         };
+        let compression = if self.level.is_some() { DEFLATE } else { 1 };
         let mut fields = vec![
             Field::longs(Tag::ImageWidth.to_u16(), &[width]),
             Field::longs(Tag::ImageLength.to_u16(), &[height]),
-            Field::shorts(Tag::BitsPerSample.to_u16(), &vec![self.wanted.bytes() as u16 * 8; count]),
-            Field::shorts(Tag::Compression.to_u16(), &[1]),
+            Field::shorts(Tag::BitsPerSample.to_u16(), &vec![wanted.bytes() as u16 * 8; count]),
+            Field::shorts(Tag::Compression.to_u16(), &[compression]),
             Field::shorts(Tag::PhotometricInterpretation.to_u16(), &[if self.is_rgb { RGB } else { 1 }]),
-            places(Tag::StripOffsets.to_u16(), &offsets),
+            places(Tag::StripOffsets.to_u16(), strips[0]),
             Field::shorts(Tag::SamplesPerPixel.to_u16(), &[count as u16]),
-            Field::longs(Tag::RowsPerStrip.to_u16(), &[rows as u32]),
-            places(Tag::StripByteCounts.to_u16(), &sizes),
+            Field::longs(Tag::RowsPerStrip.to_u16(), &[rows]),
+            places(Tag::StripByteCounts.to_u16(), strips[1]),
             Field::shorts(Tag::SampleFormat.to_u16(), &vec![format; count]),
         ];
-        let extra = extra_samples(&self.planes, self.is_rgb, self.alpha);
+        if self.has_predictor() {
+            fields.push(Field::shorts(Tag::Predictor.to_u16(), &[2]));
+        }
+        let planes: Vec<Plane> = self.pixels.planes.iter().map(|plane| (*plane).clone()).collect();
+        let extra = extra_samples(&planes, self.is_rgb, self.alpha);
         if !extra.is_empty() {
             fields.push(Field::shorts(Tag::ExtraSamples.to_u16(), &extra));
         }
         fields.extend(self.fields.iter().cloned());
-        let padding = place % 2;
-        let mut behind = vec![0; padding as usize];
-        let directory = directory::write(&mut behind, place, &fields, is_big);
-        out.write_all(&behind)?;
-        out.seek(SeekFrom::Start(if is_big { 8 } else { 4 }))?;
-        match is_big {
-            true => out.write_all(&directory.to_le_bytes()),
-            false => out.write_all(&(directory as u32).to_le_bytes()),
-        }
-    }
-
-    fn row<T: Sample, const N: usize>(&self, y: u32, strip: &mut Vec<u8>, bytes: impl Fn(T) -> [u8; N]) {
-        let rows: Vec<&[T]> = self.planes.iter().filter_map(|plane| plane.row(y)).collect();
-        for x in 0..self.planes[0].width() as usize {
-            for row in &rows {
-                strip.extend(bytes(row[x]));
-            }
-        }
+        fields
     }
 }

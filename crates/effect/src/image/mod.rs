@@ -26,6 +26,7 @@ mod orientation;
 mod plane;
 mod profile;
 mod rect;
+mod space;
 
 pub use alpha::Alpha;
 pub use color::{ColorSpace, linear_to_srgb, srgb_to_linear};
@@ -34,6 +35,7 @@ pub use metadata::{ColorDescription, Length, Metadata, Profile, Resolution};
 pub use orientation::Orientation;
 pub use plane::{Plane, Sample, SampleType, Samples};
 pub use rect::Rect;
+pub use space::{SpaceError, TargetSpace};
 
 pub(crate) use limits::reserved;
 pub(crate) use metadata::{Attributes, Chunk, Field, FieldValue, Part, PartChannel};

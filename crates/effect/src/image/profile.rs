@@ -5,6 +5,8 @@
 
 use super::{ColorSpace, Image, Profile, srgb_to_linear};
 
+/// White point D50 in XYZ.
+pub(super) const D50: [f64; 3] = [0.9642, 1.0, 0.8249];
 /// Largest difference of a curve to that of sRGB, in linear light.
 const CURVE: f32 = 2e-3;
 /// Largest difference of a primary to that of sRGB, in XYZ.
@@ -12,6 +14,9 @@ const PRIMARY: f64 = 4e-3;
 /// Primaries of sRGB in XYZ of D50, as IEC 61966-2-1 adapts them.
 const SRGB: [(&[u8; 4], [f64; 3]); 3] =
     [(b"rXYZ", [0.4361, 0.2225, 0.0139]), (b"gXYZ", [0.3851, 0.7169, 0.0971]), (b"bXYZ", [0.1431, 0.0606, 0.7141])];
+
+/// XYZ of red, green and blue.
+type Primaries = [[f64; 3]; 3];
 
 impl Profile {
     /// Returns the data of a tag.
@@ -41,6 +46,25 @@ impl Profile {
         self.has_srgb_curve() && (self.components() == Some(1) || SRGB.iter().all(is_near))
     }
 
+    /// Returns the data of the curves of red, green and blue, or of grey, and of the primaries; `None` if tables describe
+    /// the colours.
+    pub(super) fn curves_and_primaries(&self) -> Option<(Vec<&[u8]>, Option<Primaries>)> {
+        if self.tag(b"A2B0").is_some() || self.bytes.get(20..24) != Some(b"XYZ ") {
+            return None;
+        }
+        let names: &[&[u8; 4]] = if self.components() == Some(1) { &[b"kTRC"] } else { &[b"rTRC", b"gTRC", b"bTRC"] };
+        let curves = names.iter().map(|name| self.tag(name)).collect::<Option<Vec<&[u8]>>>()?;
+        let primary = |name: &[u8; 4]| {
+            let data = self.tag(name).filter(|data| data.starts_with(b"XYZ "))?;
+            Some([fixed(data, 8)?, fixed(data, 12)?, fixed(data, 16)?])
+        };
+        match self.components() {
+            Some(1) => Some((curves, None)),
+            Some(3) => Some((curves, Some([primary(b"rXYZ")?, primary(b"gXYZ")?, primary(b"bXYZ")?]))),
+            _ => None,
+        }
+    }
+
     /// Returns the name of the profile, for messages.
     pub(crate) fn name(&self) -> Option<String> {
         let data = self.tag(b"desc")?;
@@ -62,8 +86,56 @@ impl Profile {
     }
 }
 
+/// Returns a profile of version 4 for RGB: a name, the matrix to XYZ of D50, the adaptation of the white point, and the
+/// parameters of the curve: one exponent, or five numbers of the piecewise curve.
+pub(super) fn written(name: &str, matrix: [[f64; 3]; 3], adaptation: [[f64; 3]; 3], curve: &[f64]) -> Vec<u8> {
+    let fixed = |values: &[f64]| -> Vec<u8> {
+        values.iter().flat_map(|value| ((value * 65536.0).round() as i32).to_be_bytes()).collect()
+    };
+    let text = |text: &str| {
+        let words: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+        let head =
+            [b"mluc\0\0\0\0\0\0\0\x01\0\0\0\x0cenUS".as_slice(), &(words.len() as u32).to_be_bytes(), &28u32.to_be_bytes()];
+        [head.concat(), words].concat()
+    };
+    let point = |values: [f64; 3]| [b"XYZ \0\0\0\0".to_vec(), fixed(&values)].concat();
+    let column = |index: usize| point([matrix[0][index], matrix[1][index], matrix[2][index]]);
+    let kind = if curve.len() == 1 { 0u16 } else { 3 };
+    let curve = [b"para\0\0\0\0".as_slice(), &kind.to_be_bytes(), &[0, 0], &fixed(curve)].concat();
+    let tags: Vec<(&[u8; 4], Vec<u8>)> = vec![
+        (b"desc", text(name)),
+        (b"cprt", text("No copyright")),
+        (b"wtpt", point(D50)),
+        (b"chad", [b"sf32\0\0\0\0".to_vec(), fixed(adaptation.as_flattened())].concat()),
+        (b"rXYZ", column(0)),
+        (b"gXYZ", column(1)),
+        (b"bXYZ", column(2)),
+        (b"rTRC", curve.clone()),
+        (b"gTRC", curve.clone()),
+        (b"bTRC", curve),
+    ];
+    let (mut table, mut data) = ((tags.len() as u32).to_be_bytes().to_vec(), vec![]);
+    let start = 128 + 4 + 12 * tags.len();
+    for (name, content) in tags {
+        table.extend(name);
+        table.extend(((start + data.len()) as u32).to_be_bytes());
+        table.extend((content.len() as u32).to_be_bytes());
+        data.extend(content);
+        data.resize(data.len().next_multiple_of(4), 0);
+    }
+    let mut header = vec![0; 128];
+    header[..4].copy_from_slice(&((start + data.len()) as u32).to_be_bytes());
+    header[8..12].copy_from_slice(&[4, 0x30, 0, 0]);
+    header[12..24].copy_from_slice(b"mntrRGB XYZ ");
+    // The year, month and day of the date.
+    header[24..30].copy_from_slice(&[0x07, 0xe8, 0, 1, 0, 1]);
+    header[36..40].copy_from_slice(b"acsp");
+    header[68..80].copy_from_slice(&fixed(&D50));
+    [header, table, data].concat()
+}
+
 /// Returns a number with 16 bits behind the point.
-fn fixed(data: &[u8], at: usize) -> Option<f64> {
+pub(super) fn fixed(data: &[u8], at: usize) -> Option<f64> {
     let bytes = data.get(at..at + 4)?.try_into().ok()?;
     Some(f64::from(i32::from_be_bytes(bytes)) / 65536.0)
 }

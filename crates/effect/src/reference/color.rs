@@ -2,7 +2,7 @@
 
 use super::field::Field;
 use super::replaced;
-use crate::declaration::{Curve, EffectError, KeyFactor, ReferenceCall, colors};
+use crate::declaration::{Curve, EffectError, KeyFactor, ReferenceCall, colors, levels};
 use crate::file::Cube;
 use crate::image::{Alpha, Image, Plane};
 
@@ -69,6 +69,32 @@ pub(crate) fn curves(call: &ReferenceCall<'_>) -> Result<Image, EffectError> {
 pub(crate) fn tone_map(call: &ReferenceCall<'_>) -> Result<Image, EffectError> {
     let gain = call.number("exposure").exp2();
     call.each_color(|x, _| x.map(|value| gain * value / (1.0 + gain * value)))
+}
+
+/// Computes `grayscale`: a weighted sum of red, green and blue.
+pub(crate) fn grayscale(call: &ReferenceCall<'_>) -> Result<Image, EffectError> {
+    let names: Vec<&str> = call.image.names().collect();
+    let indices = colors(call.settings.effect().name, &names)?;
+    let weights = call.settings.numbers("weights");
+    let [r, g, b] = indices.map(|index| Field::of(&call.image.planes()[index]));
+    let grey = r.zip(&g, |r, g| weights[0] * r + weights[1] * g).zip(&b, |sum, b| sum + weights[2] * b);
+    let kept = call.image.planes().iter().enumerate().filter(|(index, _)| !indices.contains(index));
+    let mut planes: Vec<Plane> = kept.map(|(_, plane)| plane.clone()).collect();
+    let name = match call.image.planes()[indices[0]].layer() {
+        "" => "Y".to_owned(),
+        layer => format!("{layer}.Y"),
+    };
+    planes.push(grey.plane(&name)?);
+    Ok(call.image.with_planes(planes)?)
+}
+
+/// Computes `levels`: a range that is stretched to another one.
+pub(crate) fn change_levels(call: &ReferenceCall<'_>) -> Result<Image, EffectError> {
+    let (black, white) = levels(call.settings)?;
+    let (gamma, low, high) = (call.number("gamma"), call.number("low"), call.number("high"));
+    call.each_color(|x, _| {
+        x.map(|value| low + (high - low) * ((value - black) / (white - black)).clamp(0.0, 1.0).powf(1.0 / gamma))
+    })
 }
 
 /// Weights of red, green and blue in brightness.

@@ -5,6 +5,7 @@
 //! Every intermediate image has the size of the image before it and follows the boundary rule at its own
 //! border.
 
+pub(crate) mod alpha;
 pub(crate) mod blur;
 pub(crate) mod clahe;
 pub(crate) mod color;
@@ -17,6 +18,7 @@ pub(crate) mod rank;
 pub(crate) mod raw;
 pub(crate) mod resize;
 pub(crate) mod smooth;
+pub(crate) mod turn;
 pub(crate) mod warp;
 
 use crate::declaration::{EffectError, Inputs, ReferenceCall, Settings, check};

@@ -37,6 +37,9 @@ fn lanczos(x: f64) -> f64 {
 fn weights(name: &str, index: i64, old: i64, new: i64) -> (i64, Vec<f64>) {
     let (filter, support) = filter(name);
     let scale = old as f64 / new as f64;
+    if name == "nearest" {
+        return ((((index as f64 + 0.5) * scale).floor() as i64).min(old - 1), vec![1.0]);
+    }
     let wide = scale.max(1.0);
     let centre = (index as f64 + 0.5) * scale;
     let first = (centre - support * wide - 0.5).ceil() as i64;

@@ -48,7 +48,56 @@ const EACH: &[(&str, f32)] = &[
     ("harris radius=5", 1e-4),
     ("degrain levels=3 threshold=0.1", 1e-6),
     ("diffusion radius=5", 1e-5),
+    ("rotate", 0.0),
+    ("rotate angle=180", 0.0),
+    ("rotate angle=270", 0.0),
+    ("flip", 0.0),
+    ("flip axis=vertical", 0.0),
+    ("levels black=0.1 white=0.8 low=0.2 high=0.9", 1e-5),
+    ("resize percent=150 filter=nearest", 0.0),
+    ("resize percent=30 filter=nearest", 0.0),
 ];
+
+/// Effects that select and combine planes agree with their references, alone and in a chain.
+#[test]
+fn planes_are_selected_and_composed_on_devices() {
+    use broadloom_effect::Alpha;
+    for context in contexts() {
+        for alpha in [Alpha::Straight, Alpha::Associated] {
+            let [image, below] = [61, 62].map(|seed| Random(seed).image(4, 9, 7));
+            let names = ["R", "G", "B", "A"];
+            let named = |image: &Image| {
+                let planes = image.planes().iter().zip(names).map(|(plane, name)| plane.clone().renamed(name)).collect();
+                image.with_planes(planes).expect("an image").with_alpha(alpha)
+            };
+            let (image, below) = (named(&image), named(&below));
+            let opaque = below.select(&["R", "G", "B"]).expect("an image");
+            for text in [
+                "channels planes=B,R=A,Q=0.5,G",
+                "grayscale",
+                "crop x=1 y=2 width=3",
+                "levels gamma=1.7",
+                "premultiply",
+                "premultiply alpha=straight",
+            ] {
+                check(context, text, std::slice::from_ref(&image), 1e-4);
+            }
+            for (front, back) in [(&image, &below), (&image, &opaque), (&opaque, &image), (&opaque, &opaque)] {
+                check(context, "composite", &[front.clone(), back.clone()], 1e-5);
+            }
+        }
+    }
+    // A part of a chain is a part for the effects behind it.
+    let image = Random(63).image(1, 9, 7);
+    let steps = chain("crop,rotate,box", &["x=2", "y=1", "width=5", "height=4", "radius=1"]).expect("a chain");
+    let [mut expected, mut found] = [image.clone(), image];
+    for step in &steps {
+        expected = reference::run(step, &[expected]).expect("an image");
+        found = effects::run(&contexts()[1], step, &[found], &Options::default()).expect("an image");
+    }
+    assert_near(&found, &expected, 1e-5, "a chain");
+    assert_eq!((found.width(), found.height()), (4, 5));
+}
 
 const RULES: [&str; 4] = ["boundary=mirror", "boundary=clamp", "boundary=wrap", "boundary=constant border=0.25"];
 

@@ -27,11 +27,11 @@ fn the_ends_of_ranges_are_possible() {
         for parameter in effect.all_parameters() {
             let ends = match parameter.kind {
                 // A size is possible if there is memory for it.
-                _ if effect.name == "resize" => vec![],
+                _ if matches!(effect.name, "resize" | "crop") => vec![],
                 Kind::Integer(low, high) | Kind::Odd(low, high) => vec![low.to_string(), high.to_string()],
                 Kind::Number(low, high) => vec![low.to_string(), high.to_string()],
                 Kind::Choice(words) => words.iter().map(|word| (*word).to_owned()).collect(),
-                Kind::Numbers(_) | Kind::File => vec![],
+                Kind::Numbers(_) | Kind::Planes | Kind::File => vec![],
             };
             for end in ends {
                 let mut settings = Settings::new(effect);

@@ -17,7 +17,8 @@ fn names_are_unique_and_defaults_are_values() {
         }
     }
     let wanted = "gaussian box median erode dilate open close sobel unsharp bilateral nlmeans resize color_matrix tone_map harris degrain \
-                  diffusion temporal_degrain bilateral_grid local_laplacian demosaic camera curves lut warp key clahe canny";
+                  diffusion temporal_degrain bilateral_grid local_laplacian demosaic camera curves lut warp key clahe canny \
+                  channels composite crop flip grayscale levels premultiply rotate";
     assert_eq!(wanted.split_whitespace().count(), EFFECTS.len());
     for name in wanted.split_whitespace() {
         assert!(Effect::find(name).is_ok(), "{name}");

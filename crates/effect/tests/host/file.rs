@@ -1,7 +1,7 @@
 //! Tests of files: images that are written can be read again, and broken and hostile files are errors.
 
 use crate::values::{Folder, Random, equal, noise, values};
-use broadloom_effect::file::{Cube, Limits, Problem, read, read_with, write, write_as};
+use broadloom_effect::file::{Compression, Cube, Limits, Problem, WriteOptions, read, read_with, write, write_as, write_with};
 use broadloom_effect::{ColorSpace, Image, Plane, Rect, SampleType};
 use std::path::Path;
 
@@ -256,8 +256,13 @@ fn extra_samples_of_a_tiff_are_planes() {
 fn samples(folder: &Folder) -> Vec<(String, Vec<u8>)> {
     let image = noise(6, 5, &["Y"], 3);
     let mut files = vec![("grey.jpg".to_owned(), GREY.to_vec()), ("progressive.jpg".to_owned(), PROGRESSIVE.to_vec())];
-    for name in ["a.png", "a.tif", "a.exr", "a.pfm"] {
+    for name in ["a.png", "a.tif", "a.exr", "a.pfm", "a.hdr", "a.webp"] {
         write(folder.file(name), &image).unwrap();
+        files.push((name.to_owned(), std::fs::read(folder.file(name)).unwrap()));
+    }
+    let wide = WriteOptions { compression: Compression::Best, ..WriteOptions::default() };
+    for name in ["best.png", "best.tif", "best.exr"] {
+        write_with(folder.file(name), &noise(20, 9, &["R", "G", "B"], 4).converted(SampleType::F16), &wide).unwrap();
         files.push((name.to_owned(), std::fs::read(folder.file(name)).unwrap()));
     }
     files
@@ -388,8 +393,10 @@ fn files_that_cannot_be_are_told() {
     let folder = Folder::new();
     let text = |result: Result<(), broadloom_effect::FileError>| result.unwrap_err().problem.to_string();
     let image = noise(2, 2, &["R", "G", "B", "Z"], 0);
-    assert_eq!(text(write(folder.file("x.gif"), &image)), "the format is not known by the name: use .png, .tif, .exr or .pfm");
-    assert_eq!(text(write(folder.file("x.jpg"), &image)), "JPEG is read, not written: use .png, .tif, .exr or .pfm");
+    assert_eq!(
+        text(write(folder.file("x.gif"), &image)),
+        "the format is not known by the name: use .png, .jpg, .tif, .exr, .webp, .hdr or .pfm"
+    );
     assert_eq!(
         text(write(folder.file("x.png"), &image)),
         "PNG holds grey or RGB, with or without alpha; the image has R, G, B, Z: write .tif or .exr"

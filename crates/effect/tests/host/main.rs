@@ -2,6 +2,7 @@
 
 mod catalogue;
 mod file;
+mod formats;
 mod image;
 mod metadata;
 mod parts;

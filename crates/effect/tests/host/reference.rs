@@ -2,7 +2,7 @@
 
 use crate::values::{noise, values};
 use broadloom_effect::catalogue::{Chain, EFFECTS, Effect, Engine, Inputs, Kind, Reference, Settings, chain};
-use broadloom_effect::{Image, Plane, Rect, reference};
+use broadloom_effect::{Alpha, Image, Plane, Rect, reference};
 
 /// Returns an image of numbers that Python also computes: ((7x + 13y + 3xy + 5p) mod 17) / 17 in plane p.
 fn pattern(width: u32, height: u32, names: &[&str]) -> Image {
@@ -321,7 +321,7 @@ fn every_effect_takes_every_size_rule_and_number_of_planes() {
             let image = image.with_origin(-7, 3).unwrap();
             for effect in EFFECTS.iter().filter(|effect| effect.name != "lut") {
                 let sensor = matches!(effect.name, "demosaic" | "camera");
-                let needs_colors = matches!(effect.name, "color_matrix" | "key");
+                let needs_colors = matches!(effect.name, "color_matrix" | "key" | "grayscale" | "channels");
                 let too_few = needs_colors && count < 3 || effect.name == "warp" && count < 2;
                 for rule in ["clamp", "mirror", "wrap", "constant"] {
                     let mut settings = Settings::new(effect);
@@ -340,7 +340,7 @@ fn every_effect_takes_every_size_rule_and_number_of_planes() {
                     }
                     let result = result.unwrap_or_else(|error| panic!("{error}"));
                     assert!(values(&result).concat().iter().all(|value| value.is_finite()), "{} {rule}", effect.name);
-                    if effect.name != "resize" {
+                    if !matches!(effect.name, "resize" | "rotate") {
                         assert_eq!(result.bounds(), image.bounds());
                     }
                 }
@@ -394,4 +394,66 @@ fn chains_pass_results_on() {
     };
     let soft = run("box", &["radius=1"], &[image]);
     assert_eq!(values(&result), values(&run("tone_map", &[], &[soft])));
+}
+
+fn run_one(name: &str, settings: &[&str], image: &Image) -> Image {
+    run(name, settings, std::slice::from_ref(image))
+}
+
+#[test]
+fn pixels_move_by_crop_rotate_and_flip() {
+    let image = Image::from_f32(3, 2, [("Y", vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0])]).unwrap();
+    let of = |name: &str, settings: &[&str]| {
+        let result = run_one(name, settings, &image);
+        (result.width(), result.planes()[0].to_f32())
+    };
+    assert_eq!(of("crop", &["x=1", "width=1"]), (1, vec![2.0, 5.0]));
+    assert_eq!(of("crop", &["y=1"]), (3, vec![4.0, 5.0, 6.0]));
+    assert_eq!(of("rotate", &[]), (2, vec![4.0, 1.0, 5.0, 2.0, 6.0, 3.0]));
+    assert_eq!(of("rotate", &["angle=180"]), (3, vec![6.0, 5.0, 4.0, 3.0, 2.0, 1.0]));
+    assert_eq!(of("rotate", &["angle=270"]), (2, vec![3.0, 6.0, 2.0, 5.0, 1.0, 4.0]));
+    assert_eq!(of("flip", &[]), (3, vec![3.0, 2.0, 1.0, 6.0, 5.0, 4.0]));
+    assert_eq!(of("flip", &["axis=vertical"]), (3, vec![4.0, 5.0, 6.0, 1.0, 2.0, 3.0]));
+    assert_eq!(of("resize", &["percent=200", "filter=nearest"]).1[..6], [1.0, 1.0, 2.0, 2.0, 3.0, 3.0]);
+    assert_eq!(of("resize", &["width=1", "height=2", "filter=nearest"]), (1, vec![2.0, 5.0]));
+    let error = |name: &str, settings: &[&str]| {
+        reference::run(&chain(name, settings).unwrap()[0], std::slice::from_ref(&image)).unwrap_err().to_string()
+    };
+    assert_eq!(error("crop", &["x=2", "width=2"]), "`crop`: 2×2 at (2, 0) is not in the image, which has 3×2 pixels");
+    assert_eq!(error("crop", &["y=2"]), "`crop`: 3×0 at (0, 2) is not in the image, which has 3×2 pixels");
+    assert!(error("resize", &["width=2", "percent=50"]).contains("its new size is given twice"));
+}
+
+#[test]
+fn planes_are_selected_and_composed() {
+    let one = |names: &[&str], values: &[f32]| {
+        Image::from_f32(1, 1, names.iter().zip(values).map(|(name, value)| (*name, vec![*value])).collect::<Vec<_>>()).unwrap()
+    };
+    let of = |image: &Image| image.planes().iter().map(|plane| (plane.name().to_owned(), plane.to_f32()[0])).collect::<Vec<_>>();
+    let named = |pairs: &[(&str, f32)]| pairs.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect::<Vec<_>>();
+    let image = one(&["R", "G", "B", "A"], &[0.5, 0.25, 1.0, 0.5]).with_alpha(Alpha::Straight);
+    assert_eq!(of(&run_one("channels", &["planes=B,R=G,A=1"], &image)), named(&[("B", 1.0), ("R", 0.25), ("A", 1.0)]));
+    assert_eq!(of(&run_one("grayscale", &["weights=1,2,3"], &image)), named(&[("A", 0.5), ("Y", 4.0)]));
+    assert_eq!(
+        of(&run_one("levels", &["black=0.25", "white=0.75", "gamma=2", "high=2"], &image))[..3],
+        named(&[("R", 2.0 * 0.5f32.sqrt()), ("G", 0.0), ("B", 2.0)])
+    );
+    let associated = run_one("premultiply", &[], &image);
+    assert_eq!((of(&associated)[0].1, of(&associated)[3].1, associated.alpha()), (0.25, 0.5, Alpha::Associated));
+    let straight = run_one("premultiply", &["alpha=straight"], &associated);
+    assert_eq!((of(&straight), straight.alpha()), (of(&image), Alpha::Straight));
+    let over = |image: &Image, below: &Image| {
+        reference::run(&chain::<&str>("composite", &[]).unwrap()[0], &[image.clone(), below.clone()])
+    };
+    let opaque = one(&["R", "G", "B"], &[1.0, 1.0, 0.0]);
+    assert_eq!(of(&over(&image, &opaque).unwrap()), named(&[("R", 0.75), ("G", 0.625), ("B", 0.5)]));
+    assert_eq!(of(&over(&opaque, &image).unwrap()), named(&[("R", 1.0), ("G", 1.0), ("B", 0.0), ("A", 1.0)]));
+    let both = over(&image, &image).unwrap();
+    assert_eq!((of(&both), both.alpha()), (named(&[("R", 0.375), ("G", 0.1875), ("B", 0.75), ("A", 0.75)]), Alpha::Associated));
+    let error = over(&image, &one(&["Y"], &[1.0])).unwrap_err().to_string();
+    assert_eq!(error, "`composite`: the background has no plane `R`; it has Y");
+    let error = |planes: &str| chain("channels", &[planes]).unwrap_err().to_string();
+    assert!(error("planes=R,R").contains("it takes planes with commas between them"));
+    let missing = reference::run(&chain("channels", &["planes=Q"]).unwrap()[0], &[image]).unwrap_err().to_string();
+    assert_eq!(missing, "there is no plane `Q`; there is R, G, B, A");
 }

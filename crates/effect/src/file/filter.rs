@@ -1,0 +1,66 @@
+//! Filters of PNG rows (PNG specification, section 9): differences to the pixels at the left and above.
+
+/// Filters by their numbers: none, left, above, mean of both, Paeth.
+const FILTERS: u8 = 5;
+
+/// Predictor of Paeth: the neighbour that is nearest to left + above − corner.
+fn paeth(left: u8, above: u8, corner: u8) -> u8 {
+    let [a, b, c] = [left, above, corner].map(i16::from);
+    let (to_left, to_above, to_corner) = ((b - c).abs(), (a - c).abs(), (a + b - 2 * c).abs());
+    if to_left <= to_above && to_left <= to_corner {
+        left
+    } else if to_above <= to_corner {
+        above
+    } else {
+        corner
+    }
+}
+
+/// Filters a row. `pixel` is the number of bytes of a pixel, `above` the row before.
+fn apply(filter: u8, pixel: usize, row: &[u8], above: &[u8], out: &mut [u8]) {
+    let first = pixel.min(row.len());
+    let (lefts, corners) = (&row[..row.len() - first], &above[..row.len() - first]);
+    // Pixels left of the row are 0.
+    for ((out, x), above) in out[..first].iter_mut().zip(row).zip(above) {
+        *out = match filter {
+            0 | 1 => *x,
+            2 | 4 => x.wrapping_sub(*above),
+            _ => x.wrapping_sub(above / 2),
+        };
+    }
+    let rest = out[first..].iter_mut().zip(&row[first..]);
+    match filter {
+        0 => rest.for_each(|(out, x)| *out = *x),
+        1 => rest.zip(lefts).for_each(|((out, x), left)| *out = x.wrapping_sub(*left)),
+        2 => rest.zip(&above[first..]).for_each(|((out, x), above)| *out = x.wrapping_sub(*above)),
+        3 => rest.zip(lefts.iter().zip(&above[first..])).for_each(|((out, x), (left, above))| {
+            *out = x.wrapping_sub((left & above) + ((left ^ above) >> 1));
+        }),
+        _ => rest.zip(lefts.iter().zip(&above[first..]).zip(corners)).for_each(|((out, x), ((left, above), corner))| {
+            *out = x.wrapping_sub(paeth(*left, *above, *corner));
+        }),
+    }
+}
+
+/// Filters rows, each by the filter with the smallest sum of magnitudes, and puts its number before the row. `above` is
+/// the row before the first one; 0 above the image.
+pub(super) fn filtered(rows: &[u8], line: usize, pixel: usize, above: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(rows.len() + rows.len() / line);
+    let (mut best, mut tried) = (vec![0; line], vec![0; line]);
+    let mut above = above;
+    for row in rows.chunks_exact(line) {
+        let (mut number, mut least) = (0, u64::MAX);
+        for filter in 0..FILTERS {
+            apply(filter, pixel, row, above, &mut tried);
+            let sum: u64 = tried.iter().map(|byte| u64::from((*byte as i8).unsigned_abs())).sum();
+            if sum < least {
+                (number, least) = (filter, sum);
+                std::mem::swap(&mut best, &mut tried);
+            }
+        }
+        bytes.push(number);
+        bytes.extend(&best);
+        above = row;
+    }
+    bytes
+}
