@@ -13,7 +13,7 @@
 
 use super::live::Live;
 use super::trouble::Trouble;
-use super::words::{compose, decode};
+use super::words::{compose, decode_all};
 use super::{Compiled, Made};
 use crate::language::core::{Value, facts};
 use crate::language::eval::{Machine, Snapshot};
@@ -186,9 +186,8 @@ impl Live {
 /// Puts items onto a tape.
 fn refill(machine: &mut Machine<'_>, graph: &Graph, tape: TapeId, words: Words, bytes: &[u8]) -> Result<(), Trouble> {
     let (layout, span) = (&graph.tapes[tape].layout, graph.nodes[graph.tapes[tape].from.0].span);
-    for item in bytes.chunks_exact(words.bytes() as usize) {
-        machine.put(tape, decode(layout, words, item), span)?;
-    }
+    let items = bytes.len() / words.bytes() as usize;
+    decode_all(layout, words, bytes, machine.room_for(tape, items, span)?);
     Ok(())
 }
 

@@ -6,7 +6,7 @@
 //! next one; their number is the number of items before the batch.
 
 use super::trouble::Trouble;
-use super::words::{encode, state_word};
+use super::words::{encode_all, state_word};
 use super::{Compiled, Made};
 use crate::language::eval::Machine;
 use crate::language::graph::{NodeId, TapeId};
@@ -88,16 +88,12 @@ impl Live {
         for piece in compiled.pieces() {
             for inlet in piece.inlets() {
                 let (tape, layout) = (inlet.tape, &graph.tapes[inlet.tape].layout);
-                let (past, items) = (&mut machine.past[tape.index()], &mut machine.tapes[tape.index()]);
+                let past = std::mem::take(&mut machine.past[tape.index()]).1;
+                let waiting = machine.tapes[tape.index()].len();
+                let before = past.len() + waiting;
                 let mut bytes = vec![];
-                let mut before = 0;
-                for item in past.1.iter().chain(items.iter()) {
-                    encode(layout, inlet.words, item, &mut bytes);
-                    before += 1;
-                }
-                *past = (0, Default::default());
-                let freed = items.drain(..).map(|item| item.cells()).sum::<u64>();
-                machine.budget.cells = machine.budget.cells.saturating_sub(freed);
+                let items = past.into_iter().chain(machine.take_block(tape, waiting)?);
+                encode_all(layout, inlet.words, items, &mut bytes);
                 let kept = if bytes.is_empty() { None } else { Some(device.upload(&bytes).map_err(|error| failed(&error))?) };
                 let slack = (inlet.length - inlet.items - before as i64).max(extras.get(&tape).copied().unwrap_or(0)).max(0);
                 let line = Line { words: inlet.words, before, slack: slack as usize, kept, now: None };
@@ -186,9 +182,7 @@ impl Live {
                 machine.read_words(own.from.0, items)?
             } else {
                 let mut bytes = Vec::with_capacity(items * size);
-                for _ in 0..items {
-                    encode(&own.layout, inlet.words, &machine.take(tape, own.to.0)?, &mut bytes);
-                }
+                encode_all(&own.layout, inlet.words, machine.take_block(tape, items)?, &mut bytes);
                 bytes.into()
             };
             let room = self.room(&compiled.device, tape, items)?;
@@ -244,10 +238,8 @@ fn state_of(
         let (crossing, layout) = (inner.crossing, &graph.tapes[inner.crossing.tape].layout);
         let class = class_of(crossing.words.element);
         let mut items = vec![];
-        let waiting = &mut machine.tapes[crossing.tape.index()];
-        let freed: u64 = waiting.iter().map(crate::language::core::Value::cells).sum();
-        waiting.drain(..).for_each(|item| encode(layout, crossing.words, &item, &mut items));
-        machine.budget.cells = machine.budget.cells.saturating_sub(freed);
+        let waiting = machine.tapes[crossing.tape.index()].len();
+        encode_all(layout, crossing.words, machine.take_block(crossing.tape, waiting)?, &mut items);
         // A ring continues at the position that the first unit reads.
         let units = done.wrapping_mul(island.units);
         let first = units.wrapping_mul(crossing.items as u64).wrapping_mul(u64::from(crossing.words.count));

@@ -3,7 +3,7 @@
 use super::hand_back::{Checkpoint, changing_filters};
 use super::live::Live;
 use super::trouble::Trouble;
-use super::words::decode;
+use super::words::decode_all;
 use super::{Compiled, MAX_WORDS, Made, Part, Ready, Sole};
 use crate::language::codes;
 use crate::language::core::{StreamKind, facts};
@@ -29,6 +29,8 @@ use std::time::Instant;
 const BATCH_BYTES: Each<u64> = Each { vectors: 4 << 20, threads: 64 << 20 };
 /// Items per batch of a tape that crosses to the evaluator.
 const HOST_ITEMS: u64 = 1 << 20;
+/// Maximum items of a file that pass together to or from a filter on the host. They stay in the cache.
+const BLOCK_ITEMS: u64 = 1 << 12;
 /// Maximum number of steady states in a batch.
 const MAX_BATCH: u64 = 1 << 24;
 /// Maximum number of steady states in a batch whose output is put into order.
@@ -155,7 +157,7 @@ pub(super) fn begin(compiled: &Compiled<'_>, schedule: &Schedule, machine: &mut 
     for inlet in compiled.pieces().flat_map(Made::inlets) {
         machine.past[inlet.tape.index()].0 = inlet.kept as usize;
     }
-    machine.print(&compiled.program.graph.printed)?;
+    machine.print(&|text| text.push_str(&compiled.program.graph.printed))?;
     for phase in &schedule.init {
         machine.phase_of(phase, &|_| true)?;
     }
@@ -206,16 +208,7 @@ pub(super) fn batch(
     for (number, stage) in compiled.stages.iter().enumerate() {
         let begun = Instant::now();
         match stage {
-            Part::Host(chosen) => {
-                let mut chosen = chosen.clone();
-                live.files.iter().for_each(|file| chosen[file.index()] = false);
-                let states = if chosen.contains(&true) { states } else { 0 };
-                for _ in 0..states {
-                    for phase in &schedule.steady {
-                        machine.phase_of(phase, &|node| chosen[node.index()])?;
-                    }
-                }
-            }
+            Part::Host(chosen) => on_host(compiled, schedule, machine, (chosen, states), live)?,
             Part::Device(pieces) => {
                 for piece in pieces {
                     match piece {
@@ -239,6 +232,48 @@ pub(super) fn batch(
     Ok(())
 }
 
+/// Runs a stage on the host. Readers of files fire before the other nodes and writers behind them, in blocks.
+fn on_host(
+    compiled: &Compiled<'_>,
+    schedule: &Schedule,
+    machine: &mut Machine<'_>,
+    (chosen, states): (&[bool], u64),
+    live: &Live,
+) -> Result<(), Stop> {
+    let (mut chosen, mut readers, mut writers) = (chosen.to_vec(), vec![], vec![]);
+    live.files.iter().for_each(|file| chosen[file.index()] = false);
+    if !chosen.contains(&true) {
+        return Ok(());
+    }
+    let mut block = states;
+    for (id, node) in &compiled.program.graph.nodes {
+        let rate = schedule.repetition(id);
+        let files = match node.kind {
+            NodeKind::FileReader(..) => &mut readers,
+            NodeKind::FileWriter(..) => &mut writers,
+            _ => continue,
+        };
+        if chosen[id.index()] && (1..=BLOCK_ITEMS).contains(&rate) {
+            chosen[id.index()] = false;
+            block = block.min(BLOCK_ITEMS / rate);
+            files.push((id, rate));
+        }
+    }
+    let mut left = states;
+    while left > 0 {
+        let count = left.min(block);
+        readers.iter().try_for_each(|(id, rate)| machine.read_block(*id, (count * rate) as usize))?;
+        for _ in 0..count {
+            for phase in &schedule.steady {
+                machine.phase_of(phase, &|node| chosen[node.index()])?;
+            }
+        }
+        writers.iter().try_for_each(|(id, rate)| machine.write_block(*id, (count * rate) as usize))?;
+        left -= count;
+    }
+    Ok(())
+}
+
 /// Prints the collected output of nodes in the order of a phase.
 fn say(machine: &mut Machine<'_>, phase: &Phase, said: &mut [VecDeque<String>]) -> Result<(), Stop> {
     for (entry, count) in &phase.entries {
@@ -246,7 +281,7 @@ fn say(machine: &mut Machine<'_>, phase: &Phase, said: &mut [VecDeque<String>]) 
             match entry {
                 Entry::Fire(node) => {
                     if let Some(text) = said[node.index()].pop_front() {
-                        machine.print(&text)?;
+                        machine.print(&|own| own.push_str(&text))?;
                     }
                 }
                 Entry::Phase(inner) => say(machine, inner, said)?,
@@ -390,9 +425,7 @@ fn hand_over(
     let bytes = items.read().map_err(|error| failed(&error))?;
     let (layout, producer) = (&graph.tapes[outlet.tape].layout, graph.tapes[outlet.tape].from.0);
     let span = graph.nodes[producer].span;
-    for item in bytes.chunks_exact(size) {
-        machine.put(outlet.tape, decode(layout, outlet.words, item), span)?;
-    }
+    decode_all(layout, outlet.words, &bytes, machine.room_for(outlet.tape, outlet.items, span)?);
     Ok(())
 }
 

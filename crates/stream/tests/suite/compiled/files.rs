@@ -115,6 +115,23 @@ fn files_and_printing_filters() {
     check(text, 2, Some(5));
 }
 
+/// Items with several words pass between kernels and a filter on the host.
+#[test]
+fn structs_between_kernels_and_the_host() {
+    let text = "
+        struct Pair { int n; float[2] x; complex c; }
+        void->void pipeline Top {
+            add FileReader<float>(\"a\");
+            add float->Pair filter {
+                work push 1 pop 2 { Pair p; p.n = 3; p.x[0] = pop(); p.x[1] = pop(); p.c.real = p.x[1]; p.c.imag = 2; push(p); }
+            }
+            add Pair->Pair filter { work push 1 pop 1 { Pair p = pop(); println(p.x[1]); p.n = 5; push(p); } }
+            add Pair->float filter { work push 1 pop 1 peek 2 { Pair q = peek(1); Pair p = pop(); push(p.x[0] + p.n + q.c.real); } }
+            add FileWriter<float>(\"out\");
+        }";
+    check(text, 4, None);
+}
+
 /// The evaluator counts a step for each item that passes a reader or a writer by itself.
 #[test]
 fn no_item_passes_by_itself() {
