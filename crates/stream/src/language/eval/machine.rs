@@ -51,6 +51,33 @@ pub(crate) fn random(state: &mut u64) -> f64 {
     (high + next(27)) as f64 / (1u64 << 53) as f64
 }
 
+/// The text that a node printed, firing by firing.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Record {
+    text: String,
+    /// Ends of the texts of firings.
+    ends: Vec<usize>,
+    /// Number of firings whose texts were returned.
+    returned: usize,
+}
+
+impl Record {
+    /// Moves the text of a firing into the record.
+    pub(super) fn add(&mut self, text: &mut String) {
+        self.text.push_str(text);
+        self.ends.push(self.text.len());
+        text.clear();
+    }
+
+    /// Returns the text of the next firing. Files that pass their items in blocks have no record of their firings.
+    pub(crate) fn next_text(&mut self) -> &str {
+        let start = self.returned.checked_sub(1).map_or(0, |last| self.ends[last]);
+        let Some(end) = self.ends.get(self.returned) else { return "" };
+        self.returned += 1;
+        &self.text[start..*end]
+    }
+}
+
 /// The state of a node.
 pub(crate) struct State {
     pub(crate) fields: Vec<Value>,
@@ -81,8 +108,8 @@ pub(crate) struct Machine<'a> {
     pub(super) text: String,
     /// True if text and items of files are kept back until [`commit`](Self::commit).
     pub(crate) holds: bool,
-    /// The output of each node, firing by firing, if output is put into order later.
-    pub(crate) said: Option<Vec<VecDeque<String>>>,
+    /// The output of each node, if output is put into order later.
+    pub(crate) records: Option<Vec<Record>>,
     pub(super) messages: Messages,
 }
 
@@ -113,7 +140,7 @@ impl<'a> Machine<'a> {
             on_demand: false,
             text: String::new(),
             holds: false,
-            said: None,
+            records: None,
             messages: Messages::default(),
         }
     }
@@ -168,7 +195,7 @@ impl<'a> Machine<'a> {
     /// Prints what a function appends to a text.
     pub(crate) fn print(&mut self, append: &dyn Fn(&mut String)) -> Result<(), Stop> {
         append(&mut self.text);
-        if self.text.len() >= PORTION && self.said.is_none() && !self.holds { self.flush() } else { Ok(()) }
+        if self.text.len() >= PORTION && self.records.is_none() && !self.holds { self.flush() } else { Ok(()) }
     }
 
     pub(crate) fn flush(&mut self) -> Result<(), Stop> {

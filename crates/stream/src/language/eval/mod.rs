@@ -32,7 +32,7 @@ pub(crate) use checkpoint::Snapshot;
 pub(crate) use code::{Code, Weights, World};
 pub(crate) use files::decode_scalars;
 pub use host::{Host, Memory, System};
-pub(crate) use machine::{Machine, random};
+pub(crate) use machine::{Machine, Record, random};
 pub use machine::{Outcome, Settings};
 pub(crate) use messages::{correspondents, has_upstream_messages};
 pub use run::run;

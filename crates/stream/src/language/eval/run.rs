@@ -251,8 +251,8 @@ impl Machine<'_> {
             }
         }
         self.nodes[index].fired += 1;
-        if let Some(said) = &mut self.said {
-            said[index].push_back(std::mem::take(&mut self.text));
+        if let Some(records) = &mut self.records {
+            records[index].add(&mut self.text);
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use super::words::decode_all;
 use super::{Compiled, MAX_WORDS, Made, Part, Ready, Sole};
 use crate::language::codes;
 use crate::language::core::{StreamKind, facts};
-use crate::language::eval::{Host, Machine, Outcome, Settings, Stop, with_stack};
+use crate::language::eval::{Host, Machine, Outcome, Record, Settings, Stop, with_stack};
 use crate::language::graph::{NodeId, NodeKind, TapeId};
 use crate::language::program::Failure;
 use crate::language::schedule::{Entry, Phase, Schedule};
@@ -20,7 +20,6 @@ use broadloom_scalar::Literal;
 use broadloom_skeleton::Call;
 use broadloom_skeleton::cost::{Costs, Each};
 use cranelift_entity::EntityRef;
-use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -196,7 +195,7 @@ pub(super) fn batch(
 ) -> Result<(), Trouble> {
     if in_order {
         machine.flush()?;
-        machine.said = Some(vec![VecDeque::new(); compiled.program.graph.nodes.len()]);
+        machine.records = Some(vec![Record::default(); compiled.program.graph.nodes.len()]);
     }
     if compiled.stages.is_empty() {
         for _ in 0..states {
@@ -222,10 +221,10 @@ pub(super) fn batch(
         compiled.counters.stages[number].fetch_add(begun.elapsed().as_nanos() as u64, Ordering::Relaxed);
     }
     live.check()?;
-    if let Some(mut said) = machine.said.take() {
+    if let Some(mut records) = machine.records.take() {
         for _ in 0..states {
             for phase in &schedule.steady {
-                say(machine, phase, &mut said)?;
+                print_records(machine, phase, &mut records)?;
             }
         }
     }
@@ -275,16 +274,15 @@ fn on_host(
 }
 
 /// Prints the collected output of nodes in the order of a phase.
-fn say(machine: &mut Machine<'_>, phase: &Phase, said: &mut [VecDeque<String>]) -> Result<(), Stop> {
+fn print_records(machine: &mut Machine<'_>, phase: &Phase, records: &mut [Record]) -> Result<(), Stop> {
     for (entry, count) in &phase.entries {
         for _ in 0..*count {
             match entry {
                 Entry::Fire(node) => {
-                    if let Some(text) = said[node.index()].pop_front() {
-                        machine.print(&|own| own.push_str(&text))?;
-                    }
+                    let text = records[node.index()].next_text();
+                    machine.print(&|own| own.push_str(text))?;
                 }
-                Entry::Phase(inner) => say(machine, inner, said)?,
+                Entry::Phase(inner) => print_records(machine, inner, records)?,
             }
         }
     }
