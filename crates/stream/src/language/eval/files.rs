@@ -82,6 +82,12 @@ impl Reader {
         }
     }
 
+    /// Tests if an item can be read without a read of the file.
+    pub(super) fn has_item(&self, ty: &Type) -> bool {
+        let ahead = self.bytes.len() - self.taken;
+        item_bytes(ty).map_or(self.bits.0.count > 0 || ahead > 0, |size| ahead >= size)
+    }
+
     /// Drops bytes that were taken, if there are many.
     fn tidy(&mut self) {
         if self.taken >= PORTION && self.taken >= self.bytes.len() / 2 {

@@ -211,6 +211,10 @@ impl<'a> Machine<'a> {
         let failed =
             |error: std::io::Error| Stop::error(codes::FILE, format!("`{name}` cannot be read: {error}"), span).help(PATHS);
         let keeps = self.holds;
+        if !keeps && !self.nodes[id.index()].reader.as_ref().is_some_and(|reader| reader.has_item(&layout.ty())) {
+            // Nothing that was computed waits for the input.
+            self.each_writer(Writer::commit)?;
+        }
         let reader = self.reader(id, name).map_err(failed)?;
         reader.read(&layout.ty(), keeps).map_err(failed)?.ok_or(Stop::EndOfInput)
     }

@@ -6,7 +6,8 @@
 //!
 //! A run first uses the evaluator for the initial schedule and for the steady states that fill the peeked
 //! items. Then it runs batches of steady states: each stage runs a whole batch before the next stage begins.
-//! Tapes between host and device are copied in blocks. Tapes between kernels and the state of filters stay on
+//! Tapes between host and device are copied in blocks. Files at kernels
+//! do so too: no node of the host fires for their items. Tapes between kernels and the state of filters stay on
 //! the device. Printed output is put into the order of the schedule, and written when the batch is complete.
 //!
 //! A batch has as many steady states as the input files have items for. The evaluator runs what is left of them,
