@@ -50,7 +50,7 @@ const HEIGHT: f64 = 36.0;
 const GAP: f64 = 16.0;
 
 /// A positioned box or bend point.
-struct Placed {
+struct PositionedBox {
     layer: usize,
     width: f64,
     above: Vec<usize>,
@@ -151,10 +151,10 @@ impl Picture {
     }
 
     /// Returns the boxes and bend points, and for each line the points it passes through.
-    fn placed(&self, layers: &[usize]) -> (Vec<Placed>, Vec<Vec<usize>>) {
-        let new = |layer: usize, width: f64| Placed { layer, width, above: vec![], below: vec![], x: 0.0 };
+    fn placed(&self, layers: &[usize]) -> (Vec<PositionedBox>, Vec<Vec<usize>>) {
+        let new = |layer: usize, width: f64| PositionedBox { layer, width, above: vec![], below: vec![], x: 0.0 };
         let wide = |shape: &Shape| 7.2 * shape.label.chars().count().max(shape.note.chars().count() * 5 / 6) as f64 + 16.0;
-        let mut placed: Vec<Placed> =
+        let mut placed: Vec<PositionedBox> =
             self.boxes.iter().zip(layers).map(|(shape, layer)| new(*layer, wide(shape).max(40.0))).collect();
         let mut paths = vec![];
         for line in &self.lines {
@@ -179,8 +179,8 @@ impl Picture {
 }
 
 /// Orders the rows and sets the positions of the boxes and bend points in them.
-fn arrange(rows: &mut [Vec<usize>], placed: &mut [Placed]) {
-    let spread = |row: &[usize], placed: &mut [Placed]| {
+fn arrange(rows: &mut [Vec<usize>], placed: &mut [PositionedBox]) {
+    let spread = |row: &[usize], placed: &mut [PositionedBox]| {
         let total: f64 = row.iter().map(|index| placed[*index].width + GAP).sum();
         let mut x = -total / 2.0;
         for index in row {

@@ -112,7 +112,7 @@ pub(crate) fn feedback_members(graph: &Graph) -> Vec<bool> {
 /// Classifies all nodes of a graph.
 pub fn classify(program: &Program, graph: &Graph) -> Vec<Classified> {
     let loops = feedback_members(graph);
-    let mut known = Known::default();
+    let mut known = TranslationCache::default();
     let mut found: Vec<Classified> = vec![];
     for (id, node) in graph.nodes.iter() {
         let host = |class: Class, reason: &str| Classified::new(class, Placement::Host(reason.to_owned()));
@@ -175,11 +175,11 @@ fn mark_exact(program: &Program, graph: &Graph, classified: &mut [Classified]) {
 
 /// A cache of translated filters. Equal instances share their code.
 #[derive(Default)]
-struct Known {
+struct TranslationCache {
     codes: HashMap<Key, Result<Arc<Translated>, Reason>>,
     recurrences: HashMap<Key, Option<Arc<Recurrence>>>,
     ordered: HashMap<Key, Result<(), Reason>>,
-    numbers: Numbers,
+    numbers: ValueNumbers,
 }
 
 /// The inputs that determine the code of an instance.
@@ -204,13 +204,13 @@ fn scalars(value: &Value) -> usize {
 
 /// A table that gives values a number. Values that are bitwise equal get the same number.
 #[derive(Default)]
-struct Numbers {
+struct ValueNumbers {
     /// Numbers by address, because equal instances share their values.
     shared: HashMap<usize, usize>,
     values: HashMap<Vec<u32>, usize>,
 }
 
-impl Numbers {
+impl ValueNumbers {
     fn number(&mut self, values: &Arc<[Value]>) -> usize {
         if values.is_empty() {
             return usize::MAX;
@@ -238,7 +238,13 @@ pub(crate) fn runs_in_order(program: &Program, graph: &Graph, id: NodeId) -> boo
     check_in_order(&Subject::of(program, graph, node, (filter, instance))).is_ok()
 }
 
-fn filter(program: &Program, graph: &Graph, id: NodeId, (instance, in_loop): (&Instance, bool), known: &mut Known) -> Classified {
+fn filter(
+    program: &Program,
+    graph: &Graph,
+    id: NodeId,
+    (instance, in_loop): (&Instance, bool),
+    known: &mut TranslationCache,
+) -> Classified {
     let node = &graph.nodes[id];
     let StreamKind::Filter(filter) = &program.streams[instance.stream].kind else {
         return Classified::new(Class::Stateful, Placement::Host("it is no filter".into()));

@@ -37,7 +37,7 @@ impl Facts {
 
 /// Collects the effects of `work`, `prework`, the handlers and the functions they call.
 pub fn facts(program: &Program, filter: &Filter) -> Facts {
-    let mut walk = Walk { facts: Facts::default(), calls: vec![filter.work.function] };
+    let mut walk = FactWalk { facts: Facts::default(), calls: vec![filter.work.function] };
     walk.calls.extend(filter.prework.as_ref().map(|work| work.function));
     walk.calls.extend(filter.handlers.iter().map(|(_, function)| *function));
     let mut seen = EntitySet::new();
@@ -52,12 +52,12 @@ pub fn facts(program: &Program, filter: &Filter) -> Facts {
     walk.facts
 }
 
-struct Walk {
+struct FactWalk {
     facts: Facts,
     calls: Vec<FunctionId>,
 }
 
-impl Walk {
+impl FactWalk {
     fn place(&mut self, place: &Place, written: bool, functions: &PrimaryMap<FunctionId, Function>) {
         if let (Root::Field(field), true) = (place.root, written) {
             self.facts.written.push(field);
@@ -81,8 +81,8 @@ impl Walk {
             _ => {}
         }
         each_part(stmt, &mut |part| match part {
-            Part::Stmt(inner) => self.stmt(inner, functions),
-            Part::Expr(expr) => self.expr(expr, functions),
+            StatementPart::Stmt(inner) => self.stmt(inner, functions),
+            StatementPart::Expr(expr) => self.expr(expr, functions),
         });
     }
 
@@ -173,8 +173,8 @@ impl Reads {
             | StmtKind::Enqueue(_) => self.has_effects = true,
         }
         each_part(stmt, &mut |part| match part {
-            Part::Stmt(inner) => self.stmt(inner),
-            Part::Expr(expr) => self.expr(expr),
+            StatementPart::Stmt(inner) => self.stmt(inner),
+            StatementPart::Expr(expr) => self.expr(expr),
         });
     }
 
@@ -196,40 +196,42 @@ fn is_float(ty: &Type) -> bool {
 }
 
 /// A direct part of a statement.
-enum Part<'a> {
+enum StatementPart<'a> {
     Stmt(&'a Stmt),
     Expr(&'a Expr),
 }
 
 /// Calls a function with every direct part of a statement, except the indices of the assigned place.
-fn each_part<'a>(stmt: &'a Stmt, visit: &mut dyn FnMut(Part<'a>)) {
+fn each_part<'a>(stmt: &'a Stmt, visit: &mut dyn FnMut(StatementPart<'a>)) {
     match &stmt.kind {
-        StmtKind::Block(inner) => inner.iter().for_each(|stmt| visit(Part::Stmt(stmt))),
+        StmtKind::Block(inner) => inner.iter().for_each(|stmt| visit(StatementPart::Stmt(stmt))),
         StmtKind::Declare(_, declared, value) => {
-            declared.lengths.iter().for_each(|length| visit(Part::Expr(length)));
-            value.iter().for_each(|value| visit(Part::Expr(value)));
+            declared.lengths.iter().for_each(|length| visit(StatementPart::Expr(length)));
+            value.iter().for_each(|value| visit(StatementPart::Expr(value)));
         }
         StmtKind::Assign(_, _, value)
         | StmtKind::Expr(value)
         | StmtKind::Push(value)
         | StmtKind::Print(value, _)
-        | StmtKind::Enqueue(value) => visit(Part::Expr(value)),
+        | StmtKind::Enqueue(value) => visit(StatementPart::Expr(value)),
         StmtKind::If(condition, then, otherwise) => {
-            visit(Part::Expr(condition));
-            visit(Part::Stmt(then));
-            otherwise.iter().for_each(|stmt| visit(Part::Stmt(stmt)));
+            visit(StatementPart::Expr(condition));
+            visit(StatementPart::Stmt(then));
+            otherwise.iter().for_each(|stmt| visit(StatementPart::Stmt(stmt)));
         }
         StmtKind::Loop(condition, step, body, _) => {
-            condition.iter().for_each(|condition| visit(Part::Expr(condition)));
-            step.iter().for_each(|stmt| visit(Part::Stmt(stmt)));
-            visit(Part::Stmt(body));
+            condition.iter().for_each(|condition| visit(StatementPart::Expr(condition)));
+            step.iter().for_each(|stmt| visit(StatementPart::Stmt(stmt)));
+            visit(StatementPart::Stmt(body));
         }
-        StmtKind::Return(value) => value.iter().for_each(|value| visit(Part::Expr(value))),
+        StmtKind::Return(value) => value.iter().for_each(|value| visit(StatementPart::Expr(value))),
         StmtKind::Send(send) => {
-            visit(Part::Expr(&send.portal));
-            send.args.iter().chain(&send.latency).for_each(|expr| visit(Part::Expr(expr)));
+            visit(StatementPart::Expr(&send.portal));
+            send.args.iter().chain(&send.latency).for_each(|expr| visit(StatementPart::Expr(expr)));
         }
-        StmtKind::Create(_, create) => create.args.iter().chain(&create.portals).for_each(|expr| visit(Part::Expr(expr))),
+        StmtKind::Create(_, create) => {
+            create.args.iter().chain(&create.portals).for_each(|expr| visit(StatementPart::Expr(expr)))
+        }
         StmtKind::Break | StmtKind::Continue | StmtKind::Split(_) | StmtKind::Join(_) => {}
     }
 }
@@ -295,8 +297,8 @@ pub(crate) fn locals_written(stmt: &Stmt, functions: &PrimaryMap<FunctionId, Fun
         written.push(*local);
     }
     each_part(stmt, &mut |part| match part {
-        Part::Stmt(inner) => locals_written(inner, functions, written),
-        Part::Expr(expr) => locals_written_by_calls(expr, functions, written),
+        StatementPart::Stmt(inner) => locals_written(inner, functions, written),
+        StatementPart::Expr(expr) => locals_written_by_calls(expr, functions, written),
     });
 }
 
@@ -325,8 +327,8 @@ pub(crate) fn each_write(stmt: &Stmt, functions: &PrimaryMap<FunctionId, Functio
         each_index(place, &mut |index| each_write_of(index, functions, visit));
     }
     each_part(stmt, &mut |part| match part {
-        Part::Stmt(inner) => each_write(inner, functions, visit),
-        Part::Expr(expr) => each_write_of(expr, functions, visit),
+        StatementPart::Stmt(inner) => each_write(inner, functions, visit),
+        StatementPart::Expr(expr) => each_write_of(expr, functions, visit),
     });
 }
 
@@ -366,8 +368,8 @@ pub(crate) fn each_call(stmt: &Stmt, visit: &mut dyn FnMut(FunctionId)) {
         each_index(place, &mut |index| each_call_of(index, visit));
     }
     each_part(stmt, &mut |part| match part {
-        Part::Stmt(inner) => each_call(inner, visit),
-        Part::Expr(expr) => each_call_of(expr, visit),
+        StatementPart::Stmt(inner) => each_call(inner, visit),
+        StatementPart::Expr(expr) => each_call_of(expr, visit),
     });
 }
 

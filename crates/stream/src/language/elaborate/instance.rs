@@ -71,7 +71,7 @@ fn rate<'a, W: World>(code: &mut Code<'a, W>, rate: &'a core::Rate, word: &str, 
 
 /// A filter with values for some of its parameters.
 #[derive(Clone)]
-pub(super) struct Made {
+pub(super) struct PartialFilter {
     fields: Arc<[Value]>,
     cells: u64,
     input: Option<Layout>,
@@ -82,15 +82,15 @@ pub(super) struct Made {
 
 /// A cache of built filters, so that equal instances are evaluated once.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct FilterCache {
     /// The relevant parameters of each filter. `None` if its instances must be evaluated one by one.
     params: HashMap<StreamId, Option<Vec<usize>>>,
-    made: HashMap<(StreamId, Vec<u32>), Made>,
+    made: HashMap<(StreamId, Vec<u32>), PartialFilter>,
 }
 
 impl Builder<'_> {
     /// Evaluates fields, `init`, types and rates of a filter.
-    fn make(&mut self, stream: &Stream, filter: &Filter, params: &[Value]) -> Result<Made, Stop> {
+    fn make(&mut self, stream: &Stream, filter: &Filter, params: &[Value]) -> Result<PartialFilter, Stop> {
         let program = self.program;
         let statics = self.statics.clone();
         let mut site = Site { builder: self, parts: Parts::default() };
@@ -109,11 +109,11 @@ impl Builder<'_> {
         let work = rates(&mut code, &filter.work)?;
         let prework = filter.prework.as_ref().map(|work| rates(&mut code, work)).transpose()?;
         let fields: Arc<[Value]> = std::mem::take(&mut code.fields).into();
-        Ok(Made { cells: fields.iter().map(Value::cells).sum(), fields, input, output, work, prework })
+        Ok(PartialFilter { cells: fields.iter().map(Value::cells).sum(), fields, input, output, work, prework })
     }
 
     /// Returns an equal instance that was built before, or builds one.
-    fn make_once(&mut self, id: StreamId, filter: &Filter, params: &[Value]) -> Result<Made, Stop> {
+    fn make_once(&mut self, id: StreamId, filter: &Filter, params: &[Value]) -> Result<PartialFilter, Stop> {
         let stream = &self.program.streams[id];
         let matters = self.known.params.entry(id).or_insert_with(|| construction(self.program, stream, filter));
         let Some(matters) = matters else { return self.make(stream, filter, params) };
@@ -136,7 +136,7 @@ impl Builder<'_> {
     pub(super) fn filter(&mut self, id: StreamId, filter: &Filter, params: Arc<[Value]>, span: Span) -> Result<Built, Stop> {
         let program = self.program;
         let stream = &program.streams[id];
-        let Made { fields, input, output, work, prework, .. } = self.make_once(id, filter, &params)?;
+        let PartialFilter { fields, input, output, work, prework, .. } = self.make_once(id, filter, &params)?;
         let name = &stream.name;
         for (layout, rate, word, does) in [(&input, work.pop, "pop", "takes"), (&output, work.push, "push", "produces")] {
             match layout {

@@ -36,7 +36,7 @@ pub fn elaborate(program: &Program, host: &mut dyn Host, limits: &Limits) -> Res
         printed: String::new(),
         random: SEED,
         depth: 0,
-        known: instance::Known::default(),
+        known: instance::FilterCache::default(),
     };
     let built = builder.statics().and_then(|()| {
         let top = program.top;
@@ -80,7 +80,7 @@ struct Builder<'a> {
     printed: String,
     random: u64,
     depth: u32,
-    known: instance::Known,
+    known: instance::FilterCache,
 }
 
 impl<'a> Builder<'a> {

@@ -52,10 +52,12 @@ impl World for Site<'_, '_> {
         Err(no_tapes(span))
     }
 
-    fn print(&mut self, text: &str) -> Result<(), Stop> {
-        self.builder.printed.push_str(text);
+    fn print(&mut self, append: &dyn Fn(&mut String)) -> Result<(), Stop> {
+        let before = self.builder.printed.len();
+        append(&mut self.builder.printed);
+        let printed = self.builder.printed.len() - before;
         let budget = &mut self.builder.budget;
-        budget.cells = budget.cells.saturating_add(text.len() as u64 / 8);
+        budget.cells = budget.cells.saturating_add(printed as u64 / 8);
         if budget.cells > budget.limits.cells {
             let error = Diagnostic::error(codes::MEMORY, "the program prints too much while its graph is built");
             return Err(Stop::Error(Box::new(error)));

@@ -84,7 +84,7 @@ impl Machine<'_> {
         self.random = snapshot.random;
         self.messages = snapshot.messages;
         self.text.clear();
-        self.said = None;
+        self.records = None;
     }
 
     /// Writes the text and the items of files that were held back.

@@ -1,7 +1,7 @@
 //! Evaluation of functions: statements and expressions of core.
 
 use super::budget::Budget;
-use super::show::show_value;
+use super::show::{show_value, write_value};
 use super::stop::Stop;
 use super::{arithmetic, element};
 use crate::language::codes;
@@ -17,7 +17,8 @@ pub(crate) trait World {
     fn pop(&mut self, span: Span) -> Result<Value, Stop>;
     fn peek(&mut self, index: i32, span: Span) -> Result<Value, Stop>;
     fn push(&mut self, value: Value, span: Span) -> Result<(), Stop>;
-    fn print(&mut self, text: &str) -> Result<(), Stop>;
+    /// Prints what a function appends to a text.
+    fn print(&mut self, append: &dyn Fn(&mut String)) -> Result<(), Stop>;
     fn iterations(&self) -> i32;
     fn random(&mut self) -> f64;
     fn send(&mut self, portal: u32, handler: &Arc<str>, args: Vec<Value>, latency: i32, span: Span) -> Result<(), Stop>;
@@ -177,11 +178,13 @@ impl<'a, W: World> Code<'a, W> {
                 self.world.push(value, stmt.span)?;
             }
             StmtKind::Print(value, newline) => {
-                let mut text = show_value(&self.eval(value)?);
-                if *newline {
-                    text.push('\n');
-                }
-                self.world.print(&text)?;
+                let value = self.eval(value)?;
+                self.world.print(&|text| {
+                    write_value(&value, text);
+                    if *newline {
+                        text.push('\n');
+                    }
+                })?;
             }
             StmtKind::If(condition, then, otherwise) => {
                 if self.truth(condition)? {

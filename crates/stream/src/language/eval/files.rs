@@ -9,6 +9,7 @@
 
 use crate::language::core::{Type, Value};
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 
 /// Bytes that are read or written at once, item by item.
@@ -79,6 +80,12 @@ impl Reader {
                 Err(error) => self.end = Some(Some(error)),
             }
         }
+    }
+
+    /// Tests if an item can be read without a read of the file.
+    pub(super) fn has_item(&self, ty: &Type) -> bool {
+        let ahead = self.bytes.len() - self.taken;
+        item_bytes(ty).map_or(self.bits.0.count > 0 || ahead > 0, |size| ahead >= size)
     }
 
     /// Drops bytes that were taken, if there are many.
@@ -159,6 +166,13 @@ impl Reader {
         Some(block.into())
     }
 
+    /// Takes a block of items that were read ahead. Returns `None` if there are fewer items.
+    pub(super) fn take_values(&mut self, ty: &Type, items: usize, into: &mut VecDeque<Value>, keeps: bool) -> Option<()> {
+        let words = self.take_words(ty, items, keeps)?;
+        decode_scalars(ty, &words, into);
+        Some(())
+    }
+
     /// Takes bits as integers.
     fn take_bits(&mut self, items: usize) -> Option<Vec<u8>> {
         let bits = &mut self.bits.0;
@@ -174,6 +188,21 @@ impl Reader {
             }
         }
         Some(words)
+    }
+}
+
+/// Appends the scalars that words of kernels represent.
+pub(crate) fn decode_scalars(ty: &Type, words: &[u8], into: &mut VecDeque<Value>) {
+    let (fours, eights) = (words.as_chunks::<4>().0.iter(), words.as_chunks::<8>().0.iter());
+    match ty {
+        Type::Boolean => into.extend(fours.map(|word| Value::Boolean(*word != [0; 4]))),
+        Type::Bit => into.extend(fours.map(|word| Value::Bit(*word != [0; 4]))),
+        Type::Float => into.extend(fours.map(|word| Value::Float(f32::from_le_bytes(*word)))),
+        Type::Double => into.extend(eights.map(|word| Value::Double(f64::from_le_bytes(*word)))),
+        Type::Complex => into.extend(eights.map(|[a, b, c, d, e, f, g, h]| {
+            Value::Complex(f32::from_le_bytes([*a, *b, *c, *d]), f32::from_le_bytes([*e, *f, *g, *h]))
+        })),
+        _ => into.extend(fours.map(|word| Value::Int(i32::from_le_bytes(*word)))),
     }
 }
 

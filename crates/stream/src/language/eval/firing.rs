@@ -131,8 +131,8 @@ impl World for Firing<'_, '_> {
         self.machine.put(tape, value, span)
     }
 
-    fn print(&mut self, text: &str) -> Result<(), Stop> {
-        self.machine.print(text)
+    fn print(&mut self, append: &dyn Fn(&mut String)) -> Result<(), Stop> {
+        self.machine.print(append)
     }
 
     fn iterations(&self) -> i32 {

@@ -9,10 +9,10 @@ pub trait Host: Send {
     /// Prints a text. An error ends the program.
     fn print(&mut self, text: &str) -> io::Result<()>;
 
-    /// Opens a file for reading.
+    /// Opens a file for reading. It is read in large blocks.
     fn open(&mut self, path: &str) -> io::Result<Box<dyn Read + Send>>;
 
-    /// Creates a file for writing.
+    /// Creates a file for writing. It is written in large blocks, except while the input is waited for.
     fn create(&mut self, path: &str) -> io::Result<Box<dyn Write + Send>>;
 }
 
@@ -70,10 +70,10 @@ impl<F: FnMut(&str) -> io::Result<()> + Send> Host for System<F> {
     }
 
     fn open(&mut self, path: &str) -> io::Result<Box<dyn Read + Send>> {
-        Ok(Box::new(io::BufReader::new(std::fs::File::open(path)?)))
+        Ok(Box::new(std::fs::File::open(path)?))
     }
 
     fn create(&mut self, path: &str) -> io::Result<Box<dyn Write + Send>> {
-        Ok(Box::new(io::BufWriter::new(std::fs::File::create(path)?)))
+        Ok(Box::new(std::fs::File::create(path)?))
     }
 }

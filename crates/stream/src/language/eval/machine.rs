@@ -12,7 +12,6 @@ use crate::language::limits::Limits;
 use crate::language::schedule::Style;
 use broadloom_diag::Span;
 use cranelift_entity::EntityRef;
-use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// Settings of a run.
@@ -52,6 +51,33 @@ pub(crate) fn random(state: &mut u64) -> f64 {
     (high + next(27)) as f64 / (1u64 << 53) as f64
 }
 
+/// The text that a node printed, firing by firing.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Record {
+    text: String,
+    /// Ends of the texts of firings.
+    ends: Vec<usize>,
+    /// Number of firings whose texts were returned.
+    returned: usize,
+}
+
+impl Record {
+    /// Moves the text of a firing into the record.
+    pub(super) fn add(&mut self, text: &mut String) {
+        self.text.push_str(text);
+        self.ends.push(self.text.len());
+        text.clear();
+    }
+
+    /// Returns the text of the next firing. Files that pass their items in blocks have no record of their firings.
+    pub(crate) fn next_text(&mut self) -> &str {
+        let start = self.returned.checked_sub(1).map_or(0, |last| self.ends[last]);
+        let Some(end) = self.ends.get(self.returned) else { return "" };
+        self.returned += 1;
+        &self.text[start..*end]
+    }
+}
+
 /// The state of a node.
 pub(crate) struct State {
     pub(crate) fields: Vec<Value>,
@@ -82,8 +108,8 @@ pub(crate) struct Machine<'a> {
     pub(super) text: String,
     /// True if text and items of files are kept back until [`commit`](Self::commit).
     pub(crate) holds: bool,
-    /// The output of each node, firing by firing, if output is put into order later.
-    pub(crate) said: Option<Vec<VecDeque<String>>>,
+    /// The output of each node, if output is put into order later.
+    pub(crate) records: Option<Vec<Record>>,
     pub(super) messages: Messages,
 }
 
@@ -114,7 +140,7 @@ impl<'a> Machine<'a> {
             on_demand: false,
             text: String::new(),
             holds: false,
-            said: None,
+            records: None,
             messages: Messages::default(),
         }
     }
@@ -145,19 +171,31 @@ impl<'a> Machine<'a> {
     }
 
     pub(crate) fn put(&mut self, tape: TapeId, value: Value, span: Span) -> Result<(), Stop> {
-        self.budget.cells = self.budget.cells.saturating_add(value.cells());
+        self.charge_cells(tape, value.cells(), span)?;
+        self.tapes[tape.index()].push_back(value);
+        Ok(())
+    }
+
+    /// Counts the memory of items that are put onto a tape. Fails at the limit.
+    pub(super) fn charge(&mut self, tape: TapeId, items: usize, span: Span) -> Result<(), Stop> {
+        let cells = self.graph.tapes[tape].layout.cells();
+        self.charge_cells(tape, cells.saturating_mul(items as u64), span)
+    }
+
+    fn charge_cells(&mut self, tape: TapeId, cells: u64, span: Span) -> Result<(), Stop> {
+        self.budget.cells = self.budget.cells.saturating_add(cells);
         if self.budget.cells > self.budget.limits.cells {
             let message =
                 format!("{} holds too many items: the limit is {} scalars", self.graph.describe(tape), self.budget.limits.cells);
             return Err(Stop::error(codes::MEMORY, message, span).help("push fewer items for each one that is taken"));
         }
-        self.tapes[tape.index()].push_back(value);
         Ok(())
     }
 
-    pub(crate) fn print(&mut self, text: &str) -> Result<(), Stop> {
-        self.text.push_str(text);
-        if self.text.len() >= PORTION && self.said.is_none() && !self.holds { self.flush() } else { Ok(()) }
+    /// Prints what a function appends to a text.
+    pub(crate) fn print(&mut self, append: &dyn Fn(&mut String)) -> Result<(), Stop> {
+        append(&mut self.text);
+        if self.text.len() >= PORTION && self.records.is_none() && !self.holds { self.flush() } else { Ok(()) }
     }
 
     pub(crate) fn flush(&mut self) -> Result<(), Stop> {
@@ -173,6 +211,10 @@ impl<'a> Machine<'a> {
         let failed =
             |error: std::io::Error| Stop::error(codes::FILE, format!("`{name}` cannot be read: {error}"), span).help(PATHS);
         let keeps = self.holds;
+        if !keeps && !self.nodes[id.index()].reader.as_ref().is_some_and(|reader| reader.has_item(&layout.ty())) {
+            // Nothing that was computed waits for the input.
+            self.each_writer(Writer::commit)?;
+        }
         let reader = self.reader(id, name).map_err(failed)?;
         reader.read(&layout.ty(), keeps).map_err(failed)?.ok_or(Stop::EndOfInput)
     }
@@ -194,37 +236,12 @@ impl<'a> Machine<'a> {
     }
 
     /// Returns the writer of a file. Creates the file first.
-    fn writer(&mut self, id: NodeId, name: &str) -> std::io::Result<&mut Writer> {
+    pub(super) fn writer(&mut self, id: NodeId, name: &str) -> std::io::Result<&mut Writer> {
         let state = &mut self.nodes[id.index()];
         Ok(match &mut state.writer {
             Some(writer) => writer,
             absent => absent.insert(Writer::new(self.host.create(name)?)),
         })
-    }
-
-    /// Fires a `FileReader` many times. Returns its items as words of kernels. They must have been read ahead.
-    pub(crate) fn read_words(&mut self, id: NodeId, items: usize) -> Result<Cow<'_, [u8]>, Stop> {
-        let NodeKind::FileReader(layout, _) = &self.graph.nodes[id].kind else { return Err(Stop::EndOfInput) };
-        let (keeps, state) = (self.holds, &mut self.nodes[id.index()]);
-        state.fired += items as u64;
-        let reader = state.reader.as_mut().ok_or(Stop::EndOfInput)?;
-        reader.take_words(&layout.ty(), items, keeps).ok_or(Stop::EndOfInput)
-    }
-
-    /// Fires a `FileWriter` many times. `read` stores its items as words of kernels, which have a number of bytes.
-    pub(crate) fn write_words<E: From<Stop>>(
-        &mut self,
-        id: NodeId,
-        (items, bytes): (usize, usize),
-        read: impl FnOnce(&mut [u8]) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let node = &self.graph.nodes[id];
-        let NodeKind::FileWriter(layout, name) = &node.kind else { return Ok(()) };
-        self.nodes[id.index()].fired += items as u64;
-        let writer = self
-            .writer(id, name)
-            .map_err(|error| Stop::error(codes::FILE, format!("`{name}` cannot be written: {error}"), node.span).help(PATHS))?;
-        writer.write_words(&layout.ty(), bytes, read)
     }
 
     /// Writes the last items of all files.

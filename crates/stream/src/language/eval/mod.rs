@@ -9,6 +9,7 @@
 //!   place.
 
 mod arithmetic;
+mod blocks;
 mod budget;
 mod checkpoint;
 mod code;
@@ -29,8 +30,9 @@ pub(crate) use arithmetic::{binary, complex as complex_math, convert, math};
 pub(crate) use budget::{Budget, with_stack};
 pub(crate) use checkpoint::Snapshot;
 pub(crate) use code::{Code, Weights, World};
+pub(crate) use files::decode_scalars;
 pub use host::{Host, Memory, System};
-pub(crate) use machine::{Machine, random};
+pub(crate) use machine::{Machine, Record, random};
 pub use machine::{Outcome, Settings};
 pub(crate) use messages::{correspondents, has_upstream_messages};
 pub use run::run;

@@ -22,7 +22,7 @@ const MAX_DRAIN: u32 = 1 << 20;
 pub fn run(program: &Program, graph: &Graph, host: &mut dyn Host, settings: &Settings) -> Result<Outcome, Box<Diagnostic>> {
     let mut machine = Machine::new(program, graph, host, settings);
     let result = machine
-        .print(&graph.printed)
+        .print(&|text| text.push_str(&graph.printed))
         .and_then(|()| if graph.is_static() { machine.scheduled(settings) } else { machine.on_demand(settings) });
     machine.finish(result)
 }
@@ -251,8 +251,8 @@ impl Machine<'_> {
             }
         }
         self.nodes[index].fired += 1;
-        if let Some(said) = &mut self.said {
-            said[index].push_back(std::mem::take(&mut self.text));
+        if let Some(records) = &mut self.records {
+            records[index].add(&mut self.text);
         }
         Ok(())
     }

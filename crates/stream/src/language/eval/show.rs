@@ -1,64 +1,126 @@
 //! Values as printed by `print`: numbers have the format of Java's `Float.toString` and `Integer.toString`.
 
 use crate::language::core::Value;
+use std::fmt::{self, LowerExp, Write};
+use std::str::FromStr;
 
 /// Returns the text that `print` writes for a value.
 pub fn show_value(value: &Value) -> String {
+    let mut text = String::new();
+    write_value(value, &mut text);
+    text
+}
+
+/// Appends the text that `print` writes for a value.
+pub(super) fn write_value(value: &Value, text: &mut String) {
     match value {
-        Value::Unset | Value::Portal(_) => "?".to_owned(),
-        Value::Boolean(value) => value.to_string(),
-        Value::Bit(value) => u8::from(*value).to_string(),
-        Value::Int(value) => value.to_string(),
-        Value::Float(value) => {
-            let shortest = at_least_two(format!("{value:e}"), format!("{value:.1e}"), |text| text.parse() == Ok(*value));
-            floating(&shortest, f64::from(*value))
+        Value::Unset | Value::Portal(_) => text.push('?'),
+        Value::Boolean(value) => text.push_str(if *value { "true" } else { "false" }),
+        Value::Bit(value) => text.push(if *value { '1' } else { '0' }),
+        Value::Int(value) => {
+            let _ = write!(text, "{value}");
         }
-        Value::Double(value) => {
-            let shortest = at_least_two(format!("{value:e}"), format!("{value:.1e}"), |text| text.parse() == Ok(*value));
-            floating(&shortest, *value)
-        }
+        Value::Float(value) => write_float(*value, f64::from(*value), text),
+        Value::Double(value) => write_float(*value, *value, text),
         Value::Complex(real, imaginary) => {
-            format!("({}, {})", show_value(&Value::Float(*real)), show_value(&Value::Float(*imaginary)))
+            write_list(&[Value::Float(*real), Value::Float(*imaginary)], ['(', ')'], text);
         }
-        Value::Array(parts) | Value::Struct(parts) => {
-            let parts: Vec<String> = parts.iter().map(show_value).collect();
-            format!("{{{}}}", parts.join(", "))
-        }
-        Value::Text(text) => text.to_string(),
+        Value::Array(parts) | Value::Struct(parts) => write_list(parts, ['{', '}'], text),
+        Value::Text(own) => text.push_str(own),
     }
 }
 
-/// Chooses the digits that Java shows. These are the shortest that identify the number, except if one digit
+fn write_list(parts: &[Value], [open, close]: [char; 2], text: &mut String) {
+    text.push(open);
+    for (index, part) in parts.iter().enumerate() {
+        if index > 0 {
+            text.push_str(", ");
+        }
+        write_value(part, text);
+    }
+    text.push(close);
+}
+
+/// A number as `d.ddde±n`, on the stack.
+#[derive(Default)]
+struct Scientific {
+    bytes: [u8; 32],
+    length: usize,
+}
+
+impl Scientific {
+    fn of(number: fmt::Arguments<'_>) -> Scientific {
+        let mut own = Scientific::default();
+        // The longest number has 24 letters.
+        let _ = own.write_fmt(number);
+        own
+    }
+
+    fn text(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..self.length]).unwrap_or_default()
+    }
+}
+
+impl Write for Scientific {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let place = self.bytes.get_mut(self.length..self.length + text.len()).ok_or(fmt::Error)?;
+        place.copy_from_slice(text.as_bytes());
+        self.length += text.len();
+        Ok(())
+    }
+}
+
+/// Returns the digits that Java shows. These are the shortest that identify the number, except if one digit
 /// would do and two digits are nearer.
-fn at_least_two(shortest: String, two: String, is_it: impl Fn(&str) -> bool) -> String {
-    if !shortest.contains('.') && !two.contains(".0e") && is_it(&two) { two } else { shortest }
+fn digits<T: LowerExp + FromStr + PartialEq>(number: T) -> Scientific {
+    let shortest = Scientific::of(format_args!("{number:e}"));
+    if shortest.text().contains('.') {
+        return shortest;
+    }
+    let two = Scientific::of(format_args!("{number:.1e}"));
+    let is_it = !two.text().contains(".0e") && two.text().parse().is_ok_and(|same: T| same == number);
+    if is_it { two } else { shortest }
 }
 
-/// Formats the shortest digits of a number, given as `d.ddde±n`.
-fn floating(shortest: &str, value: f64) -> String {
+/// Appends a number. `value` is the same number as a double.
+fn write_float<T: LowerExp + FromStr + PartialEq>(number: T, value: f64, text: &mut String) {
     if value.is_nan() {
-        return "NaN".to_owned();
+        return text.push_str("NaN");
     }
-    let sign = if value.is_sign_negative() { "-" } else { "" };
+    if value.is_sign_negative() {
+        text.push('-');
+    }
     if value.is_infinite() {
-        return format!("{sign}Infinity");
+        return text.push_str("Infinity");
     }
-    if value == 0.0 {
-        return format!("{sign}0.0");
+    // All digits of such a whole number are shown.
+    if value.trunc() == value && value.abs() < 1e7 {
+        let _ = write!(text, "{}.0", value.abs() as u32);
+        return;
     }
-    let (digits, exponent) = shortest.trim_start_matches('-').split_once('e').unwrap_or((shortest, "0"));
+    let digits = digits(number);
+    let (mantissa, exponent) = digits.text().trim_start_matches('-').split_once('e').unwrap_or(("0", "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
-    let digits: String = digits.chars().filter(char::is_ascii_digit).collect();
-    if !(-3..7).contains(&exponent) {
-        let rest = if digits.len() > 1 { &digits[1..] } else { "0" };
-        return format!("{sign}{}.{rest}E{exponent}", &digits[..1]);
+    // The first digit, and those behind the point.
+    let (first, rest) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    match exponent {
+        -3..0 => {
+            text.push_str("0.");
+            (1..-exponent).for_each(|_| text.push('0'));
+            text.push_str(first);
+            text.push_str(rest);
+        }
+        0..7 => {
+            let (whole, part) = rest.split_at_checked(exponent as usize).unwrap_or((rest, ""));
+            text.push_str(first);
+            text.push_str(whole);
+            (whole.len()..exponent as usize).for_each(|_| text.push('0'));
+            text.push('.');
+            text.push_str(if part.is_empty() { "0" } else { part });
+        }
+        _ => {
+            let rest = if rest.is_empty() { "0" } else { rest };
+            let _ = write!(text, "{first}.{rest}E{exponent}");
+        }
     }
-    if exponent < 0 {
-        return format!("{sign}0.{}{digits}", "0".repeat((-exponent - 1) as usize));
-    }
-    let whole = exponent as usize + 1;
-    if digits.len() <= whole {
-        return format!("{sign}{digits}{}.0", "0".repeat(whole - digits.len()));
-    }
-    format!("{sign}{}.{}", &digits[..whole], &digits[whole..])
 }

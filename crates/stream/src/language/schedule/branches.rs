@@ -20,14 +20,14 @@ struct Buffers {
 }
 
 /// Phases that the branches run in one round of the joiner, with the items they peek, pop and push.
-struct Round {
+struct JoinerRound {
     runs: Vec<usize>,
     peeked: Vec<u64>,
     popped: Vec<u64>,
     pushed: Vec<u64>,
 }
 
-impl Round {
+impl JoinerRound {
     /// Adds the next phase of a branch.
     fn run(&mut self, stream: &Stream, child: usize) {
         let phase = stream.phase(self.runs[child]);
@@ -129,7 +129,7 @@ impl Scheduler<'_> {
         let count = children.len();
         while let (Some(join), true) = (joiner, joins > 0) {
             let mut round =
-                Round { runs: vec![0; count], peeked: vec![0; count], popped: vec![0; count], pushed: vec![0; count] };
+                JoinerRound { runs: vec![0; count], peeked: vec![0; count], popped: vec![0; count], pushed: vec![0; count] };
             let mut joined = 1;
             // The joiner determines how far the branches run, and the branches determine how often the
             // splitter fires.

@@ -1,11 +1,11 @@
 //! The lexer.
 
-use super::token::{KEYWORDS, PUNCTUATION, Placed, Token};
+use super::token::{KEYWORDS, PUNCTUATION, SpannedToken, Token};
 use crate::language::codes;
 use broadloom_diag::{Diagnostic, Diagnostics, SourceId, Span};
 
 /// Splits a text into tokens. The last one is [`Token::End`].
-pub(super) fn lex(source: SourceId, text: &str) -> (Vec<Placed>, Diagnostics) {
+pub(super) fn lex(source: SourceId, text: &str) -> (Vec<SpannedToken>, Diagnostics) {
     let mut lexer = Lexer { source, text, at: 0, tokens: vec![], errors: Diagnostics::new() };
     lexer.run();
     (lexer.tokens, lexer.errors)
@@ -15,7 +15,7 @@ struct Lexer<'a> {
     source: SourceId,
     text: &'a str,
     at: usize,
-    tokens: Vec<Placed>,
+    tokens: Vec<SpannedToken>,
     errors: Diagnostics,
 }
 
@@ -51,12 +51,12 @@ impl Lexer<'_> {
             };
             if let Some(token) = token {
                 let span = self.span(from);
-                self.tokens.push(Placed { token, span });
+                self.tokens.push(SpannedToken { token, span });
             }
         }
         self.at = self.text.len();
         let span = self.span(self.at);
-        self.tokens.push(Placed { token: Token::End, span });
+        self.tokens.push(SpannedToken { token: Token::End, span });
     }
 
     fn comment(&mut self) {

@@ -100,7 +100,7 @@ impl fmt::Display for Token {
 
 /// A token and its place.
 #[derive(Clone, Debug)]
-pub(super) struct Placed {
+pub(super) struct SpannedToken {
     /// The token.
     pub token: Token,
     /// Its place.

@@ -1,7 +1,7 @@
 //! Explanations: what was done to each filter on which device, and why.
 
 use super::techniques::{is_high_traffic, traffic};
-use super::{Compiled, Made, Part, Ready, Sole};
+use super::{Compiled, CompiledIsland, CompiledPiece, CompiledSection, CompiledStage};
 use crate::language::graph::NodeKind;
 use crate::language::text::plural;
 use crate::planner::classify::Placement;
@@ -40,15 +40,15 @@ impl Compiled<'_> {
         );
         for (number, stage) in self.stages.iter().enumerate() {
             match stage {
-                Part::Host(chosen) => {
+                CompiledStage::Host(chosen) => {
                     let _ = writeln!(text, "stage {number}, host");
                     self.explain_host(chosen, &mut text);
                 }
-                Part::Device(pieces) => {
+                CompiledStage::Device(pieces) => {
                     for piece in pieces {
                         let ready = match piece {
-                            Made::Section(ready) => ready,
-                            Made::Island(sole) => {
+                            CompiledPiece::Section(ready) => ready,
+                            CompiledPiece::Island(sole) => {
                                 self.explain_island(number, sole, &mut text);
                                 continue;
                             }
@@ -82,15 +82,15 @@ impl Compiled<'_> {
         text.push('\n');
         for (number, stage) in self.stages.iter().enumerate() {
             let time = self.counters.stages[number].load(Ordering::Relaxed);
-            let place = if matches!(stage, Part::Host(_)) { "host" } else { "device" };
+            let place = if matches!(stage, CompiledStage::Host(_)) { "host" } else { "device" };
             let _ = writeln!(text, "stage {number}, {place}: {:.3} ms", time as f64 / 1e6);
-            if let Part::Device(pieces) = stage {
+            if let CompiledStage::Device(pieces) = stage {
                 pieces.iter().for_each(|piece| self.report_kernels(piece, &mut text));
             }
             for (id, node) in self.program.graph.nodes.iter() {
                 let inside = match stage {
-                    Part::Host(chosen) => chosen[id.index()],
-                    Part::Device(pieces) => pieces.iter().any(|piece| piece.nodes().contains(&id)),
+                    CompiledStage::Host(chosen) => chosen[id.index()],
+                    CompiledStage::Device(pieces) => pieces.iter().any(|piece| piece.nodes().contains(&id)),
                 };
                 let repetition = self.program.schedule.as_ref().map_or(0, |schedule| schedule.repetition(id));
                 if inside {
@@ -102,7 +102,7 @@ impl Compiled<'_> {
     }
 
     /// Describes launches, times and filters of the kernels of a piece.
-    fn report_kernels(&self, piece: &Made, text: &mut String) {
+    fn report_kernels(&self, piece: &CompiledPiece, text: &mut String) {
         let mut tell = |number: usize, (launches, time): &(AtomicU64, AtomicU64), names: &[&str]| {
             let launches = launches.load(Ordering::Relaxed);
             let _ = write!(text, "  kernel {number}: {}", plural(launches, "launch").replace("launchs", "launches"));
@@ -114,13 +114,13 @@ impl Compiled<'_> {
             let _ = writeln!(text, "{}", if more > 0 { format!(" and {more} more") } else { String::new() });
         };
         match piece {
-            Made::Section(ready) => {
+            CompiledPiece::Section(ready) => {
                 for (number, (cut, counted)) in ready.cuts.iter().zip(&ready.counted).enumerate() {
                     let names: Vec<&str> = cut.actors.iter().map(|index| &*ready.fine.actors[*index].name).collect();
                     tell(number, counted, &names);
                 }
             }
-            Made::Island(sole) => {
+            CompiledPiece::Island(sole) => {
                 let names: Vec<&str> = sole.island.nodes.iter().map(|node| &*self.program.graph.nodes[*node].name).collect();
                 tell(0, &sole.counted, &names);
             }
@@ -136,7 +136,7 @@ impl Compiled<'_> {
         }
     }
 
-    fn explain_island(&self, stage: usize, sole: &Sole, text: &mut String) {
+    fn explain_island(&self, stage: usize, sole: &CompiledIsland, text: &mut String) {
         let island = &sole.island;
         let how = match island.rounds.first() {
             _ if sole.scan.is_some() => "its firings are combined in three passes: chunks, tiles, firings again".to_owned(),
@@ -178,7 +178,7 @@ impl Compiled<'_> {
         }
     }
 
-    fn explain_cut(&self, ready: &Ready, number: usize, cut: &Cut, text: &mut String) {
+    fn explain_cut(&self, ready: &CompiledSection, number: usize, cut: &Cut, text: &mut String) {
         let shape = match cut.shape {
             Shape::Thread => format!(
                 "{} for each thread, items between filters in registers and local arrays",
@@ -236,11 +236,11 @@ impl Compiled<'_> {
         let mut writers: std::collections::HashMap<usize, Vec<String>> = Default::default();
         let mut readers = writers.clone();
         for (stage, part) in self.stages.iter().enumerate() {
-            let Part::Device(pieces) = part else { continue };
+            let CompiledStage::Device(pieces) = part else { continue };
             for (place, piece) in pieces.iter().enumerate() {
                 let ready = match piece {
-                    Made::Section(ready) => ready,
-                    Made::Island(sole) => {
+                    CompiledPiece::Section(ready) => ready,
+                    CompiledPiece::Island(sole) => {
                         let _ = writeln!(text, "  subgraph cluster_{stage}_{place} {{ label=\"kernel in order\";");
                         for node in &sole.island.nodes {
                             let _ = writeln!(text, "    {node} [label=\"{}\"];", graph.nodes[*node].name.replace('"', "'"));

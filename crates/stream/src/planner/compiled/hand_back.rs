@@ -11,10 +11,10 @@
 //!
 //! A [`Checkpoint`] is the state before a batch. It is restored if a firing of the batch fails.
 
-use super::live::Live;
-use super::trouble::Trouble;
-use super::words::{compose, decode};
-use super::{Compiled, Made};
+use super::batch_end::BatchEnd;
+use super::device_state::DeviceState;
+use super::words::{compose, decode_all};
+use super::{Compiled, CompiledPiece};
 use crate::language::core::{Value, facts};
 use crate::language::eval::{Machine, Snapshot};
 use crate::language::graph::{Graph, NodeId, NodeKind, TapeId};
@@ -75,7 +75,7 @@ impl Refill {
     }
 
     /// Repeats the firings. The input tapes hold the items that kernels looked back at.
-    fn run(&self, compiled: &Compiled<'_>, schedule: &Schedule, machine: &mut Machine<'_>) -> Result<(), Trouble> {
+    fn run(&self, compiled: &Compiled<'_>, schedule: &Schedule, machine: &mut Machine<'_>) -> Result<(), BatchEnd> {
         for (node, count) in self.firings() {
             for tape in &compiled.program.graph.nodes[node].inputs {
                 let wanted = schedule.remaining[tape.index()].saturating_add(self.popped_items(*tape));
@@ -114,9 +114,9 @@ impl Checkpoint {
     pub(super) fn save(
         device: &Device,
         machine: &mut Machine<'_>,
-        live: &Live,
+        live: &DeviceState,
         changing: &[NodeId],
-    ) -> Result<Checkpoint, Trouble> {
+    ) -> Result<Checkpoint, BatchEnd> {
         // The items of a line before a batch are never overwritten.
         let lines = live.lines.iter().filter_map(|(tape, line)| Some((*tape, line.kept.clone()?))).collect();
         let mut states = HashMap::new();
@@ -132,7 +132,7 @@ impl Checkpoint {
     }
 
     /// Returns to the state.
-    pub(super) fn restore(mut self, machine: &mut Machine<'_>, live: &mut Live) {
+    pub(super) fn restore(mut self, machine: &mut Machine<'_>, live: &mut DeviceState) {
         machine.go_back(self.machine);
         for (tape, line) in &mut live.lines {
             line.now = None;
@@ -145,7 +145,7 @@ impl Checkpoint {
 /// Returns the filters on the host whose firings change fields.
 pub(super) fn changing_filters(compiled: &Compiled<'_>) -> Vec<NodeId> {
     let program = compiled.program;
-    let on_device: Vec<NodeId> = compiled.pieces().flat_map(Made::nodes).copied().collect();
+    let on_device: Vec<NodeId> = compiled.pieces().flat_map(CompiledPiece::nodes).copied().collect();
     let changes = |id: NodeId| match &program.graph.nodes[id].kind {
         NodeKind::Filter(instance) => {
             filter_of(&program.core, instance).is_some_and(|filter| !facts(&program.core, filter).written.is_empty())
@@ -155,7 +155,7 @@ pub(super) fn changing_filters(compiled: &Compiled<'_>) -> Vec<NodeId> {
     program.graph.nodes.keys().filter(|id| !on_device.contains(id) && changes(*id)).collect()
 }
 
-impl Live {
+impl DeviceState {
     /// Moves items and fields from device memory to the evaluator, after `done` steady states.
     pub(super) fn hand_back(
         mut self,
@@ -163,17 +163,17 @@ impl Live {
         schedule: &Schedule,
         machine: &mut Machine<'_>,
         done: u64,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), BatchEnd> {
         let graph = &compiled.program.graph;
-        for inlet in compiled.pieces().flat_map(Made::inlets) {
+        for inlet in compiled.pieces().flat_map(CompiledPiece::inlets) {
             let Some(kept) = self.lines.remove(&inlet.tape).and_then(|line| line.kept) else { continue };
             let bytes = kept.read().map_err(|error| failed(&error))?;
             refill(machine, graph, inlet.tape, inlet.words, &bytes)?;
         }
         for piece in compiled.pieces() {
             match piece {
-                Made::Section(ready) => ready.refill.run(compiled, schedule, machine)?,
-                Made::Island(sole) => {
+                CompiledPiece::Section(ready) => ready.refill.run(compiled, schedule, machine)?,
+                CompiledPiece::Island(sole) => {
                     let buffers = self.states.remove(&sole.island.nodes[0]).ok_or_else(missing)?;
                     restore_island(&sole.island, graph, machine, done, &buffers)?;
                 }
@@ -184,11 +184,10 @@ impl Live {
 }
 
 /// Puts items onto a tape.
-fn refill(machine: &mut Machine<'_>, graph: &Graph, tape: TapeId, words: Words, bytes: &[u8]) -> Result<(), Trouble> {
+fn refill(machine: &mut Machine<'_>, graph: &Graph, tape: TapeId, words: Words, bytes: &[u8]) -> Result<(), BatchEnd> {
     let (layout, span) = (&graph.tapes[tape].layout, graph.nodes[graph.tapes[tape].from.0].span);
-    for item in bytes.chunks_exact(words.bytes() as usize) {
-        machine.put(tape, decode(layout, words, item), span)?;
-    }
+    let items = bytes.len() / words.bytes() as usize;
+    decode_all(layout, words, bytes, machine.room_for(tape, items, span)?);
     Ok(())
 }
 
@@ -199,7 +198,7 @@ fn restore_island(
     machine: &mut Machine<'_>,
     done: u64,
     buffers: &[Buffer<u8>],
-) -> Result<(), Trouble> {
+) -> Result<(), BatchEnd> {
     let mut filled = buffers.iter();
     let mut state: [Vec<u8>; 3] = Default::default();
     for (bytes, _) in state.iter_mut().zip(island.state_words).filter(|(_, words)| *words > 0) {
@@ -235,10 +234,10 @@ fn restore_island(
     Ok(())
 }
 
-fn failed(error: &dyn std::fmt::Display) -> Trouble {
-    Trouble::Device(error.to_string())
+fn failed(error: &dyn std::fmt::Display) -> BatchEnd {
+    BatchEnd::Device(error.to_string())
 }
 
-fn missing() -> Trouble {
-    Trouble::Device("a part of the state is not there".into())
+fn missing() -> BatchEnd {
+    BatchEnd::Device("a part of the state is not there".into())
 }

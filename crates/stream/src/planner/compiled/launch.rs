@@ -1,13 +1,13 @@
 //! Launches of the kernels of a section.
 
-use super::Ready;
+use super::CompiledSection;
 use crate::planner::restructure::cut::{ACCESS, Place, Shape};
 use crate::planner::restructure::emit;
 use broadloom_device::Buffer;
 use broadloom_scalar::Literal;
 use broadloom_skeleton::{Call, Loaded, Result};
 
-impl Ready {
+impl CompiledSection {
     /// Returns the kernel for the buffers of a call. The kernel with wide accesses needs aligned buffers.
     fn kernel(&self, number: usize, call: &Call<'_>) -> Result<&Loaded> {
         let aligned = |buffer: &Buffer<u8>| buffer.address().is_multiple_of(u64::from(ACCESS));

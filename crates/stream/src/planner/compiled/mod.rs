@@ -6,7 +6,8 @@
 //!
 //! A run first uses the evaluator for the initial schedule and for the steady states that fill the peeked
 //! items. Then it runs batches of steady states: each stage runs a whole batch before the next stage begins.
-//! Tapes between host and device are copied in blocks. Tapes between kernels and the state of filters stay on
+//! Tapes between host and device are copied in blocks. Files at kernels
+//! do so too: no node of the host fires for their items. Tapes between kernels and the state of filters stay on
 //! the device. Printed output is put into the order of the schedule, and written when the batch is complete.
 //!
 //! A batch has as many steady states as the input files have items for. The evaluator runs what is left of them,
@@ -18,10 +19,11 @@
 //! - if a firing fails, the error shown is the evaluator's;
 //! - the memory of tapes is bounded by the steady states of a batch.
 
+mod batch_end;
+mod device_state;
 mod explain;
 mod hand_back;
 mod launch;
-mod live;
 mod picture;
 mod plan;
 mod regions;
@@ -29,7 +31,6 @@ mod resident;
 mod run;
 mod session;
 mod techniques;
-mod trouble;
 #[doc(hidden)]
 pub mod words;
 
@@ -53,8 +54,8 @@ use broadloom_diag::{Code, Diagnostic, Diagnostics};
 pub use broadloom_scalar::Precision;
 use broadloom_skeleton::Loaded;
 use cranelift_entity::EntityRef;
+use device_state::PieceInput;
 use hand_back::Refill;
-use live::Inlet;
 use plan::{Piece, Stage, plan};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -89,7 +90,7 @@ pub struct Compiled<'p> {
     device: Device,
     options: Options,
     classified: Vec<Classified>,
-    stages: Vec<Part>,
+    stages: Vec<CompiledStage>,
     counters: Counters,
 }
 
@@ -116,21 +117,21 @@ pub struct Statistics {
 
 /// A stage that is ready to run.
 #[derive(Debug)]
-enum Part {
+enum CompiledStage {
     Host(Vec<bool>),
-    Device(Vec<Made>),
+    Device(Vec<CompiledPiece>),
 }
 
 /// A piece that is ready to run.
 #[derive(Debug)]
-enum Made {
-    Section(Box<Ready>),
-    Island(Box<Sole>),
+enum CompiledPiece {
+    Section(Box<CompiledSection>),
+    Island(Box<CompiledIsland>),
 }
 
 /// An island that is ready to run.
 #[derive(Debug)]
-struct Sole {
+struct CompiledIsland {
     island: Island,
     /// The recurrence of the island, if its firings are combined.
     scan: Option<Arc<Recurrence>>,
@@ -141,7 +142,7 @@ struct Sole {
 
 /// A section that is ready to run.
 #[derive(Debug)]
-struct Ready {
+struct CompiledSection {
     section: Section,
     /// The section as kernels see it. Its units are parts of the units of the section.
     fine: Section,
@@ -219,7 +220,7 @@ impl<'p> Compiled<'p> {
                     Stage::Host(nodes) => {
                         let mut chosen = vec![false; program.graph.nodes.len()];
                         nodes.iter().for_each(|node| chosen[node.index()] = true);
-                        Part::Host(chosen)
+                        CompiledStage::Host(chosen)
                     }
                     Stage::Device(pieces) => {
                         let mut ready = vec![];
@@ -227,7 +228,11 @@ impl<'p> Compiled<'p> {
                             let (nodes, made) = match piece {
                                 Piece::Section(section) => {
                                     let nodes = section.nodes.clone();
-                                    (nodes, Ready::new(program, section, device, options).map(|made| Made::Section(made.into())))
+                                    (
+                                        nodes,
+                                        CompiledSection::new(program, section, device, options)
+                                            .map(|made| CompiledPiece::Section(made.into())),
+                                    )
                                 }
                                 Piece::Island(island) => {
                                     let nodes = island.nodes.clone();
@@ -235,7 +240,11 @@ impl<'p> Compiled<'p> {
                                         Placement::Scan(recurrence) => Some(recurrence.clone()),
                                         _ => None,
                                     };
-                                    (nodes, Sole::new(program, island, scan, device).map(|made| Made::Island(made.into())))
+                                    (
+                                        nodes,
+                                        CompiledIsland::new(program, island, scan, device)
+                                            .map(|made| CompiledPiece::Island(made.into())),
+                                    )
                                 }
                             };
                             match made {
@@ -246,7 +255,7 @@ impl<'p> Compiled<'p> {
                                 }
                             }
                         }
-                        Part::Device(ready)
+                        CompiledStage::Device(ready)
                     }
                 });
             }
@@ -289,8 +298,8 @@ impl<'p> Compiled<'p> {
     /// Returns the PTX of all kernels, as passed to the device.
     pub fn ptx(&self) -> Result<String, Failure> {
         let kernels = self.pieces().flat_map(|piece| match piece {
-            Made::Section(ready) => &ready.kernels[..],
-            Made::Island(sole) => std::slice::from_ref(&sole.kernel),
+            CompiledPiece::Section(ready) => &ready.kernels[..],
+            CompiledPiece::Island(sole) => std::slice::from_ref(&sole.kernel),
         });
         let texts = kernels.map(Loaded::ptx).collect::<Result<Vec<String>, _>>();
         texts.map(|texts| texts.join("\n")).map_err(|error| self.refused(codes::DEVICE, error.to_string()))
@@ -307,24 +316,24 @@ impl<'p> Compiled<'p> {
         refused(self.program, code, message)
     }
 
-    fn pieces(&self) -> impl Iterator<Item = &Made> {
+    fn pieces(&self) -> impl Iterator<Item = &CompiledPiece> {
         self.stages.iter().flat_map(|stage| match stage {
-            Part::Host(_) => &[][..],
-            Part::Device(pieces) => pieces,
+            CompiledStage::Host(_) => &[][..],
+            CompiledStage::Device(pieces) => pieces,
         })
     }
 
-    fn sections(&self) -> impl Iterator<Item = &Ready> {
+    fn sections(&self) -> impl Iterator<Item = &CompiledSection> {
         self.pieces().filter_map(|piece| match piece {
-            Made::Section(ready) => Some(&**ready),
-            Made::Island(_) => None,
+            CompiledPiece::Section(ready) => Some(&**ready),
+            CompiledPiece::Island(_) => None,
         })
     }
 
-    fn islands(&self) -> impl Iterator<Item = &Sole> {
+    fn islands(&self) -> impl Iterator<Item = &CompiledIsland> {
         self.pieces().filter_map(|piece| match piece {
-            Made::Section(_) => None,
-            Made::Island(sole) => Some(&**sole),
+            CompiledPiece::Section(_) => None,
+            CompiledPiece::Island(sole) => Some(&**sole),
         })
     }
 
@@ -338,59 +347,59 @@ fn refused(program: &Program, code: Code, message: String) -> Failure {
     Failure { sources: program.sources.clone(), diagnostics: Diagnostics::from(Diagnostic::error(code, message)) }
 }
 
-impl Made {
+impl CompiledPiece {
     /// Returns the nodes.
     fn nodes(&self) -> &[NodeId] {
         match self {
-            Made::Section(ready) => &ready.section.nodes,
-            Made::Island(sole) => &sole.island.nodes,
+            CompiledPiece::Section(ready) => &ready.section.nodes,
+            CompiledPiece::Island(sole) => &sole.island.nodes,
         }
     }
 
     /// Returns the input tapes.
-    fn inlets(&self) -> Vec<Inlet> {
+    fn inlets(&self) -> Vec<PieceInput> {
         match self {
-            Made::Section(ready) => ready.inlets(),
-            Made::Island(sole) => sole.inlets(),
+            CompiledPiece::Section(ready) => ready.inlets(),
+            CompiledPiece::Island(sole) => sole.inlets(),
         }
     }
 
     /// Returns the output tapes, each with the number of items that kernels write behind those of a batch.
     fn extras(&self) -> Vec<(TapeId, i64)> {
         match self {
-            Made::Section(ready) => {
+            CompiledPiece::Section(ready) => {
                 let extra = ready.cuts.iter().map(|cut| cut.extra).max().unwrap_or(0);
                 let outputs = ready.section.buffers.iter().enumerate().filter(|(_, buffer)| buffer.role == Role::Output);
                 let behind = |index: usize, items: i64| (extra * items).max(ready.lengths[index] - items);
                 outputs.map(|(index, buffer)| (buffer.tape, behind(index, buffer.items))).collect()
             }
-            Made::Island(sole) => sole.island.outputs.iter().map(|output| (output.tape, 0)).collect(),
+            CompiledPiece::Island(sole) => sole.island.outputs.iter().map(|output| (output.tape, 0)).collect(),
         }
     }
 }
 
-impl Sole {
-    fn new(program: &Program, island: Island, scan: Option<Arc<Recurrence>>, device: &Device) -> Result<Sole, String> {
+impl CompiledIsland {
+    fn new(program: &Program, island: Island, scan: Option<Arc<Recurrence>>, device: &Device) -> Result<CompiledIsland, String> {
         let made = match &scan {
             Some(recurrence) => scan::program(&island, recurrence, "stream_scan")?,
             None => sequential::program(&program.core, &program.graph, &island, "stream_in_order")?,
         };
         let kernel = made.load(device).map_err(|error| error.to_string())?;
-        Ok(Sole { island, scan, kernel, counted: Default::default() })
+        Ok(CompiledIsland { island, scan, kernel, counted: Default::default() })
     }
 
-    fn inlets(&self) -> Vec<Inlet> {
+    fn inlets(&self) -> Vec<PieceInput> {
         let inlet = |input: &Crossing| {
             let Crossing { tape, words, items } = *input;
-            Inlet { tape, words, kept: 0, items, length: items }
+            PieceInput { tape, words, kept: 0, items, length: items }
         };
         self.island.inputs.iter().map(inlet).collect()
     }
 }
 
-impl Ready {
-    fn inlets(&self) -> Vec<Inlet> {
-        let inlet = |(index, buffer): (usize, &Buffer)| Inlet {
+impl CompiledSection {
+    fn inlets(&self) -> Vec<PieceInput> {
+        let inlet = |(index, buffer): (usize, &Buffer)| PieceInput {
             tape: buffer.tape,
             words: buffer.words,
             kept: self.kept[index],
@@ -401,7 +410,7 @@ impl Ready {
         inputs.map(inlet).collect()
     }
 
-    fn new(program: &Program, section: Section, device: &Device, options: Options) -> Result<Ready, String> {
+    fn new(program: &Program, section: Section, device: &Device, options: Options) -> Result<CompiledSection, String> {
         let (graph, schedule) = (&program.graph, program.schedule.as_ref().ok_or("it has no schedule")?);
         let needs = section.needs(0..section.actors.len(), section.outputs(1));
         let refill = Refill::new(graph, schedule, &section);
@@ -497,7 +506,7 @@ impl Ready {
         };
         let counted = kernels.iter().map(|_| Default::default()).collect();
         let narrow = kernels.iter().map(|_| OnceLock::new()).collect();
-        Ok(Ready {
+        Ok(CompiledSection {
             section,
             fine,
             parts,

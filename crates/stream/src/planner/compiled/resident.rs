@@ -8,7 +8,7 @@
 //! kernels look back at. Behind them are the items that filters peek beyond those they pop. The next window
 //! begins [`Resident::taken_items`] further.
 
-use super::{Compiled, MAX_WORDS, Ready};
+use super::{Compiled, CompiledSection, MAX_WORDS};
 use crate::language::codes;
 use crate::language::graph::NodeKind;
 use crate::language::program::Failure;
@@ -23,7 +23,7 @@ use std::sync::{Mutex, PoisonError};
 #[derive(Debug)]
 pub struct Resident<'c> {
     compiled: &'c Compiled<'c>,
-    ready: &'c Ready,
+    ready: &'c CompiledSection,
     /// The indices of the input buffer and the output buffer of the section.
     ends: (usize, usize),
     /// A flag that kernels set if a firing fails.
@@ -51,7 +51,7 @@ impl<'c> Resident<'c> {
         if compiled.islands().next().is_some() {
             return Err(refuse("a resident run needs filters without state and without feedback".into()));
         }
-        let sections: Vec<&Ready> = compiled.sections().collect();
+        let sections: Vec<&CompiledSection> = compiled.sections().collect();
         let [ready] = sections[..] else {
             return Err(refuse("a resident run needs filters between one `FileReader` and one `FileWriter`".into()));
         };

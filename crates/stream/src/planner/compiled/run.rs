@@ -1,13 +1,13 @@
 //! Runs of compiled programs.
 
+use super::batch_end::BatchEnd;
+use super::device_state::DeviceState;
 use super::hand_back::{Checkpoint, changing_filters};
-use super::live::Live;
-use super::trouble::Trouble;
-use super::words::decode;
-use super::{Compiled, MAX_WORDS, Made, Part, Ready, Sole};
+use super::words::decode_all;
+use super::{Compiled, CompiledIsland, CompiledPiece, CompiledSection, CompiledStage, MAX_WORDS};
 use crate::language::codes;
 use crate::language::core::{StreamKind, facts};
-use crate::language::eval::{Host, Machine, Outcome, Settings, Stop, with_stack};
+use crate::language::eval::{Host, Machine, Outcome, Record, Settings, Stop, with_stack};
 use crate::language::graph::{NodeId, NodeKind, TapeId};
 use crate::language::program::Failure;
 use crate::language::schedule::{Entry, Phase, Schedule};
@@ -20,7 +20,6 @@ use broadloom_scalar::Literal;
 use broadloom_skeleton::Call;
 use broadloom_skeleton::cost::{Costs, Each};
 use cranelift_entity::EntityRef;
-use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -29,31 +28,33 @@ use std::time::Instant;
 const BATCH_BYTES: Each<u64> = Each { vectors: 4 << 20, threads: 64 << 20 };
 /// Items per batch of a tape that crosses to the evaluator.
 const HOST_ITEMS: u64 = 1 << 20;
+/// Maximum items of a file that pass together to or from a filter on the host. They stay in the cache.
+const BLOCK_ITEMS: u64 = 1 << 12;
 /// Maximum number of steady states in a batch.
 const MAX_BATCH: u64 = 1 << 24;
 /// Maximum number of steady states in a batch whose output is put into order.
 const ORDERED_BATCH: u64 = 1 << 16;
 /// The reason why a run ends early.
-enum Ended {
+enum RunEnd {
     /// The evaluator ended it.
     Stop(Stop),
     /// The device failed.
     Device(String),
 }
 
-impl From<Stop> for Ended {
-    fn from(stop: Stop) -> Ended {
-        Ended::Stop(stop)
+impl From<Stop> for RunEnd {
+    fn from(stop: Stop) -> RunEnd {
+        RunEnd::Stop(stop)
     }
 }
 
-impl From<Trouble> for Ended {
-    fn from(trouble: Trouble) -> Ended {
+impl From<BatchEnd> for RunEnd {
+    fn from(trouble: BatchEnd) -> RunEnd {
         match trouble {
-            Trouble::Closed => Ended::Stop(Stop::OutputClosed),
-            Trouble::Device(error) => Ended::Device(error),
-            Trouble::Stopped(error) | Trouble::Repeat(Some(error)) => Ended::Stop(Stop::Error(error)),
-            Trouble::Repeat(None) => Ended::Device("a firing failed that had not failed before".into()),
+            BatchEnd::Closed => RunEnd::Stop(Stop::OutputClosed),
+            BatchEnd::Device(error) => RunEnd::Device(error),
+            BatchEnd::Stopped(error) | BatchEnd::Repeat(Some(error)) => RunEnd::Stop(Stop::Error(error)),
+            BatchEnd::Repeat(None) => RunEnd::Device("a firing failed that had not failed before".into()),
         }
     }
 }
@@ -68,8 +69,8 @@ pub(super) fn run(compiled: &Compiled<'_>, host: &mut dyn Host, settings: &Setti
         let mut machine = Machine::new(&program.core, &program.graph, host, settings);
         let ended = match batches(compiled, schedule, &mut machine, settings) {
             Ok(outcome) => Ok(outcome),
-            Err(Ended::Stop(stop)) => Err(stop),
-            Err(Ended::Device(error)) => {
+            Err(RunEnd::Stop(stop)) => Err(stop),
+            Err(RunEnd::Device(error)) => {
                 // The output so far is kept. A second failure is less important.
                 let _ = machine.finish(Ok(Outcome::Done));
                 return Err(device_failure(compiled, &error));
@@ -92,7 +93,7 @@ fn batches(
     schedule: &Schedule,
     machine: &mut Machine<'_>,
     settings: &Settings,
-) -> Result<Outcome, Ended> {
+) -> Result<Outcome, RunEnd> {
     let warm_up = compiled.sections().map(|ready| ready.warm_up).max().unwrap_or(0);
     let mut done = settings.iterations.map_or(warm_up, |iterations| iterations.min(warm_up));
     begin(compiled, schedule, machine, done)?;
@@ -102,7 +103,7 @@ fn batches(
     }
     // What is held back belongs to a batch.
     machine.commit()?;
-    let mut live = Live::default();
+    let mut live = DeviceState::default();
     live.take_over(compiled, machine, done)?;
     let most = compiled.largest_batch();
     let in_order = order_of_output(compiled);
@@ -123,7 +124,7 @@ fn batches(
         let checkpoint = Checkpoint::save(&compiled.device, machine, &live, &changing)?;
         machine.holds = true;
         match batch(compiled, schedule, machine, (states, done), in_order, &mut live) {
-            Err(Trouble::Repeat(_)) => {
+            Err(BatchEnd::Repeat(_)) => {
                 checkpoint.restore(machine, &mut live);
                 break;
             }
@@ -152,10 +153,10 @@ fn batches(
 /// Runs the initial schedule and steady states on the evaluator. It keeps the items that kernels look back
 /// at.
 pub(super) fn begin(compiled: &Compiled<'_>, schedule: &Schedule, machine: &mut Machine<'_>, states: u64) -> Result<(), Stop> {
-    for inlet in compiled.pieces().flat_map(Made::inlets) {
+    for inlet in compiled.pieces().flat_map(CompiledPiece::inlets) {
         machine.past[inlet.tape.index()].0 = inlet.kept as usize;
     }
-    machine.print(&compiled.program.graph.printed)?;
+    machine.print(&|text| text.push_str(&compiled.program.graph.printed))?;
     for phase in &schedule.init {
         machine.phase_of(phase, &|_| true)?;
     }
@@ -177,8 +178,8 @@ fn order_of_output(compiled: &Compiled<'_>) -> bool {
         _ => false,
     };
     let stages = compiled.stages.iter().filter(|stage| match stage {
-        Part::Host(chosen) => compiled.program.graph.nodes.keys().any(|node| chosen[node.index()] && prints(node)),
-        Part::Device(_) => false,
+        CompiledStage::Host(chosen) => compiled.program.graph.nodes.keys().any(|node| chosen[node.index()] && prints(node)),
+        CompiledStage::Device(_) => false,
     });
     stages.count() > 1
 }
@@ -190,11 +191,11 @@ pub(super) fn batch(
     machine: &mut Machine<'_>,
     (states, done): (u64, u64),
     in_order: bool,
-    live: &mut Live,
-) -> Result<(), Trouble> {
+    live: &mut DeviceState,
+) -> Result<(), BatchEnd> {
     if in_order {
         machine.flush()?;
-        machine.said = Some(vec![VecDeque::new(); compiled.program.graph.nodes.len()]);
+        machine.records = Some(vec![Record::default(); compiled.program.graph.nodes.len()]);
     }
     if compiled.stages.is_empty() {
         for _ in 0..states {
@@ -206,21 +207,12 @@ pub(super) fn batch(
     for (number, stage) in compiled.stages.iter().enumerate() {
         let begun = Instant::now();
         match stage {
-            Part::Host(chosen) => {
-                let mut chosen = chosen.clone();
-                live.files.iter().for_each(|file| chosen[file.index()] = false);
-                let states = if chosen.contains(&true) { states } else { 0 };
-                for _ in 0..states {
-                    for phase in &schedule.steady {
-                        machine.phase_of(phase, &|node| chosen[node.index()])?;
-                    }
-                }
-            }
-            Part::Device(pieces) => {
+            CompiledStage::Host(chosen) => on_host(compiled, schedule, machine, (chosen, states), live)?,
+            CompiledStage::Device(pieces) => {
                 for piece in pieces {
                     match piece {
-                        Made::Section(ready) => ready.run(compiled, machine, (states, done), live)?,
-                        Made::Island(sole) => sole.run(compiled, machine, (states, done), live)?,
+                        CompiledPiece::Section(ready) => ready.run(compiled, machine, (states, done), live)?,
+                        CompiledPiece::Island(sole) => sole.run(compiled, machine, (states, done), live)?,
                     }
                     fired(compiled, machine, piece.nodes(), states);
                 }
@@ -229,27 +221,68 @@ pub(super) fn batch(
         compiled.counters.stages[number].fetch_add(begun.elapsed().as_nanos() as u64, Ordering::Relaxed);
     }
     live.check()?;
-    if let Some(mut said) = machine.said.take() {
+    if let Some(mut records) = machine.records.take() {
         for _ in 0..states {
             for phase in &schedule.steady {
-                say(machine, phase, &mut said)?;
+                print_records(machine, phase, &mut records)?;
             }
         }
     }
     Ok(())
 }
 
+/// Runs a stage on the host. Readers of files fire before the other nodes and writers behind them, in blocks.
+fn on_host(
+    compiled: &Compiled<'_>,
+    schedule: &Schedule,
+    machine: &mut Machine<'_>,
+    (chosen, states): (&[bool], u64),
+    live: &DeviceState,
+) -> Result<(), Stop> {
+    let (mut chosen, mut readers, mut writers) = (chosen.to_vec(), vec![], vec![]);
+    live.files.iter().for_each(|file| chosen[file.index()] = false);
+    if !chosen.contains(&true) {
+        return Ok(());
+    }
+    let mut block = states;
+    for (id, node) in &compiled.program.graph.nodes {
+        let rate = schedule.repetition(id);
+        let files = match node.kind {
+            NodeKind::FileReader(..) => &mut readers,
+            NodeKind::FileWriter(..) => &mut writers,
+            _ => continue,
+        };
+        if chosen[id.index()] && (1..=BLOCK_ITEMS).contains(&rate) {
+            chosen[id.index()] = false;
+            block = block.min(BLOCK_ITEMS / rate);
+            files.push((id, rate));
+        }
+    }
+    let mut left = states;
+    while left > 0 {
+        let count = left.min(block);
+        readers.iter().try_for_each(|(id, rate)| machine.read_block(*id, (count * rate) as usize))?;
+        for _ in 0..count {
+            for phase in &schedule.steady {
+                machine.phase_of(phase, &|node| chosen[node.index()])?;
+            }
+        }
+        writers.iter().try_for_each(|(id, rate)| machine.write_block(*id, (count * rate) as usize))?;
+        left -= count;
+    }
+    Ok(())
+}
+
 /// Prints the collected output of nodes in the order of a phase.
-fn say(machine: &mut Machine<'_>, phase: &Phase, said: &mut [VecDeque<String>]) -> Result<(), Stop> {
+fn print_records(machine: &mut Machine<'_>, phase: &Phase, records: &mut [Record]) -> Result<(), Stop> {
     for (entry, count) in &phase.entries {
         for _ in 0..*count {
             match entry {
                 Entry::Fire(node) => {
-                    if let Some(text) = said[node.index()].pop_front() {
-                        machine.print(&text)?;
-                    }
+                    let text = records[node.index()].next_text();
+                    machine.print(&|own| own.push_str(text))?;
                 }
-                Entry::Phase(inner) => say(machine, inner, said)?,
+                Entry::Phase(inner) => print_records(machine, inner, records)?,
             }
         }
     }
@@ -320,8 +353,8 @@ impl Compiled<'_> {
     /// Returns the readers and writers of files at tapes of kernels.
     pub(super) fn files_at_kernels(&self) -> Vec<NodeId> {
         let graph = &self.program.graph;
-        let readers = self.pieces().flat_map(Made::inlets).map(|inlet| graph.tapes[inlet.tape].from.0);
-        let writers = self.pieces().flat_map(Made::extras).map(|(tape, _)| graph.tapes[tape].to.0);
+        let readers = self.pieces().flat_map(CompiledPiece::inlets).map(|inlet| graph.tapes[inlet.tape].from.0);
+        let writers = self.pieces().flat_map(CompiledPiece::extras).map(|(tape, _)| graph.tapes[tape].to.0);
         let is_file = |node: &NodeId| matches!(graph.nodes[*node].kind, NodeKind::FileReader(..) | NodeKind::FileWriter(..));
         readers.chain(writers).filter(is_file).collect()
     }
@@ -337,12 +370,12 @@ fn fired(compiled: &Compiled<'_>, machine: &mut Machine<'_>, nodes: &[NodeId], s
     }
 }
 
-fn failed(error: &dyn std::fmt::Display) -> Trouble {
-    Trouble::Device(error.to_string())
+fn failed(error: &dyn std::fmt::Display) -> BatchEnd {
+    BatchEnd::Device(error.to_string())
 }
 
 /// An output tape of a piece.
-struct Outlet {
+struct PieceOutput {
     tape: TapeId,
     words: Words,
     /// Items of the batch, and the allocated items.
@@ -351,7 +384,7 @@ struct Outlet {
 }
 
 /// Returns memory for an output tape. A reader on the device provides its own memory.
-fn room(compiled: &Compiled<'_>, live: &mut Live, outlet: &Outlet) -> Result<Buffer<u8>, Trouble> {
+fn room(compiled: &Compiled<'_>, live: &mut DeviceState, outlet: &PieceOutput) -> Result<Buffer<u8>, BatchEnd> {
     if live.reads(outlet.tape) {
         return live.room(&compiled.device, outlet.tape, outlet.items);
     }
@@ -363,10 +396,10 @@ fn room(compiled: &Compiled<'_>, live: &mut Live, outlet: &Outlet) -> Result<Buf
 fn hand_over(
     compiled: &Compiled<'_>,
     machine: &mut Machine<'_>,
-    live: &mut Live,
-    outlet: &Outlet,
+    live: &mut DeviceState,
+    outlet: &PieceOutput,
     memory: &Buffer<u8>,
-) -> Result<(), Trouble> {
+) -> Result<(), BatchEnd> {
     if live.reads(outlet.tape) {
         return Ok(());
     }
@@ -390,21 +423,19 @@ fn hand_over(
     let bytes = items.read().map_err(|error| failed(&error))?;
     let (layout, producer) = (&graph.tapes[outlet.tape].layout, graph.tapes[outlet.tape].from.0);
     let span = graph.nodes[producer].span;
-    for item in bytes.chunks_exact(size) {
-        machine.put(outlet.tape, decode(layout, outlet.words, item), span)?;
-    }
+    decode_all(layout, outlet.words, &bytes, machine.room_for(outlet.tape, outlet.items, span)?);
     Ok(())
 }
 
-impl Sole {
+impl CompiledIsland {
     /// Runs the island for a number of steady states.
     fn run(
         &self,
         compiled: &Compiled<'_>,
         machine: &mut Machine<'_>,
         (states, done): (u64, u64),
-        live: &mut Live,
-    ) -> Result<(), Trouble> {
+        live: &mut DeviceState,
+    ) -> Result<(), BatchEnd> {
         let island = &self.island;
         let units = (states * island.units) as i64;
         let inlets = self.inlets();
@@ -414,9 +445,9 @@ impl Sole {
         }
         let outlet = |output: &crate::planner::restructure::island::Crossing| {
             let items = (units * output.items) as usize;
-            Outlet { tape: output.tape, words: output.words, items, room: items }
+            PieceOutput { tape: output.tape, words: output.words, items, room: items }
         };
-        let outlets: Vec<Outlet> = island.outputs.iter().map(outlet).collect();
+        let outlets: Vec<PieceOutput> = island.outputs.iter().map(outlet).collect();
         let mut outputs = vec![];
         for outlet in &outlets {
             outputs.push(room(compiled, live, outlet)?);
@@ -445,15 +476,15 @@ impl Sole {
     }
 }
 
-impl Ready {
+impl CompiledSection {
     /// Runs the section for a number of steady states.
     fn run(
         &self,
         compiled: &Compiled<'_>,
         machine: &mut Machine<'_>,
         (states, done): (u64, u64),
-        live: &mut Live,
-    ) -> Result<(), Trouble> {
+        live: &mut DeviceState,
+    ) -> Result<(), BatchEnd> {
         let device = &compiled.device;
         let units = (states * self.section.units) as i64;
         let inlets = self.inlets();
@@ -470,7 +501,7 @@ impl Ready {
                 }
                 Role::Output => {
                     let made = (units * buffer.items) as usize;
-                    let outlet = Outlet { tape: buffer.tape, words: buffer.words, items: made, room: items as usize };
+                    let outlet = PieceOutput { tape: buffer.tape, words: buffer.words, items: made, room: items as usize };
                     let memory = room(compiled, live, &outlet)?;
                     outlets.push((outlet, memory.clone()));
                     Some(memory)

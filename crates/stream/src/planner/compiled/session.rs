@@ -7,9 +7,9 @@
 //! If the reader feeds a kernel and the writer follows one, items are copied as raw bytes.
 
 use super::Compiled;
-use super::live::Live;
+use super::batch_end::BatchEnd;
+use super::device_state::DeviceState;
 use super::run::{batch, begin};
-use super::trouble::Trouble;
 use crate::language::codes;
 use crate::language::core::Type;
 use crate::language::eval::{Host, Machine, Settings, with_stack};
@@ -31,16 +31,16 @@ pub struct Ports {
     pub printed: String,
 }
 
-struct Inlet(Arc<Mutex<VecDeque<u8>>>);
-struct Outlet(Arc<Mutex<Vec<u8>>>);
+struct InputQueue(Arc<Mutex<VecDeque<u8>>>);
+struct OutputQueue(Arc<Mutex<Vec<u8>>>);
 
-impl Read for Inlet {
+impl Read for InputQueue {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).read(buffer)
     }
 }
 
-impl Write for Outlet {
+impl Write for OutputQueue {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
         Ok(bytes.len())
@@ -58,11 +58,11 @@ impl Host for Ports {
     }
 
     fn open(&mut self, _: &str) -> io::Result<Box<dyn Read + Send>> {
-        Ok(Box::new(Inlet(self.input.clone())))
+        Ok(Box::new(InputQueue(self.input.clone())))
     }
 
     fn create(&mut self, _: &str) -> io::Result<Box<dyn Write + Send>> {
-        Ok(Box::new(Outlet(self.output.clone())))
+        Ok(Box::new(OutputQueue(self.output.clone())))
     }
 }
 
@@ -92,7 +92,7 @@ pub struct Session<'s> {
     types: (Type, Type),
     /// Items that were fed.
     fed: u64,
-    live: Live,
+    live: DeviceState,
     done: Option<u64>,
 }
 
@@ -139,7 +139,7 @@ impl<'s> Session<'s> {
             item,
             types: (input, output),
             fed: 0,
-            live: Live::default(),
+            live: DeviceState::default(),
             done: None,
         })
     }
@@ -201,12 +201,12 @@ impl<'s> Session<'s> {
         }
         let tape = compiled.program.graph.nodes[self.reader].outputs[0];
         let files = [self.reader, self.writer];
-        let result = with_stack(|| -> Result<(), Trouble> {
+        let result = with_stack(|| -> Result<(), BatchEnd> {
             self.advance()?;
             let Some(done) =
                 self.done.filter(|_| self.held_items() == 0 && files.iter().all(|file| self.live.files.contains(file)))
             else {
-                return Err(Trouble::Device(
+                return Err(BatchEnd::Device(
                     "items on the device need a kernel behind the reader and before the writer, and what it looks back at first"
                         .into(),
                 ));
@@ -224,16 +224,16 @@ impl<'s> Session<'s> {
     }
 
     /// Returns the failure with which a piece ended.
-    fn ended(&self, ended: io::Result<Result<(), Trouble>>) -> Result<(), Failure> {
+    fn ended(&self, ended: io::Result<Result<(), BatchEnd>>) -> Result<(), Failure> {
         let compiled = self.compiled;
         match ended {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(Trouble::Repeat(Some(error)) | Trouble::Stopped(error))) => {
+            Ok(Err(BatchEnd::Repeat(Some(error)) | BatchEnd::Stopped(error))) => {
                 let sources = compiled.program.sources.clone();
                 Err(Failure { sources, diagnostics: Diagnostics::from(*error) })
             }
-            Ok(Err(Trouble::Device(error))) => Err(compiled.refused(codes::DEVICE, error)),
-            Ok(Err(Trouble::Closed | Trouble::Repeat(None))) => {
+            Ok(Err(BatchEnd::Device(error))) => Err(compiled.refused(codes::DEVICE, error)),
+            Ok(Err(BatchEnd::Closed | BatchEnd::Repeat(None))) => {
                 let message = "a firing failed: an index outside of an array, a division by zero or a rate that is not kept";
                 Err(compiled.refused(codes::RUN_TIME, message.into()))
             }
@@ -242,7 +242,7 @@ impl<'s> Session<'s> {
     }
 
     /// Runs as many steady states as the pending items allow.
-    fn advance(&mut self) -> Result<(), Trouble> {
+    fn advance(&mut self) -> Result<(), BatchEnd> {
         let compiled = self.compiled;
         self.machine.budget.start_stack();
         let Some(schedule) = &compiled.program.schedule else { return Ok(()) };
@@ -261,7 +261,7 @@ impl<'s> Session<'s> {
         while left > 0 {
             let states = self.machine.read_ahead(schedule, left.min(most));
             if states == 0 {
-                return Err(Trouble::Device("an item that was fed is not there".into()));
+                return Err(BatchEnd::Device("an item that was fed is not there".into()));
             }
             batch(compiled, schedule, &mut self.machine, (states, done), false, &mut self.live)?;
             done += states;

@@ -1,6 +1,6 @@
 //! Techniques: for each filter, which optimisations were applied on this machine, and why.
 
-use super::{Compiled, Ready};
+use super::{Compiled, CompiledSection};
 use crate::language::text::plural;
 use crate::planner::restructure::Actor;
 use crate::planner::restructure::cut::{Cut, Place, Shape, cost};
@@ -15,7 +15,7 @@ pub(super) struct Technique {
 }
 
 /// Returns the bytes of global memory that a firing moves in the given cut. Only the actor's own tapes count.
-pub(super) fn traffic(ready: &Ready, cut: &Cut, actor: &Actor) -> u64 {
+pub(super) fn traffic(ready: &CompiledSection, cut: &Cut, actor: &Actor) -> u64 {
     let ports = [&actor.input, &actor.output].into_iter().flatten();
     let global = ports.filter(|port| cut.places[port.buffer].is_global());
     global.map(|port| port.rate as u64 * ready.fine.buffers[port.buffer].words.bytes()).sum()
@@ -23,7 +23,7 @@ pub(super) fn traffic(ready: &Ready, cut: &Cut, actor: &Actor) -> u64 {
 
 /// Returns whether a filter is memory bound: with its tapes in global memory, moving its bytes takes longer
 /// than its operations.
-pub(super) fn is_high_traffic(ready: &Ready, actor: &Actor, machine: &Machine) -> bool {
+pub(super) fn is_high_traffic(ready: &CompiledSection, actor: &Actor, machine: &Machine) -> bool {
     let ports = [&actor.input, &actor.output].into_iter().flatten();
     let bytes: u64 = ports.map(|port| port.rate as u64 * ready.fine.buffers[port.buffer].words.bytes()).sum();
     bytes.saturating_mul(Costs::of(machine).balance()) > cost(actor)
@@ -31,7 +31,7 @@ pub(super) fn is_high_traffic(ready: &Ready, actor: &Actor, machine: &Machine) -
 
 impl Compiled<'_> {
     /// Returns the techniques of an actor, those of the paper's table first.
-    pub(super) fn techniques(&self, ready: &Ready, cut: &Cut, index: usize) -> Vec<Technique> {
+    pub(super) fn techniques(&self, ready: &CompiledSection, cut: &Cut, index: usize) -> Vec<Technique> {
         let machine = self.device.machine();
         let execution = Costs::of(machine).execution();
         let actor = &ready.fine.actors[index];

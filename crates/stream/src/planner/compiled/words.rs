@@ -3,19 +3,27 @@
 //! Words of an item are stored leaf by leaf: all scalars of the first member, then those of the next.
 
 use crate::language::core::{Layout, Type, Value};
+use crate::language::eval::decode_scalars;
 use crate::planner::translate::Words;
 use broadloom_scalar::Element;
+use std::collections::VecDeque;
 
 /// Appends the words of an item.
 pub fn encode(layout: &Layout, words: Words, value: &Value, into: &mut Vec<u8>) {
-    // A scalar is the common case.
+    encode_all(layout, words, std::iter::once(value.clone()), into);
+}
+
+/// Appends the words of items.
+pub(crate) fn encode_all(layout: &Layout, words: Words, items: impl Iterator<Item = Value>, into: &mut Vec<u8>) {
     if let Layout::Scalar(_) = layout {
-        scalar(value, words.element, into);
-        return;
+        return items.for_each(|item| scalar(&item, words.element, into));
     }
     let mut leaves: Vec<Vec<u8>> = vec![];
-    collect(layout, words.element, value, 0, &mut leaves);
-    leaves.iter().for_each(|leaf| into.extend_from_slice(leaf));
+    for item in items {
+        leaves.iter_mut().for_each(Vec::clear);
+        collect(layout, words.element, &item, 0, &mut leaves);
+        leaves.iter().for_each(|leaf| into.extend_from_slice(leaf));
+    }
 }
 
 fn scalar(value: &Value, element: Element, into: &mut Vec<u8>) {
@@ -71,9 +79,21 @@ fn collect(layout: &Layout, element: Element, value: &Value, first: usize, leave
 
 /// Returns the item that the words represent.
 pub fn decode(layout: &Layout, words: Words, bytes: &[u8]) -> Value {
-    let size = words.element.bytes() as usize;
-    let word = |index: usize| bytes.get(index * size..(index + 1) * size).unwrap_or(&[0; 8][..size]);
-    build(layout, &word, &leaf_starts(layout), 0, 0)
+    let mut items = VecDeque::new();
+    decode_all(layout, words, bytes, &mut items);
+    items.pop_front().unwrap_or_else(|| layout.zero())
+}
+
+/// Appends the items that the words represent.
+pub(crate) fn decode_all(layout: &Layout, words: Words, bytes: &[u8], into: &mut VecDeque<Value>) {
+    if let Layout::Scalar(ty) = layout {
+        return decode_scalars(ty, bytes, into);
+    }
+    let (size, starts) = (words.element.bytes() as usize, leaf_starts(layout));
+    into.extend(bytes.chunks_exact(words.bytes() as usize).map(|item| {
+        let word = |index: usize| item.get(index * size..(index + 1) * size).unwrap_or(&[0; 8][..size]);
+        build(layout, &word, &starts, 0, 0)
+    }));
 }
 
 /// Returns the value whose leaves have the given words, one after the other.

@@ -13,7 +13,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-struct Maker<'a> {
+struct SectionBuilder<'a> {
     graph: &'a Graph,
     schedule: &'a Schedule,
     member: Vec<bool>,
@@ -31,7 +31,7 @@ const MAX_STEPS: usize = 12;
 
 /// The producer or consumer at an end of a tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+enum TapeEnd {
     Host,
     Actor,
     Splitter,
@@ -51,7 +51,7 @@ pub(crate) fn section(
     nodes.iter().for_each(|node| member[node.index()] = true);
     let units = nodes.iter().fold(0, |shared, node| gcd(shared, schedule.repetition(*node))).max(1);
     let mut maker =
-        Maker { graph, schedule, member, units, buffers: vec![], by_tape: HashMap::new(), shuffles: RefCell::default() };
+        SectionBuilder { graph, schedule, member, units, buffers: vec![], by_tape: HashMap::new(), shuffles: RefCell::default() };
     let mut actors = vec![];
     for id in in_order(graph, nodes) {
         let node = &graph.nodes[id];
@@ -81,9 +81,9 @@ pub(crate) fn section(
                 || (matches!(node.kind, NodeKind::Join(_)) && maker.shuffle(id).is_some());
             if passes && maker.origin(tape).0 == tape {
                 let lies_elsewhere = match target {
-                    (End::Joiner, joiner) => maker.shuffle(joiner).is_none(),
-                    (End::Host, _) => true,
-                    (End::Actor | End::Splitter, _) => false,
+                    (TapeEnd::Joiner, joiner) => maker.shuffle(joiner).is_none(),
+                    (TapeEnd::Host, _) => true,
+                    (TapeEnd::Actor | TapeEnd::Splitter, _) => false,
                 };
                 if lies_elsewhere && !maker.is_written_through(id) {
                     actors.push(maker.copy(tape, &node.name)?);
@@ -93,7 +93,7 @@ pub(crate) fn section(
         for tape in &node.inputs {
             let (origin, source) = maker.origin(*tape);
             let first = graph.tapes[origin].to.0 == id;
-            if source == End::Host && first && matches!(node.kind, NodeKind::Join(_)) && maker.shuffle(id).is_none() {
+            if source == TapeEnd::Host && first && matches!(node.kind, NodeKind::Join(_)) && maker.shuffle(id).is_none() {
                 let name = graph.nodes[graph.tapes[origin].from.0].name.clone();
                 actors.push(maker.copy(*tape, &name)?);
             }
@@ -107,11 +107,11 @@ pub(crate) fn section(
             let (_, target) = maker.target(node.outputs[0]);
             let is_first = graph.tapes[origin].to.0 == *id;
             let lies_elsewhere = match target {
-                (End::Host, _) => true,
-                (End::Joiner, joiner) => maker.shuffle(joiner).is_none(),
-                (End::Actor | End::Splitter, _) => false,
+                (TapeEnd::Host, _) => true,
+                (TapeEnd::Joiner, joiner) => maker.shuffle(joiner).is_none(),
+                (TapeEnd::Actor | TapeEnd::Splitter, _) => false,
             };
-            if source == End::Host && is_first && lies_elsewhere {
+            if source == TapeEnd::Host && is_first && lies_elsewhere {
                 actors.push(maker.copy(node.outputs[0], &node.name)?);
             }
         }
@@ -192,38 +192,40 @@ pub(crate) fn in_order(graph: &Graph, nodes: &[NodeId]) -> Vec<NodeId> {
     found
 }
 
-impl Maker<'_> {
+impl SectionBuilder<'_> {
     /// Returns the tape before identities, and the producer of its items.
-    fn origin(&self, tape: TapeId) -> (TapeId, End) {
+    fn origin(&self, tape: TapeId) -> (TapeId, TapeEnd) {
         let mut tape = tape;
         loop {
             let from = self.graph.tapes[tape].from.0;
             if !self.member[from.index()] {
-                return (tape, End::Host);
+                return (tape, TapeEnd::Host);
             }
             match &self.graph.nodes[from].kind {
                 NodeKind::Identity => tape = self.graph.nodes[from].inputs[0],
-                NodeKind::Duplicate | NodeKind::Split(_) => return (tape, End::Splitter),
-                NodeKind::Join(_) => return (tape, End::Joiner),
-                NodeKind::Filter(_) | NodeKind::FileReader(..) | NodeKind::FileWriter(..) => return (tape, End::Actor),
+                NodeKind::Duplicate | NodeKind::Split(_) => return (tape, TapeEnd::Splitter),
+                NodeKind::Join(_) => return (tape, TapeEnd::Joiner),
+                NodeKind::Filter(_) | NodeKind::FileReader(..) | NodeKind::FileWriter(..) => return (tape, TapeEnd::Actor),
             }
         }
     }
 
     /// Returns the tape before identities, and the consumer of its items after them.
-    fn target(&self, tape: TapeId) -> (TapeId, (End, NodeId)) {
+    fn target(&self, tape: TapeId) -> (TapeId, (TapeEnd, NodeId)) {
         let first = tape;
         let mut tape = tape;
         loop {
             let to = self.graph.tapes[tape].to.0;
             if !self.member[to.index()] {
-                return (first, (End::Host, to));
+                return (first, (TapeEnd::Host, to));
             }
             match &self.graph.nodes[to].kind {
                 NodeKind::Identity => tape = self.graph.nodes[to].outputs[0],
-                NodeKind::Duplicate | NodeKind::Split(_) => return (first, (End::Splitter, to)),
-                NodeKind::Join(_) => return (first, (End::Joiner, to)),
-                NodeKind::Filter(_) | NodeKind::FileReader(..) | NodeKind::FileWriter(..) => return (first, (End::Actor, to)),
+                NodeKind::Duplicate | NodeKind::Split(_) => return (first, (TapeEnd::Splitter, to)),
+                NodeKind::Join(_) => return (first, (TapeEnd::Joiner, to)),
+                NodeKind::Filter(_) | NodeKind::FileReader(..) | NodeKind::FileWriter(..) => {
+                    return (first, (TapeEnd::Actor, to));
+                }
             }
         }
     }
@@ -289,14 +291,14 @@ impl Maker<'_> {
             let (origin, end) = self.origin(tape);
             let (from, port) = self.graph.tapes[origin].from;
             match end {
-                End::Host | End::Actor => return Some((origin, steps)),
-                End::Splitter => {
+                TapeEnd::Host | TapeEnd::Actor => return Some((origin, steps)),
+                TapeEnd::Splitter => {
                     if let NodeKind::Split(weights) = &self.graph.nodes[from].kind {
                         steps.push(Self::port_of(weights, port).ok()?);
                     }
                     tape = self.graph.nodes[from].inputs[0];
                 }
-                End::Joiner => match self.shuffle(from) {
+                TapeEnd::Joiner => match self.shuffle(from) {
                     Some((step, input)) => {
                         steps.push(step);
                         tape = input;
@@ -310,11 +312,11 @@ impl Maker<'_> {
     /// Returns the step through the permutation after a tape, and the tape after the permutation. The items
     /// of a unit are exchanged among themselves.
     fn through(&self, tape: TapeId) -> Option<(Step, TapeId)> {
-        let (End::Splitter, splitter) = self.target(tape).1 else { return None };
+        let (TapeEnd::Splitter, splitter) = self.target(tape).1 else { return None };
         let mut at = *self.graph.nodes[splitter].outputs.first()?;
         let (step, behind) = loop {
             match self.target(at).1 {
-                (End::Joiner, joiner) => {
+                (TapeEnd::Joiner, joiner) => {
                     let behind = *self.graph.nodes[joiner].outputs.first()?;
                     let (step, input) = self.shuffle(joiner)?;
                     if self.origin(input).0 == self.origin(tape).0 {
@@ -322,8 +324,8 @@ impl Maker<'_> {
                     }
                     at = behind;
                 }
-                (End::Splitter, inner) => at = *self.graph.nodes[inner].outputs.first()?,
-                (End::Host | End::Actor, _) => return None,
+                (TapeEnd::Splitter, inner) => at = *self.graph.nodes[inner].outputs.first()?,
+                (TapeEnd::Host | TapeEnd::Actor, _) => return None,
             }
         };
         let (items, start) = self.flow(tape);
@@ -337,10 +339,10 @@ impl Maker<'_> {
         let mut tape = tape;
         loop {
             match self.target(tape).1 {
-                (End::Host, _) => return true,
-                (End::Joiner, joiner) => return self.shuffle(joiner).is_none(),
-                (End::Actor, _) => return false,
-                (End::Splitter, _) => match self.through(tape) {
+                (TapeEnd::Host, _) => return true,
+                (TapeEnd::Joiner, joiner) => return self.shuffle(joiner).is_none(),
+                (TapeEnd::Actor, _) => return false,
+                (TapeEnd::Splitter, _) => match self.through(tape) {
                     Some((_, behind)) => tape = behind,
                     None => return false,
                 },
@@ -354,9 +356,9 @@ impl Maker<'_> {
         let (tape, end) = self.origin(input);
         let from = self.graph.tapes[tape].from.0;
         let is_written = match end {
-            End::Actor => true,
-            End::Joiner => self.shuffle(from).is_none() || self.is_written_through(from),
-            End::Host | End::Splitter => false,
+            TapeEnd::Actor => true,
+            TapeEnd::Joiner => self.shuffle(from).is_none() || self.is_written_through(from),
+            TapeEnd::Host | TapeEnd::Splitter => false,
         };
         is_written && self.through(tape).is_some_and(|(_, behind)| self.ends_elsewhere(behind))
     }
@@ -374,12 +376,12 @@ impl Maker<'_> {
             let (mut tape, mut end) = self.origin(*tape);
             let mut inner = vec![];
             // Permutations within the branch, innermost last.
-            while end == End::Joiner {
+            while end == TapeEnd::Joiner {
                 let (step, input) = self.shuffle(self.graph.tapes[tape].from.0)?;
                 inner.push(step);
                 (tape, end) = self.origin(input);
             }
-            if end != End::Splitter || self.graph.tapes[tape].from.1 != port {
+            if end != TapeEnd::Splitter || self.graph.tapes[tape].from.1 != port {
                 return None;
             }
             let splitter = self.graph.tapes[tape].from.0;
@@ -415,14 +417,14 @@ impl Maker<'_> {
         let mut tape = tape;
         loop {
             match self.target(tape).1 {
-                (End::Joiner, joiner) if self.shuffle(joiner).is_none() => {
+                (TapeEnd::Joiner, joiner) if self.shuffle(joiner).is_none() => {
                     let port = self.graph.tapes[self.last(tape)].to.1;
                     if let NodeKind::Join(weights) = &self.graph.nodes[joiner].kind {
                         steps.push(Self::port_of(weights, port)?);
                     }
                     tape = self.graph.nodes[joiner].outputs[0];
                 }
-                (End::Splitter, _) => match self.through(tape).filter(|(_, behind)| self.ends_elsewhere(*behind)) {
+                (TapeEnd::Splitter, _) => match self.through(tape).filter(|(_, behind)| self.ends_elsewhere(*behind)) {
                     Some((step, behind)) => {
                         steps.push(step);
                         tape = behind;
@@ -439,14 +441,14 @@ impl Maker<'_> {
         let (tape, source) = self.origin(tape);
         let (_, (target, _)) = self.target(tape);
         // The host sees the tape after identities.
-        let seen = if target == End::Host { self.last(tape) } else { tape };
+        let seen = if target == TapeEnd::Host { self.last(tape) } else { tape };
         if let Some(known) = self.by_tape.get(&tape) {
             return Ok(*known);
         }
         let words = Words::of(&self.graph.tapes[tape].layout).ok_or("its tapes carry items that kernels do not have")?;
         let role = match (source, target) {
-            (End::Host, _) => Role::Input,
-            (_, End::Host) => Role::Output,
+            (TapeEnd::Host, _) => Role::Input,
+            (_, TapeEnd::Host) => Role::Output,
             _ => Role::Inner,
         };
         let (items, start) = self.flow(seen);
@@ -514,7 +516,7 @@ impl Maker<'_> {
     /// Returns the buffer that a copy writes: the one after the tape, never the one before it.
     fn sink_of_copy(&mut self, tape: TapeId) -> Result<(usize, Vec<Step>), Reason> {
         match self.target(tape).1 {
-            (End::Host, _) => {
+            (TapeEnd::Host, _) => {
                 let last = self.last(tape);
                 let words = Words::of(&self.graph.tapes[last].layout).ok_or("its tapes carry items that kernels do not have")?;
                 let (items, start) = self.flow(last);

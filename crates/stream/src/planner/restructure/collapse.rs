@@ -10,7 +10,7 @@ use super::wiring::Step;
 
 /// The way collapsed branches alternate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Turns {
+enum Alternation {
     /// Each branch takes one round of the splitter. Its items are contiguous, and so are those of the joiner.
     Rounds,
     /// Each branch takes one firing. If the splitter deals fewer items than a firing takes, the input is
@@ -24,7 +24,7 @@ struct Group {
     actors: Vec<usize>,
     /// Items that the splitter gives a branch at a time.
     weight: i64,
-    turns: Turns,
+    turns: Alternation,
 }
 
 /// Returns the weight of a port if it is branch `number` of `branches` equal ones.
@@ -78,7 +78,7 @@ fn find(section: &Section) -> Option<Group> {
 }
 
 /// Returns how equal branches alternate if they can be one actor.
-fn turns(section: &Section, group: &[usize], weight: i64) -> Option<Turns> {
+fn turns(section: &Section, group: &[usize], weight: i64) -> Option<Alternation> {
     let actors: Vec<&Actor> = group.iter().map(|index| &section.actors[*index]).collect();
     let first = actors[0];
     let (Some(input), Some(output)) = (&first.input, &first.output) else { return None };
@@ -108,13 +108,13 @@ fn turns(section: &Section, group: &[usize], weight: i64) -> Option<Turns> {
     let out_weight = weight / input.rate * output.rate;
     let whole = weight % input.rate == 0 && input.start % weight == 0 && output.start % out_weight.max(1) == 0;
     if whole && (privates || joins(out_weight)) {
-        return Some(Turns::Rounds);
+        return Some(Alternation::Rounds);
     }
     // Whole rounds of splitter, firings and joiner precede the first firing.
     let starts = |port: &Port, weight: i64| port.start % port.rate == 0 && port.start % weight == 0;
     let join = branch_weight(output, 0, group.len());
     let fits = starts(input, weight) && join.map_or(output.start % output.rate == 0, |join| starts(output, join));
-    (fits && (privates || join.is_some_and(joins))).then_some(Turns::Firings)
+    (fits && (privates || join.is_some_and(joins))).then_some(Alternation::Firings)
 }
 
 /// Returns whether a port is branch `number` of the joiner to which the first port belongs.
@@ -148,15 +148,15 @@ fn merge(section: &mut Section, group: &Group) {
     merged.first *= branches;
     let (Some(input), Some(output)) = (&mut merged.input, &mut merged.output) else { return };
     let out_weight = match turns {
-        Turns::Rounds => weight / input.rate * output.rate,
-        Turns::Firings => output.rate,
+        Alternation::Rounds => weight / input.rate * output.rate,
+        Alternation::Firings => output.rate,
     };
     for port in [input, output] {
         port.start *= branches;
         if let Some(Step::Spread { weight, .. }) = port.steps.first().cloned() {
             match turns {
-                Turns::Rounds => drop(port.steps.remove(0)),
-                Turns::Firings => {
+                Alternation::Rounds => drop(port.steps.remove(0)),
+                Alternation::Firings => {
                     port.steps[0] = Step::Shuffle { branches, split: Some(weight), join: port.rate, inner: vec![] };
                 }
             }

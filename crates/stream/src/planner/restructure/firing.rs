@@ -5,7 +5,7 @@
 
 use super::cut::{Cut, cost};
 use super::emit::drafted;
-use super::emit::memory::{Held, Store, Window};
+use super::emit::memory::{BufferMemory, KernelBuffer, Window};
 use super::island::filter_of;
 use super::section::{Actor, Port, Section};
 use super::wiring::preimage;
@@ -47,7 +47,7 @@ fn operator(fold: Fold, element: Element) -> Result<Operator, String> {
     }
 }
 
-struct Maker<'m> {
+struct FiringWriter<'m> {
     program: &'m Program,
     graph: &'m Graph,
     section: &'m Section,
@@ -139,12 +139,12 @@ pub(crate) fn program(
     let input = actor.input.as_ref().map(|port| draft.input(element(port)));
     let output = last.output.as_ref().map(|port| draft.output(Output { ty: element(port), count: Count::Constant(0) }));
     let flag = draft.output(Output { ty: Type::U32, count: Count::Constant(1) });
-    let maker = Maker { program, graph, section, cut, starts, number, input, output, flag, kept: None };
+    let maker = FiringWriter { program, graph, section, cut, starts, number, input, output, flag, kept: None };
     // The length of the loop and the words that a part stores are only known after a part was written.
     let measure = Cell::new(Measure::default());
     let probe = Writer::new(name, [cut.threads, 1, 1]);
     let part = Split { share: Share::Part, parts: 2, words: 1, ..Split::WHOLE };
-    let splits = Maker { kept: Some(0), ..maker }.write(&probe, part, &measure);
+    let splits = FiringWriter { kept: Some(0), ..maker }.write(&probe, part, &measure);
     let costs = Costs::of(machine);
     let Measure { words, adds, rounds, added } = measure.get();
     let kept = if adds { 1 } else { words.max(1) };
@@ -177,7 +177,7 @@ pub(crate) fn program(
     let parts = parts.min(u32::try_from(costs.busy(resident)).unwrap_or(parts)).max(2);
     let bytes = u64::from(if adds { 1 } else { parts }) * u64::from(words) * 4 * firings as u64;
     let kept = Some(draft.temporary(Count::size(0) * Count::Constant(bytes), adds));
-    let maker = Maker { kept, ..maker };
+    let maker = FiringWriter { kept, ..maker };
     for (share, blocks, suffix) in [(Share::Part, parts, "parts"), (Share::Rest, 1, "rest")] {
         let k = Writer::new(&format!("{name}_{suffix}"), block);
         k.prefer(precision);
@@ -188,7 +188,7 @@ pub(crate) fn program(
     Ok((draft.finish(), Loops { parts, ..loops }))
 }
 
-impl Maker<'_> {
+impl FiringWriter<'_> {
     fn write(&self, k: &Writer, split: Split, measure: &Cell<Measure>) -> Result<(), String> {
         let index = self.cut.actors[0];
         let actor = &self.section.actors[index];
@@ -212,8 +212,8 @@ impl Maker<'_> {
         };
         let held = |port: &Port, argument: Argument| {
             let buffer = &self.section.buffers[port.buffer];
-            Held {
-                store: Store::Memory(k.memory(argument, buffer.words.element)),
+            KernelBuffer {
+                store: BufferMemory::Memory(k.memory(argument, buffer.words.element)),
                 start: self.starts[port.buffer],
                 base: Some(k.mul(unit, buffer.items as i32)),
                 words: buffer.words,
@@ -260,8 +260,8 @@ impl Maker<'_> {
             }
         };
         let tape = input.as_ref().and_then(|window| match window.held.store {
-            Store::Memory(memory) => Some((window, memory)),
-            Store::Local(_) => None,
+            BufferMemory::Memory(memory) => Some((window, memory)),
+            BufferMemory::Local(_) => None,
         });
         let load = |at: Value| match tape {
             Some((window, memory)) => k.load_vector(memory, window.index(k, at), ROW as usize),

@@ -160,7 +160,7 @@ fn depends_on_items(function: &Function) -> bool {
 
 /// The use of a buffer by a group of actors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Use {
+enum BufferUse {
     Input,
     Output,
     Inner,
@@ -178,17 +178,17 @@ fn users<'s>(section: &Section, actors: impl Iterator<Item = &'s Actor>) -> Vec<
 
 /// Returns how a group uses its buffers. Returns `None` if a buffer between its actors is also used by
 /// others.
-fn uses(section: &Section, actors: &[usize], all: &[(usize, usize)]) -> Option<HashMap<usize, Use>> {
+fn uses(section: &Section, actors: &[usize], all: &[(usize, usize)]) -> Option<HashMap<usize, BufferUse>> {
     let own = users(section, actors.iter().map(|index| &section.actors[*index]));
     let mut found = HashMap::new();
     for (buffer, own) in own.into_iter().enumerate() {
         let others = section.buffers[buffer].role != Role::Inner || own != all[buffer];
         match own {
             (0, 0) => continue,
-            (_, 0) => found.insert(buffer, Use::Input),
-            (0, _) => found.insert(buffer, Use::Output),
+            (_, 0) => found.insert(buffer, BufferUse::Input),
+            (0, _) => found.insert(buffer, BufferUse::Output),
             _ if others => return None,
-            _ => found.insert(buffer, Use::Inner),
+            _ => found.insert(buffer, BufferUse::Inner),
         };
     }
     Some(found)
@@ -197,7 +197,7 @@ fn uses(section: &Section, actors: &[usize], all: &[(usize, usize)]) -> Option<H
 /// The operations of a component and its registers, without the numbers that differ between the components of
 /// a class.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-struct Form {
+struct ComponentForm {
     /// Actor, registers read, registers written.
     operations: Vec<(usize, Vec<usize>, Vec<usize>)>,
     /// Buffers of the loaded words, and the registers that receive them.
@@ -208,7 +208,7 @@ struct Form {
 
 /// The numbers of a component.
 #[derive(Clone, Debug, Default)]
-struct Numbers {
+struct ComponentNumbers {
     rounds: Vec<i64>,
     loads: Vec<i64>,
     stores: Vec<i64>,
@@ -240,14 +240,14 @@ fn find(
     let mut writers: HashMap<(usize, i64), usize> = HashMap::new();
     for (operation, (index, own)) in all.iter().enumerate() {
         let (from, to) = ends(*index)?;
-        if uses[&from] == Use::Inner {
+        if uses[&from] == BufferUse::Inner {
             for word in &own.reads {
                 let writer = *writers.get(&(from, *word))?;
                 let (a, b) = (root(&mut parent, writer), root(&mut parent, operation));
                 parent[a.max(b)] = a.min(b);
             }
         }
-        if uses[&to] == Use::Inner && !own.writes.iter().all(|word| writers.insert((to, *word), operation).is_none()) {
+        if uses[&to] == BufferUse::Inner && !own.writes.iter().all(|word| writers.insert((to, *word), operation).is_none()) {
             return None;
         }
     }
@@ -268,7 +268,7 @@ fn find(
     if members.len() < 2 {
         return None;
     }
-    let mut classes: Vec<(Form, Vec<Numbers>)> = vec![];
+    let mut classes: Vec<(ComponentForm, Vec<ComponentNumbers>)> = vec![];
     let mut in_place = true;
     for own in &members {
         let operations: Vec<(usize, &Accesses)> = own.iter().map(|operation| all[*operation]).collect();
@@ -287,38 +287,38 @@ fn find(
     }
     // Words of a single operation are loaded at their first read.
     let most = if actors.len() == 1 { ALONE } else { most };
-    let none_inside = !uses.values().any(|own| *own == Use::Inner);
+    let none_inside = !uses.values().any(|own| *own == BufferUse::Inner);
     if classes.iter().any(|(form, _)| live(form) > most) || (none_inside && actors.len() > 1) {
         return None;
     }
-    let of_kind = |kind: Use| {
+    let of_kind = |kind: BufferUse| {
         let mut list: Vec<usize> = uses.iter().filter(|(_, own)| **own == kind).map(|(buffer, _)| *buffer).collect();
         list.sort_unstable();
         list
     };
-    let (inputs, outputs) = (of_kind(Use::Input), of_kind(Use::Output));
+    let (inputs, outputs) = (of_kind(BufferUse::Input), of_kind(BufferUse::Output));
     let alike = |a: usize, b: usize| {
         let (one, other) = (&section.buffers[a], &section.buffers[b]);
         one.words == other.words && one.items == other.items && cut.extents[a] == cut.extents[b]
     };
     in_place &= matches!((&inputs[..], &outputs[..]), ([from], [to]) if alike(*from, *to));
-    let made = |(form, numbers): (Form, Vec<Numbers>)| {
+    let made = |(form, numbers): (ComponentForm, Vec<ComponentNumbers>)| {
         let mut sorted = numbers.clone();
         sorted.sort_by_key(|own| own.loads.first().copied());
         let placed = if by_place { class(&form, &sorted) } else { None };
         placed.or_else(|| class(&form, &numbers))
     };
     let classes = classes.into_iter().map(made).collect::<Option<Vec<Class>>>()?;
-    Some(Components { actors: actors.to_vec(), inner: of_kind(Use::Inner), inputs, outputs, in_place, classes })
+    Some(Components { actors: actors.to_vec(), inner: of_kind(BufferUse::Inner), inputs, outputs, in_place, classes })
 }
 
 /// Returns the form of a component and its numbers.
 fn form(
     operations: &[(usize, &Accesses)],
     ends: &dyn Fn(usize) -> Option<(usize, usize)>,
-    uses: &HashMap<usize, Use>,
-) -> Option<(Form, Numbers)> {
-    let (mut form, mut numbers) = (Form::default(), Numbers::default());
+    uses: &HashMap<usize, BufferUse>,
+) -> Option<(ComponentForm, ComponentNumbers)> {
+    let (mut form, mut numbers) = (ComponentForm::default(), ComponentNumbers::default());
     let mut registers: HashMap<(usize, i64), usize> = HashMap::new();
     for (index, own) in operations {
         let (from, to) = ends(*index)?;
@@ -326,7 +326,7 @@ fn form(
         for word in &own.reads {
             reads.push(match registers.get(&(from, *word)) {
                 Some(register) => *register,
-                None if uses[&from] == Use::Inner => return None,
+                None if uses[&from] == BufferUse::Inner => return None,
                 None => {
                     registers.insert((from, *word), form.registers);
                     form.loads.push((from, form.registers));
@@ -339,7 +339,7 @@ fn form(
         let mut writes = vec![];
         for word in &own.writes {
             registers.insert((to, *word), form.registers);
-            if uses[&to] == Use::Output {
+            if uses[&to] == BufferUse::Output {
                 form.stores.push((to, form.registers));
                 numbers.stores.push(*word);
             }
@@ -353,7 +353,7 @@ fn form(
 }
 
 /// Returns the maximum number of live registers.
-fn live(form: &Form) -> usize {
+fn live(form: &ComponentForm) -> usize {
     let mut last = vec![0; form.registers];
     for (at, (_, reads, _)) in form.operations.iter().enumerate() {
         reads.iter().for_each(|register| last[*register] = at);
@@ -373,15 +373,15 @@ fn live(form: &Form) -> usize {
 }
 
 /// Makes a class of components. Returns `None` if its numbers are not functions of digits.
-fn class(form: &Form, numbers: &[Numbers]) -> Option<Class> {
+fn class(form: &ComponentForm, numbers: &[ComponentNumbers]) -> Option<Class> {
     let count = numbers.len() as i64;
-    let digits = |of: &dyn Fn(&Numbers) -> i64| Digits::of(count, &|component| of(&numbers[component as usize]));
+    let digits = |of: &dyn Fn(&ComponentNumbers) -> i64| Digits::of(count, &|component| of(&numbers[component as usize]));
     let mut operations = vec![];
     for (at, (actor, reads, writes)) in form.operations.iter().enumerate() {
         let round = digits(&|own| own.rounds[at])?;
         operations.push(Operation { actor: *actor, round, reads: reads.clone(), writes: writes.clone() });
     }
-    let words = |list: &[(usize, usize)], of: &dyn Fn(&Numbers, usize) -> i64| -> Option<Vec<Word>> {
+    let words = |list: &[(usize, usize)], of: &dyn Fn(&ComponentNumbers, usize) -> i64| -> Option<Vec<Word>> {
         let one = |(at, (buffer, register)): (usize, &(usize, usize))| {
             Some(Word { buffer: *buffer, place: digits(&|own| of(own, at))?, register: *register })
         };

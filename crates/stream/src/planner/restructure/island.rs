@@ -70,7 +70,7 @@ pub struct Stored {
 
 /// A tape within an island.
 #[derive(Clone, Copy, Debug)]
-pub struct Inner {
+pub struct InnerTape {
     /// The tape, its words and items.
     pub crossing: Crossing,
     /// Items on the tape between units.
@@ -84,7 +84,7 @@ pub struct Inner {
 
 /// A leaf of a field that firings write.
 #[derive(Clone, Debug)]
-pub struct Kept {
+pub struct StateLeaf {
     /// The type.
     pub ty: Type,
     /// True if it is a variable of the thread.
@@ -105,7 +105,7 @@ pub struct Field {
     /// The layout.
     pub layout: Layout,
     /// Its leaves.
-    pub leaves: Vec<Kept>,
+    pub leaves: Vec<StateLeaf>,
 }
 
 /// A part of the graph that one block runs in order.
@@ -124,7 +124,7 @@ pub struct Island {
     /// Output tapes.
     pub outputs: Vec<Crossing>,
     /// Tapes within the island.
-    pub inner: Vec<Inner>,
+    pub inner: Vec<InnerTape>,
     /// Fields that firings write.
     pub fields: Vec<Field>,
     /// Words of state for each type of [`CLASSES`].
@@ -183,7 +183,7 @@ pub(crate) fn island(
             for (ty, count) in found {
                 let scalar = count == 1 && !is_array;
                 let stored = made.store(element(&ty)?, count)?;
-                kept.push(Kept { ty, scalar, local: !scalar && count <= LOCAL_ELEMENTS, stored });
+                kept.push(StateLeaf { ty, scalar, local: !scalar && count <= LOCAL_ELEMENTS, stored });
             }
             made.fields.push(Field { node: number, field, layout, leaves: kept });
         }
@@ -202,7 +202,7 @@ pub(crate) fn island(
                 let local = most == 1 && held <= LOCAL_WORDS;
                 let length = if local { remaining as u64 * u64::from(words.count) } else { held.next_power_of_two() };
                 let stored = made.store(words.element, length)?;
-                made.inner.push(Inner { crossing, remaining, local, stored });
+                made.inner.push(InnerTape { crossing, remaining, local, stored });
             }
             (true, false) => made.outputs.push(crossing),
             (false, _) => made.inputs.push(crossing),

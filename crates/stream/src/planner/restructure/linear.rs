@@ -268,9 +268,9 @@ fn code_of(linear: &Linear, window: Window) -> Result<Translated, Reason> {
 
 /// A cache of examined codes: true if the code is linear, and its coefficients once they were computed.
 #[derive(Default)]
-struct Known(Vec<(Arc<Translated>, bool, Option<Linear>)>);
+struct LinearCache(Vec<(Arc<Translated>, bool, Option<Linear>)>);
 
-impl Known {
+impl LinearCache {
     fn place(&mut self, code: &Arc<Translated>) -> usize {
         self.0.iter().position(|(own, ..)| Arc::ptr_eq(own, code)).unwrap_or_else(|| {
             self.0.push((code.clone(), is_candidate(code), None));
@@ -302,7 +302,7 @@ impl Known {
 
 /// The condition for combining two filters.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Pays {
+enum CombineCondition {
     Always,
     WithFewerProducts,
     Never,
@@ -310,8 +310,8 @@ enum Pays {
 
 /// Combines linear filters of a section, except those whose last digits decide something.
 pub(super) fn combine(section: &mut Section, classified: &[Classified]) {
-    let mut known = Known::default();
-    let pays = |_: &Actor| Pays::WithFewerProducts;
+    let mut known = LinearCache::default();
+    let pays = |_: &Actor| CombineCondition::WithFewerProducts;
     while pipelines(section, classified, &mut known, pays)
         || splitjoins(section, classified, &mut known, None)
         || whole_splitjoins(section, classified, &mut known)
@@ -423,7 +423,12 @@ fn behind(first: &Linear, pop: usize, second: &Linear, offset: usize) -> Linear 
 }
 
 /// Combines two consecutive filters if that pays off or is requested. Returns whether there were any.
-fn pipelines(section: &mut Section, classified: &[Classified], known: &mut Known, wanted: impl Fn(&Actor) -> Pays) -> bool {
+fn pipelines(
+    section: &mut Section,
+    classified: &[Classified],
+    known: &mut LinearCache,
+    wanted: impl Fn(&Actor) -> CombineCondition,
+) -> bool {
     for buffer in 0..section.buffers.len() {
         let (Some(from), Some(to)) = (only(section, buffer, false), only(section, buffer, true)) else { continue };
         let (first, second) = (&section.actors[from], &section.actors[to]);
@@ -432,7 +437,7 @@ fn pipelines(section: &mut Section, classified: &[Classified], known: &mut Known
         let (Some(taken), Some(sink)) = (&second.input, &second.output) else { continue };
         let (push, pop) = (given.rate, taken.rate);
         if from == to
-            || pays == Pays::Never
+            || pays == CombineCondition::Never
             || !is_plain(first, classified)
             || !is_plain(second, classified)
             || !given.steps.is_empty()
@@ -459,7 +464,7 @@ fn pipelines(section: &mut Section, classified: &[Classified], known: &mut Known
         let seen = both.rows.first().map_or(0, Vec::len) as i64;
         let apart = all.products() + a.products() * firings as usize;
         let finite = both.rows.iter().flatten().chain(&both.constants).all(|one| (*one as f32).is_finite());
-        if (both.products() > apart && pays == Pays::WithFewerProducts) || seen > most || !finite {
+        if (both.products() > apart && pays == CombineCondition::WithFewerProducts) || seen > most || !finite {
             continue;
         }
         let rate = source.rate * firings;
@@ -493,7 +498,7 @@ fn pipelines(section: &mut Section, classified: &[Classified], known: &mut Known
 }
 
 /// Returns the number of products of the linear filters of a section in a unit.
-fn products(section: &Section, known: &mut Known) -> u64 {
+fn products(section: &Section, known: &mut LinearCache) -> u64 {
     let mut sum = 0;
     for actor in &section.actors {
         let products = known.coefficients(&actor.code).map_or(0, |linear| linear.products());
@@ -505,7 +510,7 @@ fn products(section: &Section, known: &mut Known) -> u64 {
 /// Combines whole splitjoins that duplicate with the filter behind them. Each branch alone may take more
 /// products as one filter than as several, while all of them together take fewer. Returns whether there were
 /// any.
-fn whole_splitjoins(section: &mut Section, classified: &[Classified], known: &mut Known) -> bool {
+fn whole_splitjoins(section: &mut Section, classified: &[Classified], known: &mut LinearCache) -> bool {
     for buffer in 0..section.buffers.len() {
         let Some(behind) = only(section, buffer, true) else { continue };
         let ends = |actor: &Actor| actor.output.as_ref().is_some_and(|port| port.buffer == buffer);
@@ -516,13 +521,18 @@ fn whole_splitjoins(section: &mut Section, classified: &[Classified], known: &mu
             continue;
         }
         let mut trial = section.clone();
-        let into = |actor: &Actor| if ends(actor) { Pays::Always } else { Pays::Never };
+        let into = |actor: &Actor| if ends(actor) { CombineCondition::Always } else { CombineCondition::Never };
         while pipelines(&mut trial, classified, known, into) {}
         if !splitjoins(&mut trial, classified, known, Some(buffer)) {
             continue;
         }
         let reads = |actor: &Actor| actor.input.as_ref().is_some_and(|port| port.buffer == buffer);
-        pipelines(&mut trial, classified, known, |actor| if reads(actor) { Pays::Always } else { Pays::Never });
+        pipelines(
+            &mut trial,
+            classified,
+            known,
+            |actor| if reads(actor) { CombineCondition::Always } else { CombineCondition::Never },
+        );
         if products(&trial, known) < products(section, known) {
             *section = trial;
             return true;
@@ -533,7 +543,7 @@ fn whole_splitjoins(section: &mut Section, classified: &[Classified], known: &mu
 
 /// Combines the branches of a splitjoin that duplicates, if a linear filter follows it. With `buffer`, it
 /// looks at that buffer only. Returns whether there was any.
-fn splitjoins(section: &mut Section, classified: &[Classified], known: &mut Known, buffer: Option<usize>) -> bool {
+fn splitjoins(section: &mut Section, classified: &[Classified], known: &mut LinearCache, buffer: Option<usize>) -> bool {
     for buffer in buffer.map_or(0..section.buffers.len(), |buffer| buffer..buffer + 1) {
         let Some(behind) = only(section, buffer, true) else { continue };
         let last = &section.actors[behind];

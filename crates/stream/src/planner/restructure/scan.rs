@@ -46,7 +46,7 @@ pub(crate) fn program(island: &Island, recurrence: &Recurrence, name: &str) -> R
     let of_chunks = draft.temporary(words(&(tiles.clone() * Count::Constant(THREADS.into()))), false);
     let of_tiles = draft.temporary(words(&tiles), false);
     let starts = draft.temporary(words(&tiles), false);
-    let maker = Maker { island, recurrence, number, input, sink, classes, firings, tiles, of_chunks, of_tiles, starts };
+    let maker = ScanWriter { island, recurrence, number, input, sink, classes, firings, tiles, of_chunks, of_tiles, starts };
     let failed = |error: broadloom_skeleton::Error| error.to_string();
     let block = [THREADS, 1, 1];
     let grid = [maker.tiles.clone(), 1u32.into(), 1u32.into()];
@@ -62,7 +62,7 @@ pub(crate) fn program(island: &Island, recurrence: &Recurrence, name: &str) -> R
     Ok(draft.finish())
 }
 
-struct Maker<'m> {
+struct ScanWriter<'m> {
     island: &'m Island,
     recurrence: &'m Recurrence,
     number: usize,
@@ -76,7 +76,7 @@ struct Maker<'m> {
     starts: usize,
 }
 
-impl Maker<'_> {
+impl ScanWriter<'_> {
     fn elements(&self) -> &[Element] {
         &self.recurrence.elements
     }

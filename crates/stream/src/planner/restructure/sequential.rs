@@ -1,6 +1,6 @@
 //! Kernels of islands.
 
-use super::island::{Crossing, Inner, Island, Kept, Round, Step, filter_of};
+use super::island::{Crossing, InnerTape, Island, Round, StateLeaf, Step, filter_of};
 use crate::language::core::{Layout, Program};
 use crate::language::graph::{Graph, NodeKind, TapeId};
 use crate::planner::translate::{CLASSES, Leaf, Site, Subject, Words, class_of, element, fire};
@@ -22,7 +22,7 @@ enum Store {
 
 /// A tape within the kernel.
 #[derive(Clone, Copy)]
-struct Held {
+struct KernelTape {
     tape: TapeId,
     store: Store,
     words: Words,
@@ -34,14 +34,14 @@ struct Held {
 
 /// A point in the batch: the unit, counted from the start of the batch and of the program.
 #[derive(Clone, Copy)]
-struct Now {
+struct BatchPoint {
     unit: Value,
     since: Value,
 }
 
-impl Held {
+impl KernelTape {
     /// Returns the index of a word, counted from the first item that the unit pops or, if `written`, pushes.
-    fn index(&self, k: &Builder, now: Now, word: Value, written: bool) -> Value {
+    fn index(&self, k: &Builder, now: BatchPoint, word: Value, written: bool) -> Value {
         let count = i64::from(self.words.count);
         let shift = if written { self.remaining * count } else { 0 };
         let base = |unit: Value| k.add(k.mul(unit, (self.items * count) as i32), word);
@@ -55,7 +55,7 @@ impl Held {
         }
     }
 
-    fn load(&self, k: &Builder, now: Now, word: Value) -> Value {
+    fn load(&self, k: &Builder, now: BatchPoint, word: Value) -> Value {
         let index = self.index(k, now, word, false);
         match self.store {
             Store::Line(memory) | Store::Ring(memory, ..) => k.load(memory, index),
@@ -63,7 +63,7 @@ impl Held {
         }
     }
 
-    fn put(&self, k: &Builder, now: Now, word: Value, value: Value) {
+    fn put(&self, k: &Builder, now: BatchPoint, word: Value, value: Value) {
         let index = self.index(k, now, word, true);
         match self.store {
             Store::Line(memory) | Store::Ring(memory, ..) => k.store(memory, index, value),
@@ -73,20 +73,20 @@ impl Held {
 }
 
 /// Storage of a leaf in the thread and in memory.
-struct Loaded {
+struct LeafStorage {
     leaf: Leaf,
-    kept: Kept,
+    kept: StateLeaf,
 }
 
 /// Fields that a node writes, with their layouts and storage.
 type State = Vec<(usize, Layout, Rc<Vec<Leaf>>)>;
 
-struct Emitter<'e> {
+struct IslandEmitter<'e> {
     program: &'e Program,
     graph: &'e Graph,
     island: &'e Island,
     k: &'e Writer,
-    tapes: Vec<Held>,
+    tapes: Vec<KernelTape>,
     /// For each node, the fields that it writes.
     state: Vec<State>,
     thread: Value,
@@ -108,7 +108,7 @@ pub(crate) fn program(program: &Program, graph: &Graph, island: &Island, name: &
     let line = |argument: Argument, crossing: &Crossing, remaining: i64| {
         let memory = k.memory(argument, crossing.words.element);
         let store = Store::Line(memory);
-        Held { tape: crossing.tape, store, words: crossing.words, items: crossing.items, remaining }
+        KernelTape { tape: crossing.tape, store, words: crossing.words, items: crossing.items, remaining }
     };
     for crossing in &island.inputs {
         let input = draft.input(Type::of(crossing.words.element));
@@ -128,7 +128,7 @@ pub(crate) fn program(program: &Program, graph: &Graph, island: &Island, name: &
     }
     let flag = draft.output(output(Type::U32));
     let memory_of = |element: Element| memories[class_of(element)].ok_or("its state has no memory");
-    let mut locals: Vec<(Array, Inner)> = vec![];
+    let mut locals: Vec<(Array, InnerTape)> = vec![];
     for inner in &island.inner {
         let Crossing { tape, words, items } = inner.crossing;
         let store = if inner.local {
@@ -138,10 +138,10 @@ pub(crate) fn program(program: &Program, graph: &Graph, island: &Island, name: &
         } else {
             Store::Ring(memory_of(words.element)?, inner.stored.start as i64, inner.stored.words as i64)
         };
-        tapes.push(Held { tape, store, words, items, remaining: inner.remaining });
+        tapes.push(KernelTape { tape, store, words, items, remaining: inner.remaining });
     }
     let bad = k.variable_with(k.literal(false));
-    let mut loaded: Vec<Loaded> = vec![];
+    let mut loaded: Vec<LeafStorage> = vec![];
     let mut state = vec![vec![]; island.nodes.len()];
     for field in &island.fields {
         let mut store = vec![];
@@ -155,7 +155,7 @@ pub(crate) fn program(program: &Program, graph: &Graph, island: &Island, name: &
             } else {
                 Leaf::Memory(memory, kept.stored.start as i32, own)
             };
-            loaded.push(Loaded { leaf: leaf.clone(), kept: kept.clone() });
+            loaded.push(LeafStorage { leaf: leaf.clone(), kept: kept.clone() });
             store.push(leaf);
         }
         state[field.node].push((field.field, field.layout.clone(), Rc::new(store)));
@@ -163,7 +163,7 @@ pub(crate) fn program(program: &Program, graph: &Graph, island: &Island, name: &
     let units = k.assume(k.convert(k.count(Count::size(0), Type::U32), Type::I32), 0, 1 << 30);
     let first = k.scalar(number, Type::I32);
     let thread = k.convert(k.thread(Axis::X), Type::I32);
-    let emitter = Emitter { program, graph, island, k: &k, tapes, state, thread, bad };
+    let emitter = IslandEmitter { program, graph, island, k: &k, tapes, state, thread, bad };
     for item in &loaded {
         emitter.exchange(item, memory_of(item.kept.stored.element)?, true);
     }
@@ -176,7 +176,7 @@ pub(crate) fn program(program: &Program, graph: &Graph, island: &Island, name: &
         // A round of several units takes as many of them as fit. The next round takes the rest.
         let end = if round.units == 1 { units } else { k.sub(units, k.rem(units, round.units as i32)) };
         k.for_step(start, end, round.units as i32, Unroll::Never, |unit| {
-            let now = Now { unit, since: k.add(first, unit) };
+            let now = BatchPoint { unit, since: k.add(first, unit) };
             if let Err(reason) = emitter.round(round, now) {
                 problem = Some(reason);
             }
@@ -205,9 +205,9 @@ pub(crate) fn program(program: &Program, graph: &Graph, island: &Island, name: &
     Ok(draft.finish())
 }
 
-impl Emitter<'_> {
+impl IslandEmitter<'_> {
     /// Copies a leaf of the state between memory and the thread.
-    fn exchange(&self, item: &Loaded, memory: Memory, inward: bool) {
+    fn exchange(&self, item: &LeafStorage, memory: Memory, inward: bool) {
         let (k, start) = (self.k, item.kept.stored.start as i32);
         let is_bool = element(&item.kept.ty) == Ok(Element::Bool);
         let from_word = |word: Value| if is_bool { k.ne(word, 0) } else { word };
@@ -227,7 +227,7 @@ impl Emitter<'_> {
     }
 
     /// Copies the items that remain on a tape between memory and the thread.
-    fn exchange_tape(&self, array: Array, inner: &Inner, memories: &[Option<Memory>; 3], inward: bool) {
+    fn exchange_tape(&self, array: Array, inner: &InnerTape, memories: &[Option<Memory>; 3], inward: bool) {
         let k = self.k;
         let Some(memory) = memories[class_of(inner.crossing.words.element)] else { return };
         let words = (inner.remaining * i64::from(inner.crossing.words.count)) as i32;
@@ -240,7 +240,7 @@ impl Emitter<'_> {
         });
     }
 
-    fn round(&self, round: &Round, now: Now) -> Result<(), String> {
+    fn round(&self, round: &Round, now: BatchPoint) -> Result<(), String> {
         let k = self.k;
         if round.times == 1 {
             return self.steps(round, now, None);
@@ -250,7 +250,7 @@ impl Emitter<'_> {
         done
     }
 
-    fn steps(&self, round: &Round, now: Now, time: Option<Value>) -> Result<(), String> {
+    fn steps(&self, round: &Round, now: BatchPoint, time: Option<Value>) -> Result<(), String> {
         let k = self.k;
         for step in &round.steps {
             let before = time.map(|time| k.mul(time, self.island.fired_in(round, step.node) as i32));
@@ -274,34 +274,35 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    fn tape(&self, tape: TapeId) -> Result<Held, String> {
+    fn tape(&self, tape: TapeId) -> Result<KernelTape, String> {
         self.tapes.iter().find(|held| held.tape == tape).copied().ok_or_else(|| "a tape has no memory".to_owned())
     }
 
     /// Writes one firing of a node.
-    fn fire(&self, step: &Step, firing: Value, now: Now) -> Result<(), String> {
+    fn fire(&self, step: &Step, firing: Value, now: BatchPoint) -> Result<(), String> {
         let k: &Builder = self.k;
         let node = &self.graph.nodes[self.island.nodes[step.node]];
         let flow = node.flow();
         let rate = |rates: &[crate::language::graph::Rate], port: usize| i64::from(rates[port].known().unwrap_or(0));
-        let from = |port: usize| -> Result<(Held, Value), String> {
+        let from = |port: usize| -> Result<(KernelTape, Value), String> {
             let held = self.tape(node.inputs[port])?;
             let words = rate(&flow.pop, port) * i64::from(held.words.count);
             Ok((held, k.mul(firing, words as i32)))
         };
-        let to = |port: usize| -> Result<(Held, Value), String> {
+        let to = |port: usize| -> Result<(KernelTape, Value), String> {
             let held = self.tape(node.outputs[port])?;
             let words = rate(&flow.push, port) * i64::from(held.words.count);
             Ok((held, k.mul(firing, words as i32)))
         };
         // Copies items of one tape to another, each from a given word on.
-        let copy = |(source, first): (Held, Value), skip: i64, (sink, second): (Held, Value), put: i64, items: i64| {
-            let count = i64::from(source.words.count);
-            k.for_step(0, k.literal((items * count) as i32), 1, Unroll::Auto, |word| {
-                let value = source.load(k, now, k.add(first, k.add(word, (skip * count) as i32)));
-                sink.put(k, now, k.add(second, k.add(word, (put * count) as i32)), value);
-            });
-        };
+        let copy =
+            |(source, first): (KernelTape, Value), skip: i64, (sink, second): (KernelTape, Value), put: i64, items: i64| {
+                let count = i64::from(source.words.count);
+                k.for_step(0, k.literal((items * count) as i32), 1, Unroll::Auto, |word| {
+                    let value = source.load(k, now, k.add(first, k.add(word, (skip * count) as i32)));
+                    sink.put(k, now, k.add(second, k.add(word, (put * count) as i32)), value);
+                });
+            };
         match &node.kind {
             NodeKind::Identity => copy(from(0)?, 0, to(0)?, 0, 1),
             NodeKind::Duplicate => {

@@ -54,7 +54,7 @@ pub(super) fn points(taps: &Taps, machine: &Machine) -> Option<u32> {
 #[derive(Clone, Copy)]
 struct Complex(Value, Value);
 
-struct Maker<'m> {
+struct SpectrumWriter<'m> {
     k: &'m Writer,
     points: u32,
     thread: Value,
@@ -96,7 +96,7 @@ pub(crate) fn program(section: &Section, cut: &Cut, name: &str, starts: &[i64], 
     };
     let parts = [k.shared(Element::F32, length), k.shared(Element::F32, length)];
     let thread = k.convert(k.thread(Axis::X), Type::I32);
-    let maker = Maker { k: &k, points, thread, parts, padded: cut.padded };
+    let maker = SpectrumWriter { k: &k, points, thread, parts, padded: cut.padded };
     let first = k.mul(k.convert(k.block(Axis::X), Type::I32), 2 * own as i32);
     let quarter = points / 4;
     let place = |item: u32| k.add(first, k.add(thread, (item * quarter) as i32));
@@ -153,7 +153,7 @@ fn table(k: &Writer, entries: impl Iterator<Item = f64>) -> broadloom_scalar::Ta
     k.table(&entries.map(|entry| Literal::from(entry as f32)).collect::<Vec<_>>())
 }
 
-impl Maker<'_> {
+impl SpectrumWriter<'_> {
     fn add(&self, a: Complex, b: Complex) -> Complex {
         Complex(self.k.add(a.0, b.0), self.k.add(a.1, b.1))
     }

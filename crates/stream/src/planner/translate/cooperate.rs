@@ -20,7 +20,9 @@ use crate::language::core::{
     Access, Binary, Expr, ExprKind, FunctionId, Layout, Place, Program, Root, Stmt, StmtKind, Type, Value,
 };
 use crate::language::core::{each_index, each_operand};
-use broadloom_scalar::{AtomicOp, Element, Literal, Memory, Order, Scope, Type as ScalarType, Unroll, Value as Made, Variable};
+use broadloom_scalar::{
+    AtomicOp, Element, Literal, Memory, Order, Scope, Type as ScalarType, Unroll, Value as ScalarValue, Variable,
+};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -53,11 +55,11 @@ pub(crate) enum Share {
 /// The threads that run a firing together.
 #[derive(Clone, Copy)]
 pub(crate) struct Cooperation<'a> {
-    pub(crate) thread: Made,
+    pub(crate) thread: ScalarValue,
     pub(crate) threads: i32,
     pub(crate) share: Share,
     /// The number of this part, and the number of parts.
-    pub(crate) part: Made,
+    pub(crate) part: ScalarValue,
     pub(crate) parts: i32,
     /// Threads that take neighbouring rounds. Other groups of threads take stretches of their own.
     pub(crate) together: i32,
@@ -69,14 +71,14 @@ pub(crate) struct Cooperation<'a> {
     /// Words that a thread loads together, and prefetches for its next rounds.
     pub(crate) rows: Option<Rows<'a>>,
     /// Reduces a value over all threads. All threads get the result.
-    pub(crate) reduce: &'a dyn Fn(Fold, Made) -> Made,
+    pub(crate) reduce: &'a dyn Fn(Fold, ScalarValue) -> ScalarValue,
     /// Declares integers in shared memory.
     pub(crate) array: &'a dyn Fn(u32) -> Memory,
     /// Stores a word of this part, and returns a word of any part.
-    pub(crate) keep: &'a dyn Fn(Made, Made),
-    pub(crate) kept: &'a dyn Fn(Made, Made) -> Made,
+    pub(crate) keep: &'a dyn Fn(ScalarValue, ScalarValue),
+    pub(crate) kept: &'a dyn Fn(ScalarValue, ScalarValue) -> ScalarValue,
     /// Adds a word to the total of all parts.
-    pub(crate) add: &'a dyn Fn(Made, Made),
+    pub(crate) add: &'a dyn Fn(ScalarValue, ScalarValue),
     /// The size of a part, which is measured while it is written.
     pub(crate) measure: &'a Cell<Measure>,
 }
@@ -98,9 +100,9 @@ pub(crate) struct Measure {
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'a> {
     /// Loads [`ROW`] words from a word number that is a multiple of [`ROW`].
-    pub(crate) load: &'a dyn Fn(Made) -> Made,
+    pub(crate) load: &'a dyn Fn(ScalarValue) -> ScalarValue,
     /// True at run time if the tape is aligned for these loads.
-    pub(crate) aligned: Made,
+    pub(crate) aligned: ScalarValue,
     /// Rows that a thread loads together.
     pub(crate) pieces: u32,
     /// True if the rows of the next rounds are prefetched.
@@ -119,7 +121,7 @@ pub(super) struct Shape {
 
 /// Walks over the body of a loop.
 #[derive(Default)]
-struct Walk {
+struct LoopWalk {
     shape: Shape,
     own: Vec<usize>,
     reads: Vec<usize>,
@@ -137,7 +139,7 @@ struct Walk {
 /// rounds do anything else or depend on anything but the items that they pop.
 pub(super) fn sums_of(program: &Program, id: FunctionId, body: &Stmt) -> Option<Vec<usize>> {
     let found = shape(program, body)?;
-    let mut walk = Walk { fits: true, ..Walk::default() };
+    let mut walk = LoopWalk { fits: true, ..LoopWalk::default() };
     walk.stmt(program, body);
     let locals = &program.functions[id].locals;
     let is_sum = |(local, fold): &(usize, Fold)| *fold == Fold::Add && locals[*local].ty == Type::Int;
@@ -149,7 +151,7 @@ pub(super) fn sums_of(program: &Program, id: FunctionId, body: &Stmt) -> Option<
 /// Returns the arrays outside of a loop whose elements its rounds set, and whether the rounds push. Returns
 /// `None` if the rounds have other effects outside of the loop.
 pub(super) fn main_shape(program: &Program, body: &Stmt) -> Option<(Vec<usize>, bool)> {
-    let mut walk = Walk { fits: true, outs: Some(vec![]), ..Walk::default() };
+    let mut walk = LoopWalk { fits: true, outs: Some(vec![]), ..LoopWalk::default() };
     walk.stmt(program, body);
     let mut outs = walk.outs?;
     outs.sort_unstable();
@@ -171,15 +173,15 @@ fn fold_of(operator: Binary, ty: &Type) -> Option<Fold> {
 
 /// Returns the effects of the rounds of a loop if they can run in any order.
 fn shape(program: &Program, body: &Stmt) -> Option<Shape> {
-    let mut walk = Walk { fits: true, ..Walk::default() };
+    let mut walk = LoopWalk { fits: true, ..LoopWalk::default() };
     walk.stmt(program, body);
-    let Walk { shape, reads, fits, .. } = walk;
+    let LoopWalk { shape, reads, fits, .. } = walk;
     let untouched = shape.scalars.iter().map(|(local, _)| local).chain(&shape.arrays).all(|local| !reads.contains(local));
     let once = shape.scalars.iter().all(|(local, fold)| shape.scalars.iter().all(|(other, how)| other != local || how == fold));
     (fits && untouched && once && shape.scalars.iter().all(|(local, _)| !shape.arrays.contains(local))).then_some(shape)
 }
 
-impl Walk {
+impl LoopWalk {
     fn scalar(&mut self, local: usize, fold: Fold) {
         if !self.shape.scalars.contains(&(local, fold)) {
             self.shape.scalars.push((local, fold));
@@ -412,7 +414,7 @@ impl<'a> Translator<'a> {
         Ok(())
     }
 
-    fn folded(&self, fold: Fold, left: Made, right: Made) -> Made {
+    fn folded(&self, fold: Fold, left: ScalarValue, right: ScalarValue) -> ScalarValue {
         let b = self.b;
         match fold {
             Fold::Add => b.add(left, right),
@@ -423,7 +425,7 @@ impl<'a> Translator<'a> {
         }
     }
 
-    fn identity(&self, fold: Fold, element: Element) -> Made {
+    fn identity(&self, fold: Fold, element: Element) -> ScalarValue {
         let b = self.b;
         match fold {
             Fold::Add | Fold::Or | Fold::Xor => b.literal(Literal::zero(element)),
@@ -501,8 +503,8 @@ impl<'a> Translator<'a> {
             return Err("it adds up doubles".into());
         }
         let to_word =
-            |value: Made| if b.type_of(value).element() == Element::F32 { b.bitcast(value, Element::I32) } else { value };
-        let of_word = |word: Made, element: Element| if element == Element::F32 { b.bitcast(word, element) } else { word };
+            |value: ScalarValue| if b.type_of(value).element() == Element::F32 { b.bitcast(value, Element::I32) } else { value };
+        let of_word = |word: ScalarValue, element: Element| if element == Element::F32 { b.bitcast(word, element) } else { word };
         if !arrays.is_empty() {
             b.barrier();
         }
@@ -515,7 +517,7 @@ impl<'a> Translator<'a> {
         let is_sum =
             |(_, fold, _, _, element): &(usize, Fold, Ref, Variable, Element)| *fold == Fold::Add && *element == Element::I32;
         let adds = share != Share::Whole && !arrays.is_empty() && own.iter().all(is_sum);
-        let keep = |slot: Made, word: Made| match adds {
+        let keep = |slot: ScalarValue, word: ScalarValue| match adds {
             true => (cooperation.add)(slot, word),
             false => (cooperation.keep)(slot, word),
         };
@@ -586,7 +588,7 @@ impl<'a> Translator<'a> {
             let old = self.made(&self.load_leaf(&place.store[place.first], &place.at));
             let new = self.folded(fold, old, all);
             self.frame()?.locals[acc].place = Some(place.clone());
-            self.store_part(&place, 0, &Atom::Made(new))?;
+            self.store_part(&place, 0, &Atom::ScalarValue(new))?;
         }
         if !arrays.is_empty() {
             b.barrier();
@@ -648,16 +650,18 @@ impl<'a> Translator<'a> {
         cooperation: &Cooperation<'a>,
         rows: &Rows<'a>,
         rounds: &Rounds<'a>,
-        (from, to, unit): (Made, Made, i32),
-    ) -> Result<Made, Reason> {
+        (from, to, unit): (ScalarValue, ScalarValue, i32),
+    ) -> Result<ScalarValue, Reason> {
         let (b, most) = (self.b, i128::from(rounds.total) - 1);
         let whole = b.sub(to, b.rem(b.sub(to, from), unit));
         let end = b.select(rows.aligned, whole, from);
-        let first_of = |first: Made, piece: u32| {
+        let first_of = |first: ScalarValue, piece: u32| {
             let row = b.add(cooperation.thread, piece as i32 * cooperation.threads);
             b.add(first, b.mul(row, ROW as i32))
         };
-        let load = |first: Made| -> Vec<Made> { (0..rows.pieces).map(|piece| (rows.load)(first_of(first, piece))).collect() };
+        let load = |first: ScalarValue| -> Vec<ScalarValue> {
+            (0..rows.pieces).map(|piece| (rows.load)(first_of(first, piece))).collect()
+        };
         let next = rows.prefetched.then(|| {
             let element = self.input.map_or(Element::I32, |(_, words)| words.element);
             let ty = ScalarType::vector(element, ROW as usize).unwrap_or(ScalarType::of(element));
@@ -690,12 +694,12 @@ impl<'a> Translator<'a> {
     }
 
     /// Writes the round with a given number.
-    fn run_round(&mut self, rounds: &Rounds<'a>, round: Made) -> Result<(), Reason> {
+    fn run_round(&mut self, rounds: &Rounds<'a>, round: ScalarValue) -> Result<(), Reason> {
         let b = self.b;
         let at = |translator: &Self, head: &Head, moved: Option<u32>| match (head, moved) {
-            (Head::Fixed(Atom::Known(Value::Int(0))), Some(1)) => Head::Fixed(Atom::Made(round)),
+            (Head::Fixed(Atom::Known(Value::Int(0))), Some(1)) => Head::Fixed(Atom::ScalarValue(round)),
             (Head::Fixed(atom), Some(moved @ 1..)) => {
-                Head::Fixed(Atom::Made(b.add(b.mul(round, moved as i32), translator.made(atom))))
+                Head::Fixed(Atom::ScalarValue(b.add(b.mul(round, moved as i32), translator.made(atom))))
             }
             _ => head.clone(),
         };
@@ -704,7 +708,7 @@ impl<'a> Translator<'a> {
         let own = if rounds.firings == 1 { round } else { b.rem(round, rounds.count as i32) };
         let counter = b.add(b.mul(own, rounds.stride), rounds.start);
         let entry = &mut self.frame()?.locals[rounds.local];
-        let counter = Local { term: Some(Term::Atom(Atom::Made(counter))), set: true, ..Local::default() };
+        let counter = Local { term: Some(Term::Atom(Atom::ScalarValue(counter))), set: true, ..Local::default() };
         let hidden = std::mem::replace(entry, counter);
         let inner = self.stmt(rounds.body);
         self.frame()?.locals[rounds.local] = hidden;

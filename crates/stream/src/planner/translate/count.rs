@@ -269,7 +269,7 @@ impl<'a> Translator<'a> {
     pub(super) fn position(&self, head: &Head) -> Atom {
         match head {
             Head::Fixed(atom) => atom.clone(),
-            Head::Counted(variable) => Atom::Made(self.b.get(*variable)),
+            Head::Counted(variable) => Atom::ScalarValue(self.b.get(*variable)),
         }
     }
 
@@ -277,7 +277,7 @@ impl<'a> Translator<'a> {
     pub(super) fn advanced(&self, head: &Head, by: i32) -> Head {
         match head {
             Head::Fixed(Atom::Known(Value::Int(at))) => Head::Fixed(Atom::Known(Value::Int(at.wrapping_add(by)))),
-            Head::Fixed(atom) => Head::Fixed(Atom::Made(self.b.add(self.made(atom), by))),
+            Head::Fixed(atom) => Head::Fixed(Atom::ScalarValue(self.b.add(self.made(atom), by))),
             Head::Counted(variable) => {
                 self.b.set(*variable, self.b.add(self.b.get(*variable), by));
                 Head::Counted(*variable)
@@ -296,7 +296,7 @@ impl<'a> Translator<'a> {
     pub(super) fn peek(&mut self, index: Atom) -> Result<Term, Reason> {
         let at = self.position(&self.popped.clone());
         // The index itself must not be negative. The sum is checked against the window.
-        if let Atom::Made(value) = &index
+        if let Atom::ScalarValue(value) = &index
             && self.b.range(*value).0 < 0
         {
             let negative = self.b.lt(*value, 0);
@@ -314,11 +314,11 @@ impl<'a> Translator<'a> {
                 let (at, index) = (self.made(&at), self.made(&index));
                 let ((low, high), (least, most)) = (self.b.range(at), self.b.range(index));
                 if low + least >= i128::from(i32::MIN) && high + most <= i128::from(i32::MAX) {
-                    Atom::Made(self.b.add(at, index))
+                    Atom::ScalarValue(self.b.add(at, index))
                 } else {
                     let sum = self.b.add(wide(at), wide(index));
                     let sum = self.b.max(self.b.min(sum, i64::from(i32::MAX)), -1i64);
-                    Atom::Made(self.b.convert(sum, ScalarType::I32))
+                    Atom::ScalarValue(self.b.convert(sum, ScalarType::I32))
                 }
             }
         };

@@ -5,7 +5,7 @@ use super::store::{Atom, Ref, Term, element, layout_of};
 use super::{Reason, Translator};
 use crate::language::core::{Access, Binary, Expr, ExprKind, FunctionId, Layout, Place, Root, Type, Value};
 use crate::language::eval::{binary as compute, convert};
-use broadloom_scalar::{Type as ScalarType, Value as Made};
+use broadloom_scalar::{Type as ScalarType, Value as ScalarValue};
 
 impl<'a> Translator<'a> {
     /// Returns the value of a constant expression, without code.
@@ -83,7 +83,7 @@ impl<'a> Translator<'a> {
             }
             Root::Field(field) => {
                 if let Some(variable) = self.inductions.get(&field) {
-                    return Ok(Term::Atom(Atom::Made(self.b.get(*variable))));
+                    return Ok(Term::Atom(Atom::ScalarValue(self.b.get(*variable))));
                 }
                 if let Some(place) = self.state.get(&field) {
                     return Ok(Term::Ref(place.clone()));
@@ -232,7 +232,7 @@ impl<'a> Translator<'a> {
                     Atom::Known(Value::Boolean(value)) if is_not => Atom::Known(Value::Boolean(!value)),
                     Atom::Known(Value::Int(value)) => Atom::Known(Value::Int(!value)),
                     Atom::Known(Value::Bit(value)) => Atom::Known(Value::Bit(!value)),
-                    other => Atom::Made(self.b.not(self.made(&other))),
+                    other => Atom::ScalarValue(self.b.not(self.made(&other))),
                 })
             }
             ExprKind::Binary(operator, _, left, right) => {
@@ -259,7 +259,7 @@ impl<'a> Translator<'a> {
             }
             ExprKind::Iter => {
                 self.numbered = true;
-                Term::Atom(Atom::Made(self.firing))
+                Term::Atom(Atom::ScalarValue(self.firing))
             }
             ExprKind::Concat(..) => return Err("it uses a string".into()),
             ExprKind::List(items) => {
@@ -299,7 +299,7 @@ impl<'a> Translator<'a> {
             let old = self.b.get(variable);
             let new = self.b.add(old, step);
             self.b.set(variable, new);
-            return Ok(Term::Atom(Atom::Made(if first { new } else { old })));
+            return Ok(Term::Atom(Atom::ScalarValue(if first { new } else { old })));
         }
         if self.is_shared(place) {
             self.add_to_shared(place, |_| Ok(Atom::Known(Value::Int(step))))?;
@@ -314,8 +314,8 @@ impl<'a> Translator<'a> {
             Atom::Known(Value::Float(value)) => Atom::Known(Value::Float(value + step as f32)),
             Atom::Known(Value::Double(value)) => Atom::Known(Value::Double(value + f64::from(step))),
             Atom::Known(_) => old.clone(),
-            Atom::Made(value) if self.b.type_of(*value) == ScalarType::BOOL => old.clone(),
-            Atom::Made(value) => Atom::Made(self.b.add(*value, step)),
+            Atom::ScalarValue(value) if self.b.type_of(*value) == ScalarType::BOOL => old.clone(),
+            Atom::ScalarValue(value) => Atom::ScalarValue(self.b.add(*value, step)),
         };
         self.write_resolved(place, &at, part, &Term::Atom(new.clone()))?;
         Ok(Term::Atom(if first { new } else { old }))
@@ -327,8 +327,8 @@ impl<'a> Translator<'a> {
             Atom::Known(Value::Float(value)) => Atom::Known(Value::Float(-value)),
             Atom::Known(Value::Double(value)) => Atom::Known(Value::Double(-value)),
             Atom::Known(other) => Atom::Known(other),
-            Atom::Made(value) if self.b.type_of(value) == ScalarType::BOOL => Atom::Made(value),
-            Atom::Made(value) => Atom::Made(self.b.neg(value)),
+            Atom::ScalarValue(value) if self.b.type_of(value) == ScalarType::BOOL => Atom::ScalarValue(value),
+            Atom::ScalarValue(value) => Atom::ScalarValue(self.b.neg(value)),
         }
     }
 
@@ -342,12 +342,12 @@ impl<'a> Translator<'a> {
         let scalar = if *to == Type::Complex { &Type::Float } else { to };
         let result = match &atom {
             Atom::Known(value) => Atom::Known(convert(value, scalar).ok_or("it converts a value that is no number")?),
-            Atom::Made(value) => Atom::Made(self.convert_made(*value, from, scalar)?),
+            Atom::ScalarValue(value) => Atom::ScalarValue(self.convert_made(*value, from, scalar)?),
         };
         Ok(if *to == Type::Complex { Term::Complex(result, Atom::Known(Value::Float(0.0))) } else { Term::Atom(result) })
     }
 
-    fn convert_made(&self, value: Made, from: &Type, to: &Type) -> Result<Made, Reason> {
+    fn convert_made(&self, value: ScalarValue, from: &Type, to: &Type) -> Result<ScalarValue, Reason> {
         if from == to {
             return Ok(value);
         }
@@ -383,7 +383,7 @@ impl<'a> Translator<'a> {
         }
         self.b.end_if();
         value?;
-        Ok(Term::Atom(Atom::Made(self.b.get(result))))
+        Ok(Term::Atom(Atom::ScalarValue(self.b.get(result))))
     }
 
     fn choose(&mut self, condition: &'a Expr, yes: &'a Expr, no: &'a Expr) -> Result<Term, Reason> {
@@ -476,7 +476,7 @@ impl<'a> Translator<'a> {
         let b = self.b;
         let (x, y) = (self.made(left), self.made(right));
         let is_int = b.type_of(x) == ScalarType::I32;
-        Ok(Atom::Made(match operator {
+        Ok(Atom::ScalarValue(match operator {
             Binary::BitOr => b.or(x, y),
             Binary::BitAnd => b.and(x, y),
             Binary::BitXor => b.xor(x, y),

@@ -10,7 +10,7 @@ use super::store::{Atom, Term};
 use super::{Reason, Translator};
 use crate::language::core::{Expr, ExprKind, Math, Type, Value};
 use crate::language::eval::{complex_math, math as compute};
-use broadloom_scalar::{Type as ScalarType, Value as Made};
+use broadloom_scalar::{Type as ScalarType, Value as ScalarValue};
 
 /// Returns the floats from which the arguments of a function are converted, if it is computed in single
 /// precision.
@@ -53,12 +53,12 @@ impl Translator<'_> {
         }
     }
 
-    fn rounded(&self, value: Made) -> Term {
-        Term::Atom(Atom::Made(self.b.convert(value, ScalarType::F32)))
+    fn rounded(&self, value: ScalarValue) -> Term {
+        Term::Atom(Atom::ScalarValue(self.b.convert(value, ScalarType::F32)))
     }
 
     /// Computes a function of doubles, or a function of floats in single precision.
-    fn function_of(&self, function: Math, a: Made, second: Option<Made>) -> Result<Made, Reason> {
+    fn function_of(&self, function: Math, a: ScalarValue, second: Option<ScalarValue>) -> Result<ScalarValue, Reason> {
         let b = self.b;
         let number = |value: f64| b.constant(b.type_of(a), value);
         let y = second.unwrap_or(a);
@@ -109,13 +109,13 @@ impl Translator<'_> {
         let b = self.b;
         let wide = |atom: &Atom| b.convert(self.made(atom), ScalarType::F64);
         let (x, y) = (wide(real), wide(imaginary));
-        let narrow = |value: Made| Atom::Made(b.convert(value, ScalarType::F32));
+        let narrow = |value: ScalarValue| Atom::ScalarValue(b.convert(value, ScalarType::F32));
         let (real, imaginary) = match function {
             Math::Exp => (b.mul(b.exp(x), b.cos(y)), b.mul(b.exp(x), b.sin(y))),
             Math::Log => (b.log(b.hypot(x, y)), b.atan2(y, x)),
             Math::Sqrt => {
                 let size = b.hypot(x, y);
-                let half = |value: Made| b.sqrt(b.max(b.div(value, 2.0), 0.0));
+                let half = |value: ScalarValue| b.sqrt(b.max(b.div(value, 2.0), 0.0));
                 let imaginary = half(b.sub(size, x));
                 (half(b.add(size, x)), b.select(b.lt(y, 0.0), b.neg(imaginary), imaginary))
             }

@@ -36,7 +36,7 @@ pub(crate) use store::{Leaf, element, leaves, scalars};
 
 use crate::language::core::{Declared, Filter, FunctionId, Layout, Program, Type, Value};
 use crate::language::graph::{Graph, Instance, Node, TapeId};
-use broadloom_scalar::{AccessorKind, Builder, Element, Function, Memory, Type as ScalarType, Value as Made, Variable};
+use broadloom_scalar::{AccessorKind, Builder, Element, Function, Memory, Type as ScalarType, Value as ScalarValue, Variable};
 use count::Head;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -215,9 +215,9 @@ struct Frame {
 }
 
 /// Code that reads a word of a firing's window.
-pub(crate) type Reads<'a> = &'a dyn Fn(&Builder, Made) -> Made;
+pub(crate) type Reads<'a> = &'a dyn Fn(&Builder, ScalarValue) -> ScalarValue;
 /// Code that writes a word that a firing pushes.
-pub(crate) type Writes<'a> = &'a dyn Fn(&Builder, Made, Made);
+pub(crate) type Writes<'a> = &'a dyn Fn(&Builder, ScalarValue, ScalarValue);
 
 /// The site in a kernel where a firing is written.
 pub(crate) struct Site<'a> {
@@ -225,7 +225,7 @@ pub(crate) struct Site<'a> {
     pub(crate) reads: Reads<'a>,
     pub(crate) writes: Writes<'a>,
     /// The number of the firing.
-    pub(crate) firing: Made,
+    pub(crate) firing: ScalarValue,
     /// The variable that records failures.
     pub(crate) bad: Variable,
     /// Fields that firings write, with the storage of their leaves.
@@ -240,7 +240,7 @@ struct Translator<'a> {
     input: Option<(Reads<'a>, Words)>,
     output: Option<(Writes<'a>, Words)>,
     window: Window,
-    firing: Made,
+    firing: ScalarValue,
     bad: Variable,
     popped: Head,
     pushed: Head,
@@ -253,7 +253,7 @@ struct Translator<'a> {
     shared_arrays: Vec<usize>,
     counters: Vec<(usize, Memory)>,
     /// The position of an input word that is already loaded, and the word.
-    loaded: Option<(Made, Made)>,
+    loaded: Option<(ScalarValue, ScalarValue)>,
     /// Nesting depth of conditions and loops.
     nesting: u32,
     /// Rounds so far of all loops of the firing without a known number of rounds.
@@ -284,7 +284,7 @@ impl<'a> Translator<'a> {
         subject: Subject<'a>,
         (input, output): Ends<'a>,
         window: Window,
-        (firing, bad): (Made, Variable),
+        (firing, bad): (ScalarValue, Variable),
     ) -> Translator<'a> {
         let zero = || Head::Fixed(Atom::Known(Value::Int(0)));
         Translator {
@@ -387,11 +387,11 @@ fn translate_with(subject: Subject<'_>, one_round: bool) -> Result<(Translated, 
     let firing = b.parameter("firing", ScalarType::I32);
     let source = input.map(|words| b.accessor("input", AccessorKind::Input, words.element, 1));
     let sink = output.map(|words| b.accessor("output", AccessorKind::Output, words.element, 1));
-    let reads = |b: &Builder, at: Made| match source {
+    let reads = |b: &Builder, at: ScalarValue| match source {
         Some(source) => b.read(source, &[at.into()]),
         None => b.fail("a tape that is not there is read"),
     };
-    let writes = |b: &Builder, at: Made, value: Made| {
+    let writes = |b: &Builder, at: ScalarValue, value: ScalarValue| {
         if let Some(sink) = sink {
             b.write(sink, &[at.into()], value);
         }
@@ -447,7 +447,7 @@ fn translate_with(subject: Subject<'_>, one_round: bool) -> Result<(Translated, 
 
 impl<'a> Translator<'a> {
     /// Marks the firing as failed if a condition holds at run time.
-    fn fail_if(&mut self, condition: Made) {
+    fn fail_if(&mut self, condition: ScalarValue) {
         self.b.set(self.bad, self.b.or(self.b.get(self.bad), condition));
     }
 
@@ -493,8 +493,8 @@ impl<'a> Translator<'a> {
         };
         if let Layout::Scalar(ty) = layout {
             return Ok(match ty {
-                Type::Complex => Term::Complex(Atom::Made(read(self, 0)), Atom::Made(read(self, 1))),
-                ty => Term::Atom(Atom::Made(self.scalar_of(read(self, 0), ty)?)),
+                Type::Complex => Term::Complex(Atom::ScalarValue(read(self, 0)), Atom::ScalarValue(read(self, 1))),
+                ty => Term::Atom(Atom::ScalarValue(self.scalar_of(read(self, 0), ty)?)),
             });
         }
         let place = self.allocate(layout)?;
@@ -548,7 +548,7 @@ impl<'a> Translator<'a> {
     }
 
     /// Writes a word. If several threads run the same code, only one of them writes it.
-    fn put_word(&self, writes: Writes<'a>, at: Made, word: Made) {
+    fn put_word(&self, writes: Writes<'a>, at: ScalarValue, word: ScalarValue) {
         match self.cooperation.filter(|_| !self.sharing) {
             None => writes(self.b, at, word),
             Some(cooperation) => self.b.if_then(self.b.eq(cooperation.thread, 0), || writes(self.b, at, word)),
@@ -572,7 +572,7 @@ impl<'a> Translator<'a> {
         Ok(())
     }
 
-    fn scalar_of(&self, word: Made, ty: &Type) -> Result<Made, Reason> {
+    fn scalar_of(&self, word: ScalarValue, ty: &Type) -> Result<ScalarValue, Reason> {
         let element = store::element(ty)?;
         Ok(match (self.b.type_of(word).element(), element) {
             (Element::I32, Element::Bool) => self.b.ne(word, 0),
@@ -581,7 +581,7 @@ impl<'a> Translator<'a> {
         })
     }
 
-    fn word_of(&self, value: Made, element: Element) -> Made {
+    fn word_of(&self, value: ScalarValue, element: Element) -> ScalarValue {
         match (self.b.type_of(value).element(), element) {
             (Element::Bool, Element::I32) => self.b.convert(value, ScalarType::I32),
             (Element::F32, Element::I32) => self.b.bitcast(value, ScalarType::I32),
@@ -593,7 +593,7 @@ impl<'a> Translator<'a> {
         match index {
             _ if by == 1 => index.clone(),
             Atom::Known(Value::Int(index)) => Atom::Known(Value::Int(index.wrapping_mul(by as i32))),
-            index => Atom::Made(self.b.mul(self.made(index), by as i32)),
+            index => Atom::ScalarValue(self.b.mul(self.made(index), by as i32)),
         }
     }
 
@@ -601,7 +601,7 @@ impl<'a> Translator<'a> {
         match index {
             _ if by == 0 => index.clone(),
             Atom::Known(Value::Int(index)) => Atom::Known(Value::Int(index.wrapping_add(by as i32))),
-            index => Atom::Made(self.b.add(self.made(index), by as i32)),
+            index => Atom::ScalarValue(self.b.add(self.made(index), by as i32)),
         }
     }
 }

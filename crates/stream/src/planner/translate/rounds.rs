@@ -16,7 +16,7 @@ use super::stmt::End;
 use super::store::{Atom, Term};
 use super::{Local, Reason, Translator};
 use crate::language::core::{Access, Expr, ExprKind, Place, Program, Root, Stmt, StmtKind, Value};
-use broadloom_scalar::Value as Made;
+use broadloom_scalar::Value as ScalarValue;
 
 /// Maximum rounds of a loop.
 const MAX_ROUNDS: u32 = 1 << 14;
@@ -28,7 +28,7 @@ pub(super) struct Split<'a> {
     /// The array that rounds write, and the loop that pushes its elements.
     out: Option<(usize, &'a Stmt)>,
     /// The number of the round.
-    pub(super) round: Made,
+    pub(super) round: ScalarValue,
 }
 
 /// Lists the statements of a body, with nested blocks flattened.
@@ -70,7 +70,7 @@ pub(super) fn pushed_array(body: &Stmt, step: Option<&Stmt>) -> Option<usize> {
 }
 
 /// Finds the loop along which firings can be split.
-pub(super) fn find<'a>(program: &'a Program, body: &'a [Stmt], round: Made) -> Option<Split<'a>> {
+pub(super) fn find<'a>(program: &'a Program, body: &'a [Stmt], round: ScalarValue) -> Option<Split<'a>> {
     let mut statements = vec![];
     flat(body, &mut statements);
     let mut main: Option<(&Stmt, Vec<usize>, bool)> = None;
@@ -152,9 +152,9 @@ impl<'a> Translator<'a> {
         let round = b.assume(split.round, 0, i128::from(count) - 1);
         let counter = b.add(b.mul(round, stride), start);
         let popped = self.made(&self.position(&self.popped.clone()));
-        self.popped = Head::Fixed(Atom::Made(b.add(b.mul(round, pops as i32), popped)));
-        self.pushed = Head::Fixed(Atom::Made(b.mul(round, pushes as i32)));
-        self.frame()?.locals[local] = Local { term: Some(Term::Atom(Atom::Made(counter))), set: true, ..Local::default() };
+        self.popped = Head::Fixed(Atom::ScalarValue(b.add(b.mul(round, pops as i32), popped)));
+        self.pushed = Head::Fixed(Atom::ScalarValue(b.mul(round, pushes as i32)));
+        self.frame()?.locals[local] = Local { term: Some(Term::Atom(Atom::ScalarValue(counter))), set: true, ..Local::default() };
         self.in_round = true;
         let done = self.stmt(body);
         self.in_round = false;

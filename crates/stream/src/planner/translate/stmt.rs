@@ -275,7 +275,7 @@ impl<'a> Translator<'a> {
         if let Root::Field(field) = place.root
             && let Some(variable) = self.inductions.get(&field).copied()
         {
-            let old = Term::Atom(Atom::Made(self.b.get(variable)));
+            let old = Term::Atom(Atom::ScalarValue(self.b.get(variable)));
             let right = self.expr(value)?;
             let new = match operator {
                 None => right,
@@ -464,7 +464,7 @@ impl<'a> Translator<'a> {
                     let b = translator.b;
                     let round = b.sub(counter, start);
                     let round = if stride == 1 { round } else { b.div(round, stride) };
-                    Head::Fixed(Atom::Made(b.add(b.mul(round, moved as i32), translator.made(atom))))
+                    Head::Fixed(Atom::ScalarValue(b.add(b.mul(round, moved as i32), translator.made(atom))))
                 }
                 _ => head.clone(),
             };
@@ -472,17 +472,19 @@ impl<'a> Translator<'a> {
             self.pushed = per_round(self, &heads.1, body_moved.pushes);
             let variable = self.frame()?.locals[local].place.clone();
             if let (true, Some(place)) = (leaves, &variable) {
-                self.store(place, &Term::Atom(Atom::Made(counter)))?;
+                self.store(place, &Term::Atom(Atom::ScalarValue(counter)))?;
             }
             let entry = &mut self.frame()?.locals[local];
-            let hidden =
-                std::mem::replace(entry, Local { term: Some(Term::Atom(Atom::Made(counter))), set: true, ..Local::default() });
+            let hidden = std::mem::replace(
+                entry,
+                Local { term: Some(Term::Atom(Atom::ScalarValue(counter))), set: true, ..Local::default() },
+            );
             let inner = self.stmt(body);
             self.enclosing_rounds = outside;
             self.frame()?.locals[local] = hidden;
             if let (true, Some(place), Ok(End::Open)) = (leaves, &variable, &inner) {
                 let next = self.b.add(counter, stride);
-                self.store(place, &Term::Atom(Atom::Made(next)))?;
+                self.store(place, &Term::Atom(Atom::ScalarValue(next)))?;
             }
             self.b.end_for();
             inner?;
@@ -528,12 +530,12 @@ impl<'a> Translator<'a> {
                 }
                 self.b.end_if();
                 value?;
-                Atom::Made(self.b.get(result))
+                Atom::ScalarValue(self.b.get(result))
             }
             None => Atom::Known(Value::Boolean(true)),
         };
         if let Atom::Known(_) = condition {
-            condition = Atom::Made(self.made(&condition));
+            condition = Atom::ScalarValue(self.made(&condition));
         }
         let condition = self.made(&condition);
         let bounded = self.b.lt(self.b.get(self.looped), MAX_LOOPED);

@@ -6,7 +6,7 @@
 
 use super::{Reason, Translator};
 use crate::language::core::{Layout, Type, Value};
-use broadloom_scalar::{Array, Element, Literal, Memory, TableId, Type as ScalarType, Value as Made, Variable};
+use broadloom_scalar::{Array, Element, Literal, Memory, TableId, Type as ScalarType, Value as ScalarValue, Variable};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -16,7 +16,7 @@ pub(super) enum Atom {
     /// A constant.
     Known(Value),
     /// A computed value.
-    Made(Made),
+    ScalarValue(ScalarValue),
 }
 
 /// The value of an expression.
@@ -149,9 +149,9 @@ pub(super) fn layout_of(value: &Value, ty: &Type) -> Option<Layout> {
 
 impl Translator<'_> {
     /// Returns the code of a scalar.
-    pub(super) fn made(&self, atom: &Atom) -> Made {
+    pub(super) fn made(&self, atom: &Atom) -> ScalarValue {
         match atom {
-            Atom::Made(value) => *value,
+            Atom::ScalarValue(value) => *value,
             Atom::Known(value) => match literal(value) {
                 Some(literal) => self.b.literal(literal),
                 None => self.b.fail("a value that kernels do not have"),
@@ -199,7 +199,7 @@ impl Translator<'_> {
             }
             (at, index) => {
                 let (at, index) = (self.made(at), self.made(index));
-                Atom::Made(self.b.add(self.b.mul(at, *length as i32), index))
+                Atom::ScalarValue(self.b.add(self.b.mul(at, *length as i32), index))
             }
         };
         Ok(Ref { layout: (**inner).clone(), at, ..place.clone() })
@@ -213,14 +213,14 @@ impl Translator<'_> {
                 self.b.set(self.bad, true);
                 Atom::Known(Value::Int(low as i32))
             }
-            Atom::Made(value) => {
+            Atom::ScalarValue(value) => {
                 let (least, most) = self.b.range(value);
                 if least >= i128::from(low) && most < i128::from(high) {
                     return index;
                 }
                 let outside = self.b.or(self.b.lt(value, low), self.b.ge(value, high));
                 self.fail_if(outside);
-                Atom::Made(self.b.select(outside, low, value))
+                Atom::ScalarValue(self.b.select(outside, low, value))
             }
         }
     }
@@ -234,11 +234,11 @@ impl Translator<'_> {
 
     pub(super) fn load_leaf(&self, leaf: &Leaf, at: &Atom) -> Atom {
         match leaf {
-            Leaf::Variable(variable) => Atom::Made(self.b.get(*variable)),
-            Leaf::Array(array, _) => Atom::Made(self.b.element(*array, self.made(at))),
+            Leaf::Variable(variable) => Atom::ScalarValue(self.b.get(*variable)),
+            Leaf::Array(array, _) => Atom::ScalarValue(self.b.element(*array, self.made(at))),
             Leaf::Memory(memory, start, element) => {
                 let word = self.b.load(*memory, self.b.add(self.made(at), *start));
-                Atom::Made(if *element == Element::Bool { self.b.ne(word, 0) } else { word })
+                Atom::ScalarValue(if *element == Element::Bool { self.b.ne(word, 0) } else { word })
             }
             Leaf::Constants(values, table) => match at {
                 Atom::Known(Value::Int(index)) => {
@@ -252,7 +252,7 @@ impl Translator<'_> {
                     });
                     table.set(Some(id));
                     let index = self.b.convert(self.made(at), ScalarType::U32);
-                    Atom::Made(self.b.lookup(id, index))
+                    Atom::ScalarValue(self.b.lookup(id, index))
                 }
             },
         }
@@ -313,7 +313,7 @@ impl Translator<'_> {
             let (target, source) = (to.store[to.first + leaf].clone(), from.store[from.first + leaf].clone());
             let base = |at: &Atom| match at {
                 Atom::Known(Value::Int(at)) => Atom::Known(Value::Int(at.wrapping_mul(count as i32))),
-                at => Atom::Made(self.b.mul(self.made(at), count as i32)),
+                at => Atom::ScalarValue(self.b.mul(self.made(at), count as i32)),
             };
             let (target_at, source_at) = (base(&to.at), base(&from.at));
             if count == 1 {
@@ -322,8 +322,8 @@ impl Translator<'_> {
                 continue;
             }
             let counter = self.b.begin_for(0, self.b.literal(count as i32), 1, Default::default());
-            let value = self.load_leaf(&source, &Atom::Made(self.b.add(self.made(&source_at), counter)));
-            let stored = self.store_leaf(&target, &Atom::Made(self.b.add(self.made(&target_at), counter)), &value);
+            let value = self.load_leaf(&source, &Atom::ScalarValue(self.b.add(self.made(&source_at), counter)));
+            let stored = self.store_leaf(&target, &Atom::ScalarValue(self.b.add(self.made(&target_at), counter)), &value);
             self.b.end_for();
             stored?;
         }
@@ -331,17 +331,17 @@ impl Translator<'_> {
     }
 
     /// Stores a scalar of a leaf of fresh storage.
-    pub(super) fn store_word(&self, place: &Ref, leaf: usize, index: Made, value: Made) -> Result<(), Reason> {
-        self.store_leaf(&place.store[place.first + leaf], &Atom::Made(index), &Atom::Made(value))
+    pub(super) fn store_word(&self, place: &Ref, leaf: usize, index: ScalarValue, value: ScalarValue) -> Result<(), Reason> {
+        self.store_leaf(&place.store[place.first + leaf], &Atom::ScalarValue(index), &Atom::ScalarValue(value))
     }
 
     /// Loads a scalar of a leaf that has `count` scalars at the place.
-    pub(super) fn load_word(&self, place: &Ref, leaf: usize, count: u64, index: Made) -> Made {
+    pub(super) fn load_word(&self, place: &Ref, leaf: usize, count: u64, index: ScalarValue) -> ScalarValue {
         let at = match &place.at {
             Atom::Known(Value::Int(0)) => index,
             at => self.b.add(self.b.mul(self.made(at), count as i32), index),
         };
-        self.made(&self.load_leaf(&place.store[place.first + leaf], &Atom::Made(at)))
+        self.made(&self.load_leaf(&place.store[place.first + leaf], &Atom::ScalarValue(at)))
     }
 
     /// Sets all scalars of fresh storage to zero.
@@ -360,7 +360,7 @@ impl Translator<'_> {
         }
     }
 
-    fn zero_of(&self, element: Element) -> Made {
+    fn zero_of(&self, element: Element) -> ScalarValue {
         self.b.literal(Literal::zero(element))
     }
 }

@@ -2,9 +2,11 @@
 
 use super::devices;
 use broadloom_random::Random;
-use broadloom_stream::Program;
 use broadloom_stream::compiled::{Compiled, Options};
-use broadloom_stream::eval::{Limits, Memory, Outcome, Settings};
+use broadloom_stream::eval::{Host, Limits, Memory, Outcome, Settings};
+use broadloom_stream::{Failure, Program};
+use std::io::{self, Read, Write};
+use std::sync::{Arc, Mutex};
 
 /// Writes the files `a` and `b` of a host.
 fn host(random: &mut Random, lengths: [usize; 2]) -> Memory {
@@ -29,14 +31,11 @@ fn check(text: &str, lengths: usize, latency: Option<u64>) {
         for _ in 0..lengths {
             let [a, b] = [random.below(3000_u64), random.below(3000_u64)].map(|length| length as usize);
             let expected = host(&mut random, [a, b]);
-            let found = Memory {
-                files: std::sync::Arc::new(std::sync::Mutex::new(expected.files.lock().unwrap().clone())),
-                ..Memory::default()
-            };
+            let found = Memory { files: Arc::new(Mutex::new(expected.files.lock().unwrap().clone())), ..Memory::default() };
             let (mut expected, mut found) = (expected, found);
             for iterations in [None, Some(random.below(200_u64))] {
                 let settings = Settings { iterations, ..Settings::default() };
-                let run = |result: Result<Outcome, broadloom_stream::Failure>| result.map_err(|failure| failure.to_string());
+                let run = |result: Result<Outcome, Failure>| result.map_err(|failure| failure.to_string());
                 let wanted = run(program.run(&mut expected, &settings));
                 assert_eq!(run(compiled.run(&mut found, &settings)), wanted, "{a} and {b} bytes, {iterations:?}\n{text}");
                 assert_eq!(found.output, expected.output, "{a} and {b} bytes, {iterations:?}\n{text}");
@@ -113,6 +112,81 @@ fn files_and_printing_filters() {
     }";
     check(text, 6, None);
     check(text, 2, Some(5));
+}
+
+/// Items with several words pass between kernels and a filter on the host.
+#[test]
+fn structs_between_kernels_and_the_host() {
+    let text = "
+        struct Pair { int n; float[2] x; complex c; }
+        void->void pipeline Top {
+            add FileReader<float>(\"a\");
+            add float->Pair filter {
+                work push 1 pop 2 { Pair p; p.n = 3; p.x[0] = pop(); p.x[1] = pop(); p.c.real = p.x[1]; p.c.imag = 2; push(p); }
+            }
+            add Pair->Pair filter { work push 1 pop 1 { Pair p = pop(); println(p.x[1]); p.n = 5; push(p); } }
+            add Pair->float filter { work push 1 pop 1 peek 2 { Pair q = peek(1); Pair p = pop(); push(p.x[0] + p.n + q.c.real); } }
+            add FileWriter<float>(\"out\");
+        }";
+    check(text, 4, None);
+}
+
+/// A host whose input comes item by item, and which notes how much was written before each read.
+#[derive(Default)]
+struct Slow {
+    memory: Memory,
+    written: Arc<Mutex<Vec<usize>>>,
+}
+
+struct SlowReader {
+    memory: Memory,
+    items: Box<dyn Read + Send>,
+    written: Arc<Mutex<Vec<usize>>>,
+}
+
+impl Read for SlowReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.written.lock().unwrap().push(self.memory.files.lock().unwrap().get("out").map_or(0, Vec::len));
+        let count = buffer.len().min(4);
+        self.items.read(&mut buffer[..count])
+    }
+}
+
+impl Host for Slow {
+    fn print(&mut self, text: &str) -> io::Result<()> {
+        self.memory.print(text)
+    }
+
+    fn open(&mut self, path: &str) -> io::Result<Box<dyn Read + Send>> {
+        let items = self.memory.open(path)?;
+        Ok(Box::new(SlowReader { memory: self.memory.clone(), items, written: self.written.clone() }))
+    }
+
+    fn create(&mut self, path: &str) -> io::Result<Box<dyn Write + Send>> {
+        self.memory.create(path)
+    }
+}
+
+#[test]
+fn no_output_waits_for_more_input() {
+    let text = "void->void pipeline Top {
+        add FileReader<int>(\"a\");
+        add int->int filter { work push 1 pop 1 { push(pop() + 1); } }
+        add FileWriter<int>(\"out\");
+    }";
+    let program = Program::compile("x.str", text, &mut Memory::default(), &Limits::default());
+    let program = program.unwrap_or_else(|failure| panic!("{failure}"));
+    let check = |run: &dyn Fn(&mut Slow) -> Result<Outcome, Failure>| {
+        let mut slow = Slow { memory: host(&mut Random::new(1), [4 * 50, 0]), ..Slow::default() };
+        assert_eq!(run(&mut slow).unwrap_or_else(|failure| panic!("{failure}")), Outcome::EndOfInput);
+        assert_eq!(*slow.written.lock().unwrap(), (0..=50).map(|items| 4 * items).collect::<Vec<usize>>());
+    };
+    check(&|slow| program.run(slow, &Settings::default()));
+    for device in devices() {
+        let compiled = Compiled::new(&program, &device).unwrap_or_else(|failure| panic!("{failure}"));
+        check(&|slow| compiled.run(slow, &Settings::default()));
+        assert_eq!(compiled.statistics().states, 50);
+    }
 }
 
 /// The evaluator counts a step for each item that passes a reader or a writer by itself.

@@ -8,7 +8,7 @@ mod stmt;
 
 use super::ast::{Base, Expr, ExprKind, Ident, Parameter, Program, Type};
 use super::lex::lex;
-use super::token::{Placed, Token};
+use super::token::{SpannedToken, Token};
 use crate::language::codes;
 use broadloom_diag::{Diagnostic, Diagnostics, SourceId, Span};
 
@@ -30,7 +30,7 @@ pub fn parse(source: SourceId, text: &str) -> Result<Program, Diagnostics> {
 }
 
 struct Parser {
-    tokens: Vec<Placed>,
+    tokens: Vec<SpannedToken>,
     at: usize,
     nesting: u32,
     errors: Diagnostics,

@@ -3,7 +3,7 @@
 //! A block runs several tiles of units, one after the other. It prefetches the staged words of its next tile
 //! into registers, computes the current tile in shared memory, and then moves the registers to shared memory.
 
-use super::memory::{Held, Store};
+use super::memory::{BufferMemory, KernelBuffer};
 use super::span::{Span, span, units_of_tile};
 use crate::planner::restructure::cut::{Cut, Place, Shape};
 use crate::planner::restructure::section::Section;
@@ -28,7 +28,7 @@ pub(super) struct Ahead {
 /// Registers that hold one input.
 struct Row {
     buffer: usize,
-    global: Held,
+    global: KernelBuffer,
     span: Span,
     registers: Vec<Variable>,
 }
@@ -70,7 +70,7 @@ impl Ahead {
         section: &Section,
         cut: &Cut,
         starts: &[i64],
-        global: &[Option<Held>],
+        global: &[Option<KernelBuffer>],
         (thread, whole, first): (Value, Value, Value),
     ) -> Ahead {
         let (mut rows, mut left) = (vec![], ACCESSES);
@@ -93,7 +93,7 @@ impl Ahead {
         let first = k.mul(tile, self.full);
         k.if_then(k.le(k.add(first, self.full), self.whole), || {
             for row in &self.rows {
-                let Store::Memory(memory) = row.global.store else { continue };
+                let BufferMemory::Memory(memory) = row.global.store else { continue };
                 let start = k.add(k.mul(first, row.span.per_unit), row.span.offset);
                 for (round, register) in row.registers.iter().enumerate() {
                     let place = self.place(k, &row.span, round as i64);
@@ -104,7 +104,7 @@ impl Ahead {
     }
 
     /// Moves the words of an input to shared memory. Returns the number of finished accesses of a thread.
-    pub(super) fn unload(&self, k: &Writer, buffer: usize, shared: &Held) -> i64 {
+    pub(super) fn unload(&self, k: &Writer, buffer: usize, shared: &KernelBuffer) -> i64 {
         let Some(row) = self.rows.iter().find(|row| row.buffer == buffer) else { return 0 };
         for (round, register) in row.registers.iter().enumerate() {
             let near = shared.pad(k, self.place(k, &row.span, round as i64));

@@ -1,7 +1,7 @@
 //! Code of components: each thread runs whole components in registers.
 
 use super::emitter::Emitter;
-use super::memory::{Held, Store};
+use super::memory::{BufferMemory, KernelBuffer};
 use crate::planner::restructure::components::{Class, Components, Word, code};
 use crate::planner::restructure::cut::ACCESS;
 use broadloom_scalar::{Binding, Builder, Unroll, Value, reading, writing};
@@ -44,7 +44,7 @@ impl Emitter<'_> {
         let loads = self.runs(&class.loads);
         let load = |run: &Run<'_>| {
             let Some((held, at)) = self.place(run, class, unit, component) else { return };
-            let Store::Memory(memory) = held.store else { return };
+            let BufferMemory::Memory(memory) = held.store else { return };
             let lanes = run.words.len();
             let value = if lanes == 1 { k.load(memory, at) } else { k.load_vector(memory, at, lanes) };
             for (lane, word) in run.words.iter().enumerate() {
@@ -83,7 +83,7 @@ impl Emitter<'_> {
         }
         for run in self.runs(&class.stores) {
             let Some((held, at)) = self.place(&run, class, unit, component) else { continue };
-            let Store::Memory(memory) = held.store else { continue };
+            let BufferMemory::Memory(memory) = held.store else { continue };
             let all: Option<Vec<Value>> = run.words.iter().map(|word| values.borrow()[word.register]).collect();
             match all.as_deref() {
                 Some([one]) => k.store(memory, at, *one),
@@ -129,7 +129,7 @@ impl Emitter<'_> {
     }
 
     /// Returns the memory of an access and its index there.
-    fn place(&self, run: &Run<'_>, class: &Class, unit: Value, component: Value) -> Option<(Held, Value)> {
+    fn place(&self, run: &Run<'_>, class: &Class, unit: Value, component: Value) -> Option<(KernelBuffer, Value)> {
         let (k, word) = (self.k, run.words.first()?);
         let held = self.held[word.buffer]?;
         let (count, items) = (i64::from(held.words.count), self.section.buffers[word.buffer].items);

@@ -1,7 +1,7 @@
 //! Code of the firings of a thread or of a block.
 
 use super::ahead::Ahead;
-use super::memory::{Held, Window};
+use super::memory::{KernelBuffer, Window};
 use crate::planner::restructure::cut::{Cut, Place, Shape, padded};
 use crate::planner::restructure::section::{Actor, Port, Section};
 use crate::planner::restructure::wiring::{Range, preimage};
@@ -13,9 +13,9 @@ pub(super) struct Emitter<'e> {
     pub(super) section: &'e Section,
     pub(super) cut: &'e Cut,
     pub(super) k: &'e Writer,
-    pub(super) held: Vec<Option<Held>>,
+    pub(super) held: Vec<Option<KernelBuffer>>,
     /// Buffers in global memory, even if a copy in shared memory is used.
-    pub(super) global: Vec<Option<Held>>,
+    pub(super) global: Vec<Option<KernelBuffer>>,
     /// The number of the first unit of the block or thread.
     pub(super) unit: Value,
     /// Units of the block, if they may be fewer than those of a full block.
@@ -166,12 +166,12 @@ impl Emitter<'_> {
         // The number that the code sees: finished firings of `work`.
         let unit = k.add(number, self.unit);
         let seen = k.add(k.add(k.mul(unit, actor.firings), firing), actor.first);
-        let window = |port: &'_ Port| -> Option<(Held, Value, i64)> {
+        let window = |port: &'_ Port| -> Option<(KernelBuffer, Value, i64)> {
             let held = self.held[port.buffer]?;
             if port.absolute {
                 let number = k.add(k.mul(self.unit, actor.firings), firing);
                 let first = k.add(k.mul(number, port.rate), port.start);
-                return Some((Held { base: None, ..held }, first, port.start));
+                return Some((KernelBuffer { base: None, ..held }, first, port.start));
             }
             let first = k.add(k.mul(firing, port.rate), port.start);
             Some((held, first, port.items(range).start))

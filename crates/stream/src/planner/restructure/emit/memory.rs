@@ -7,15 +7,15 @@ use broadloom_scalar::{Array, Builder, Literal, Memory, Value};
 
 /// The memory of a buffer within a kernel.
 #[derive(Clone, Copy)]
-pub(in crate::planner::restructure) enum Store {
+pub(in crate::planner::restructure) enum BufferMemory {
     Memory(Memory),
     Local(Array),
 }
 
 /// A buffer within a kernel.
 #[derive(Clone, Copy)]
-pub(in crate::planner::restructure) struct Held {
-    pub(in crate::planner::restructure) store: Store,
+pub(in crate::planner::restructure) struct KernelBuffer {
+    pub(in crate::planner::restructure) store: BufferMemory,
     /// The number of the first item in the memory.
     pub(in crate::planner::restructure) start: i64,
     /// Items before the block's own items, in global memory.
@@ -25,7 +25,7 @@ pub(in crate::planner::restructure) struct Held {
     pub(in crate::planner::restructure) padding: u32,
 }
 
-impl Held {
+impl KernelBuffer {
     /// Returns the index of a word, from the number of an item and of a word after its first.
     pub(in crate::planner::restructure) fn index(&self, k: &Builder, item: Value, word: Option<Value>) -> Value {
         let item = match self.base {
@@ -47,15 +47,15 @@ impl Held {
 
     pub(in crate::planner::restructure) fn load(&self, k: &Builder, index: Value) -> Value {
         match self.store {
-            Store::Memory(memory) => k.load(memory, index),
-            Store::Local(array) => k.element(array, index),
+            BufferMemory::Memory(memory) => k.load(memory, index),
+            BufferMemory::Local(array) => k.element(array, index),
         }
     }
 
     pub(in crate::planner::restructure) fn store(&self, k: &Builder, index: Value, value: Value) {
         match self.store {
-            Store::Memory(memory) => k.store(memory, index, value),
-            Store::Local(array) => k.set_element(array, index, value),
+            BufferMemory::Memory(memory) => k.store(memory, index, value),
+            BufferMemory::Local(array) => k.set_element(array, index, value),
         }
     }
 }
@@ -63,7 +63,7 @@ impl Held {
 /// The place of a firing's words. Words are counted from the first word of the firing.
 pub(in crate::planner::restructure) struct Window<'w> {
     pub(in crate::planner::restructure) port: &'w Port,
-    pub(in crate::planner::restructure) held: Held,
+    pub(in crate::planner::restructure) held: KernelBuffer,
     /// The first item of the firing, on the tape of the actor.
     pub(in crate::planner::restructure) first: Value,
     /// The smallest possible number of an item.

@@ -16,7 +16,7 @@ use broadloom_scalar::{Axis, Element, Memory, Precision, Type, Unroll, Value};
 use broadloom_skeleton::kit::{Draft, Writer};
 use broadloom_skeleton::{Argument, Count, Output, Program, Result};
 use emitter::Emitter;
-use memory::{Held, Store};
+use memory::{BufferMemory, KernelBuffer};
 use span::units_of_tile;
 
 /// Writes the program of a cut.
@@ -100,14 +100,14 @@ struct Tiles<'t> {
 
 impl Tiles<'_> {
     /// Returns the buffers in global memory for the units from `unit` on.
-    fn global(&self, unit: Value) -> Vec<Option<Held>> {
+    fn global(&self, unit: Value) -> Vec<Option<KernelBuffer>> {
         let k = self.k;
         let held = |(index, buffer): (usize, &Buffer)| {
             self.cut.extents[index]?;
             let words = buffer.words;
             let argument = self.arguments[index].clone()?;
-            let store = Store::Memory(k.memory(argument, words.element));
-            Some(Held { store, start: self.starts[index], base: Some(k.mul(unit, buffer.items)), words, padding: 0 })
+            let store = BufferMemory::Memory(k.memory(argument, words.element));
+            Some(KernelBuffer { store, start: self.starts[index], base: Some(k.mul(unit, buffer.items)), words, padding: 0 })
         };
         self.section.buffers.iter().enumerate().map(held).collect()
     }
@@ -130,18 +130,18 @@ impl Tiles<'_> {
             let (words, element) = (buffer.words, buffer.words.element);
             let Some(extent) = cut.extents[index] else { continue };
             let length = extent.len() * i64::from(words.count);
-            let shared = |at: u64| arena.map(|arena| Store::Memory(k.shared_view(arena, element, at as u32)));
-            let block = |store: Store| Held { store, start: extent.start, base: None, words, padding: 0 };
+            let shared = |at: u64| arena.map(|arena| BufferMemory::Memory(k.shared_view(arena, element, at as u32)));
+            let block = |store: BufferMemory| KernelBuffer { store, start: extent.start, base: None, words, padding: 0 };
             let padding = cut.padding(section, index) as u32;
             held[index] = match (place, cut.shape) {
                 (Place::Read | Place::Written | Place::Loaded | Place::Kept, _) => global[index],
-                (Place::Local, _) => Some(block(Store::Local(k.array(element, length as u32)))),
+                (Place::Local, _) => Some(block(BufferMemory::Local(k.array(element, length as u32)))),
                 (Place::Shared(at), _) | (Place::Staged(at) | Place::Collected(at), Shape::Block(_)) => {
-                    shared(*at).map(|store| Held { padding, ..block(store) })
+                    shared(*at).map(|store| KernelBuffer { padding, ..block(store) })
                 }
                 (Place::Staged(at) | Place::Collected(at), Shape::Thread | Shape::Firing | Shape::Spectrum(_)) => {
                     let base = Some(k.mul(thread, buffer.items));
-                    shared(*at).map(|store| Held { padding, base, ..block(store) })
+                    shared(*at).map(|store| KernelBuffer { padding, base, ..block(store) })
                 }
                 (Place::Elsewhere, _) => None,
             };

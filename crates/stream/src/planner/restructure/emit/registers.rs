@@ -5,7 +5,7 @@
 //! become registers.
 
 use super::emitter::Emitter;
-use super::memory::{Held, Store};
+use super::memory::{BufferMemory, KernelBuffer};
 use crate::planner::restructure::cut::{ACCESS, Place};
 use crate::planner::restructure::registers::Registers;
 use crate::planner::restructure::wiring::{Range, Step, apply, keeps_runs, target};
@@ -15,7 +15,7 @@ use broadloom_scalar::{Array, Unroll, Value};
 struct Bank {
     registers: Registers,
     array: Array,
-    global: Held,
+    global: KernelBuffer,
     /// Items of a unit.
     items: i64,
     /// Words of an access.
@@ -40,7 +40,7 @@ impl Bank {
                 k.add(k.mul(item, count), first % count - self.global.start * count)
             }
         };
-        let Store::Memory(memory) = self.global.store else { return };
+        let BufferMemory::Memory(memory) = self.global.store else { return };
         let lanes = self.lanes as usize;
         let element = |lane: usize| k.literal((first + lane as i64) as i32);
         if inward {
@@ -70,8 +70,8 @@ impl Emitter<'_> {
             || {
                 k.for_step(self.unit, whole, 1, Unroll::Never, |unit| {
                     // Words of global memory, accessed one by one.
-                    let base = |held: Option<Held>, items: i64| {
-                        held.map(|held| Held { base: held.base.map(|_| k.mul(unit, items)), ..held })
+                    let base = |held: Option<KernelBuffer>, items: i64| {
+                        held.map(|held| KernelBuffer { base: held.base.map(|_| k.mul(unit, items)), ..held })
                     };
                     let items = self.section.buffers.iter().map(|buffer| buffer.items);
                     let held = self.held.iter().zip(items).map(|(held, items)| base(*held, items)).collect();
@@ -120,7 +120,7 @@ impl Emitter<'_> {
             for (held, bank) in held.iter_mut().zip(&banks) {
                 if let Some(bank) = bank {
                     let start = bank.registers.first - unit * bank.items;
-                    *held = Some(Held { store: Store::Local(bank.array), start, base: None, ..bank.global });
+                    *held = Some(KernelBuffer { store: BufferMemory::Local(bank.array), start, base: None, ..bank.global });
                 }
             }
             let at = k.add(self.unit, unit);

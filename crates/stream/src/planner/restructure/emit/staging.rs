@@ -1,7 +1,7 @@
 //! Copies between global and shared memory, by all threads of a block.
 
 use super::emitter::Emitter;
-use super::memory::{Held, Store};
+use super::memory::{BufferMemory, KernelBuffer};
 use super::span::{Span, span};
 use crate::planner::restructure::cut::Place;
 use broadloom_scalar::{Unroll, Value};
@@ -70,16 +70,23 @@ impl Emitter<'_> {
     }
 
     /// Copies words one by one.
-    fn move_each(&self, inward: bool, both: (Held, Held), start: Value, (first, count): (Value, Value)) {
+    fn move_each(&self, inward: bool, both: (KernelBuffer, KernelBuffer), start: Value, (first, count): (Value, Value)) {
         self.k.for_step(first, count, self.cut.threads, Unroll::Never, |word| {
             self.move_words(inward, both, start, &[word], 1);
         });
     }
 
     /// Copies words from several places, `lanes` contiguous words from each.
-    fn move_words(&self, inward: bool, (global, shared): (Held, Held), start: Value, places: &[Value], lanes: usize) {
+    fn move_words(
+        &self,
+        inward: bool,
+        (global, shared): (KernelBuffer, KernelBuffer),
+        start: Value,
+        places: &[Value],
+        lanes: usize,
+    ) {
         let k = self.k;
-        let Store::Memory(memory) = global.store else { return };
+        let BufferMemory::Memory(memory) = global.store else { return };
         // Words that are accessed together are not separated by padding.
         let near: Vec<Value> = places.iter().map(|place| shared.pad(k, *place)).collect();
         let load = |place: &Value| {

@@ -5,7 +5,7 @@ use crate::language::eval::Stop;
 use broadloom_diag::Diagnostic;
 
 /// The reason why a batch ends early.
-pub(super) enum Trouble {
+pub(super) enum BatchEnd {
     /// The evaluator must run the batch again to report the error. A node on the host may already have
     /// reported it.
     Repeat(Option<Box<Diagnostic>>),
@@ -17,13 +17,13 @@ pub(super) enum Trouble {
     Stopped(Box<Diagnostic>),
 }
 
-impl From<Stop> for Trouble {
-    fn from(stop: Stop) -> Trouble {
+impl From<Stop> for BatchEnd {
+    fn from(stop: Stop) -> BatchEnd {
         match stop {
-            Stop::OutputClosed => Trouble::Closed,
-            Stop::Error(error) if error.code == codes::STOPPED => Trouble::Stopped(error),
-            Stop::Error(error) => Trouble::Repeat(Some(error)),
-            Stop::EndOfInput | Stop::Idle => Trouble::Repeat(None),
+            Stop::OutputClosed => BatchEnd::Closed,
+            Stop::Error(error) if error.code == codes::STOPPED => BatchEnd::Stopped(error),
+            Stop::Error(error) => BatchEnd::Repeat(Some(error)),
+            Stop::EndOfInput | Stop::Idle => BatchEnd::Repeat(None),
         }
     }
 }

@@ -5,9 +5,9 @@
 //! the device writes the items of the batch in place. After the batch, the last items of the line begin the
 //! next one; their number is the number of items before the batch.
 
-use super::trouble::Trouble;
-use super::words::{encode, state_word};
-use super::{Compiled, Made};
+use super::batch_end::BatchEnd;
+use super::words::{encode_all, state_word};
+use super::{Compiled, CompiledPiece};
 use crate::language::eval::Machine;
 use crate::language::graph::{NodeId, TapeId};
 use crate::planner::restructure::Island;
@@ -18,7 +18,7 @@ use std::collections::HashMap;
 
 /// A tape that a kernel reads.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct InputTape {
     words: Words,
     /// Items before the batch, and extra room behind it, in items.
     before: usize,
@@ -31,8 +31,8 @@ pub(super) struct Line {
 
 /// The state of a run.
 #[derive(Debug, Default)]
-pub(super) struct Live {
-    pub(super) lines: HashMap<TapeId, Line>,
+pub(super) struct DeviceState {
+    pub(super) lines: HashMap<TapeId, InputTape>,
     /// State of islands, by their first node.
     pub(super) states: HashMap<NodeId, Vec<Buffer<u8>>>,
     /// The word in which kernels report failed firings.
@@ -49,7 +49,7 @@ pub(super) struct Live {
 
 /// A tape that a piece reads.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Inlet {
+pub(super) struct PieceInput {
     pub(super) tape: TapeId,
     pub(super) words: Words,
     /// Popped items that kernels look back at.
@@ -60,24 +60,24 @@ pub(super) struct Inlet {
     pub(super) length: i64,
 }
 
-fn failed(error: &dyn std::fmt::Display) -> Trouble {
-    Trouble::Device(error.to_string())
+fn failed(error: &dyn std::fmt::Display) -> BatchEnd {
+    BatchEnd::Device(error.to_string())
 }
 
-fn missing() -> Trouble {
-    Trouble::Device("a part of a tape is not there".into())
+fn missing() -> BatchEnd {
+    BatchEnd::Device("a part of a tape is not there".into())
 }
 
-impl Live {
+impl DeviceState {
     /// Moves the evaluator's tapes and the fields of nodes on the device into device memory. `done` is the
     /// number of steady states already run.
-    pub(super) fn take_over(&mut self, compiled: &Compiled<'_>, machine: &mut Machine<'_>, done: u64) -> Result<(), Trouble> {
+    pub(super) fn take_over(&mut self, compiled: &Compiled<'_>, machine: &mut Machine<'_>, done: u64) -> Result<(), BatchEnd> {
         let (device, graph) = (&compiled.device, &compiled.program.graph);
         self.files = compiled.files_at_kernels();
         self.flag = Some(device.zeros::<u32>(1).map_err(|error| failed(&error))?);
         self.fails = compiled.pieces().any(|piece| match piece {
-            Made::Section(ready) => ready.section.actors.iter().any(|actor| actor.code.fails),
-            Made::Island(sole) => sole.scan.is_none(),
+            CompiledPiece::Section(ready) => ready.section.actors.iter().any(|actor| actor.code.fails),
+            CompiledPiece::Island(sole) => sole.scan.is_none(),
         });
         let mut extras: HashMap<TapeId, i64> = HashMap::new();
         for piece in compiled.pieces() {
@@ -88,22 +88,18 @@ impl Live {
         for piece in compiled.pieces() {
             for inlet in piece.inlets() {
                 let (tape, layout) = (inlet.tape, &graph.tapes[inlet.tape].layout);
-                let (past, items) = (&mut machine.past[tape.index()], &mut machine.tapes[tape.index()]);
+                let past = std::mem::take(&mut machine.past[tape.index()]).1;
+                let waiting = machine.tapes[tape.index()].len();
+                let before = past.len() + waiting;
                 let mut bytes = vec![];
-                let mut before = 0;
-                for item in past.1.iter().chain(items.iter()) {
-                    encode(layout, inlet.words, item, &mut bytes);
-                    before += 1;
-                }
-                *past = (0, Default::default());
-                let freed = items.drain(..).map(|item| item.cells()).sum::<u64>();
-                machine.budget.cells = machine.budget.cells.saturating_sub(freed);
+                let items = past.into_iter().chain(machine.take_block(tape, waiting)?);
+                encode_all(layout, inlet.words, items, &mut bytes);
                 let kept = if bytes.is_empty() { None } else { Some(device.upload(&bytes).map_err(|error| failed(&error))?) };
                 let slack = (inlet.length - inlet.items - before as i64).max(extras.get(&tape).copied().unwrap_or(0)).max(0);
-                let line = Line { words: inlet.words, before, slack: slack as usize, kept, now: None };
+                let line = InputTape { words: inlet.words, before, slack: slack as usize, kept, now: None };
                 self.lines.insert(tape, line);
             }
-            if let Made::Island(sole) = piece {
+            if let CompiledPiece::Island(sole) = piece {
                 let state = state_of(&sole.island, compiled, machine, done, device)?;
                 self.states.insert(sole.island.nodes[0], state);
             }
@@ -112,14 +108,14 @@ impl Live {
     }
 
     /// Returns the word in which kernels report failed firings.
-    pub(super) fn flag(&self) -> Result<Buffer<u8>, Trouble> {
+    pub(super) fn flag(&self) -> Result<Buffer<u8>, BatchEnd> {
         self.flag.as_ref().and_then(Buffer::view::<u8>).ok_or_else(missing)
     }
 
     /// Fails if a firing failed.
-    pub(super) fn check(&self) -> Result<(), Trouble> {
+    pub(super) fn check(&self) -> Result<(), BatchEnd> {
         match &self.flag {
-            Some(flag) if self.fails && flag.read().map_err(|error| failed(&error))?[0] != 0 => Err(Trouble::Repeat(None)),
+            Some(flag) if self.fails && flag.read().map_err(|error| failed(&error))?[0] != 0 => Err(BatchEnd::Repeat(None)),
             _ => Ok(()),
         }
     }
@@ -135,7 +131,7 @@ impl Live {
     }
 
     /// Allocates the memory for the items of a batch on a tape that a kernel reads.
-    fn open(&mut self, device: &Device, tape: TapeId, items: usize) -> Result<&mut Line, Trouble> {
+    fn open(&mut self, device: &Device, tape: TapeId, items: usize) -> Result<&mut InputTape, BatchEnd> {
         let line = self.lines.get_mut(&tape).ok_or_else(missing)?;
         if line.now.is_none() {
             let size = line.words.bytes() as usize;
@@ -153,7 +149,7 @@ impl Live {
     }
 
     /// Returns the memory into which a producer on the device writes the items of a batch.
-    pub(super) fn room(&mut self, device: &Device, tape: TapeId, items: usize) -> Result<Buffer<u8>, Trouble> {
+    pub(super) fn room(&mut self, device: &Device, tape: TapeId, items: usize) -> Result<Buffer<u8>, BatchEnd> {
         let line = self.open(device, tape, items)?;
         let start = line.before * line.words.bytes() as usize;
         let now = line.now.as_ref().ok_or_else(missing)?;
@@ -166,9 +162,9 @@ impl Live {
         &mut self,
         compiled: &Compiled<'_>,
         machine: &mut Machine<'_>,
-        inlet: &Inlet,
+        inlet: &PieceInput,
         units: i64,
-    ) -> Result<Buffer<u8>, Trouble> {
+    ) -> Result<Buffer<u8>, BatchEnd> {
         let (tape, size) = (inlet.tape, inlet.words.bytes() as usize);
         let items = (units * inlet.items) as usize;
         let written = self.lines.get(&tape).is_some_and(|line| line.now.is_some());
@@ -186,9 +182,7 @@ impl Live {
                 machine.read_words(own.from.0, items)?
             } else {
                 let mut bytes = Vec::with_capacity(items * size);
-                for _ in 0..items {
-                    encode(&own.layout, inlet.words, &machine.take(tape, own.to.0)?, &mut bytes);
-                }
+                encode_all(&own.layout, inlet.words, machine.take_block(tape, items)?, &mut bytes);
                 bytes.into()
             };
             let room = self.room(&compiled.device, tape, items)?;
@@ -201,7 +195,7 @@ impl Live {
     }
 
     /// Ends a batch on a tape that a kernel read.
-    pub(super) fn close(&mut self, inlet: &Inlet, units: i64) -> Result<(), Trouble> {
+    pub(super) fn close(&mut self, inlet: &PieceInput, units: i64) -> Result<(), BatchEnd> {
         let line = self.lines.get_mut(&inlet.tape).ok_or_else(missing)?;
         let size = line.words.bytes() as usize;
         let now = line.now.take().ok_or_else(missing)?;
@@ -220,7 +214,7 @@ fn state_of(
     machine: &mut Machine<'_>,
     done: u64,
     device: &Device,
-) -> Result<Vec<Buffer<u8>>, Trouble> {
+) -> Result<Vec<Buffer<u8>>, BatchEnd> {
     let graph = &compiled.program.graph;
     let size = |class: usize| CLASSES[class].bytes() as usize;
     let mut bytes: Vec<Vec<u8>> =
@@ -244,10 +238,8 @@ fn state_of(
         let (crossing, layout) = (inner.crossing, &graph.tapes[inner.crossing.tape].layout);
         let class = class_of(crossing.words.element);
         let mut items = vec![];
-        let waiting = &mut machine.tapes[crossing.tape.index()];
-        let freed: u64 = waiting.iter().map(crate::language::core::Value::cells).sum();
-        waiting.drain(..).for_each(|item| encode(layout, crossing.words, &item, &mut items));
-        machine.budget.cells = machine.budget.cells.saturating_sub(freed);
+        let waiting = machine.tapes[crossing.tape.index()].len();
+        encode_all(layout, crossing.words, machine.take_block(crossing.tape, waiting)?, &mut items);
         // A ring continues at the position that the first unit reads.
         let units = done.wrapping_mul(island.units);
         let first = units.wrapping_mul(crossing.items as u64).wrapping_mul(u64::from(crossing.words.count));
