@@ -67,7 +67,10 @@ pub fn run(options: &Repl, terminal: &mut Terminal) -> Result<Exit, Failure> {
 /// Loads a file as the command `load` does.
 fn load(session: &mut Session, file: &Path, limit: &FormLimit, terminal: &mut Terminal) -> Result<(), Failure> {
     if !file.is_file() {
-        let message = format!("there is no file {}", file.display());
+        let message = match file.is_dir() {
+            true => format!("{} is a folder, not a file", file.display()),
+            false => format!("there is no file {}", file.display()),
+        };
         return Err(Failure::usage(Diagnostic::error(codes::CANNOT_READ, message)));
     }
     let quoted = file.display().to_string().replace('\\', "\\\\").replace('"', "\\\"");

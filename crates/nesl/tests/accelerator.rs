@@ -5,6 +5,7 @@
 //! a device (`interp`, `cpu`) on which all sessions of `tests/sessions` run.
 
 mod generator;
+mod loops;
 mod regions;
 mod support;
 mod teams;
@@ -68,6 +69,11 @@ fn main() {
         }));
         trials.push(Trial::test(format!("{name}: cores take parts of calls"), move || tasks(|| Target::new(device))));
     }
+    for (name, device) in DEVICES {
+        trials.push(Trial::test(format!("{name}: tail calls are loops"), move || loops::programs(device)));
+        trials.push(Trial::test(format!("{name}: loops without end"), move || loops::endless(device)));
+    }
+    trials.push(Trial::test("cpu: kernels of loops do not depend on the number of rounds", loops::kernels));
     trials.push(Trial::test("interp: 25 random programs for teams", || teams::random(interp, 25)));
     trials.push(Trial::test("interp: kernels and waits of teams", teams::structure));
     trials.push(Trial::test("interp: calls that fail run flattened", failing));
@@ -318,7 +324,8 @@ fn sequential(programs: &[&str], target: impl Fn() -> Target) -> Result<(), Fail
             if expected != found || !found.contains("it = ") {
                 wrong.push(format!("{program}\n  found    {found}  expected {expected}"));
             }
-            if device.statistics().sequential_calls == 0 {
+            let done = device.statistics();
+            if done.sequential_calls + done.loop_calls == 0 {
                 wrong.push(format!("{program}\n  no call ran sequentially"));
             }
         }

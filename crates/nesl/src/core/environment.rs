@@ -1,7 +1,7 @@
 //! The definitions of a session.
 
 use crate::core::{Body, DatatypeId, DefId, Lambda, LambdaId};
-use crate::syntax::{Ast, Name};
+use crate::syntax::{Ast, Name, edit_distance};
 use crate::types::{Class, Scheme, TypeId, TypePrinter, TypeStore};
 use broadloom_diag::Span;
 use cranelift_entity::PrimaryMap;
@@ -126,22 +126,4 @@ impl Environment {
         let known = self.names.keys().chain(more).map(|other| (distance(other.as_str()), other.as_str()));
         known.filter(|&(distance, other)| distance <= limit && other.len() > 1).min().map(|(_, other)| other.to_owned())
     }
-}
-
-/// Counts the letters to change, insert or delete between two words.
-fn edit_distance(a: &[u8], b: &[u8]) -> usize {
-    if a.len().abs_diff(b.len()) > 4 || a.len() > 64 {
-        return usize::MAX;
-    }
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, &x) in a.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, &y) in b.iter().enumerate() {
-            let change = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }

@@ -4,7 +4,7 @@ use super::{Infer, Ty};
 use crate::codes;
 use crate::core::{self, DefId, Optional};
 use crate::infer::unify::{Clash, Node};
-use crate::syntax::{BinaryOp, Expr, ExprId, Name, UnaryOp};
+use crate::syntax::{BinaryOp, Expr, ExprId, Name, UnaryOp, print_expr};
 use crate::types::Base;
 use broadloom_diag::{Diagnostic, Span};
 
@@ -69,6 +69,9 @@ impl Infer<'_> {
                 error.help(format!("the variable `{name}` hides the function `{name}`; give the variable another name"))
             }
             (_, Node::Seq(_)) => error.help("an element of a sequence is `v[i]`"),
+            (Expr::Float(_), _) if matches!(self.ast.exprs[argument], Expr::Float(_)) => {
+                error.help("a range is written with `:`, and ends before its second bound: `[1:11]` is 1 to 10")
+            }
             (_, Node::Base(Base::Int | Base::Float)) => error.help("a product is written with `*`; forms are separated by `;`"),
             _ => error.help("two expressions side by side are a call; is an operator or a `;` missing between them?"),
         }
@@ -96,6 +99,9 @@ impl Infer<'_> {
                 .at(self.ast.expr_spans[part], format!("this is `{found}`, expected `{wanted}`"));
             self.advise(error, clash)
         };
+        if let Some(help) = self.other_call(function, wanted, argument, takes == given) {
+            error.helps = vec![help];
+        }
         if let Expr::Name(name) = &self.ast.exprs[function]
             && self.frames.iter().all(|frame| frame.scope.iter().all(|(local, _)| local != name))
             && let Some(definition) = self.env.lookup(name)
@@ -104,6 +110,33 @@ impl Infer<'_> {
             error = error.note(format!("`{name}` has the type `{shown}`"));
         }
         self.report(error)
+    }
+
+    /// Returns advice for a call that another one was meant by: with the arguments in the other order, or of the
+    /// function that combines all elements of a sequence.
+    fn other_call(&mut self, function: ExprId, wanted: Ty, argument: ExprId, has_all: bool) -> Option<String> {
+        let Expr::Name(name) = self.ast.exprs[function].clone() else { return None };
+        let Node::Pair(p, q) = *self.tys.node(wanted) else { return None };
+        if has_all {
+            let Expr::Pair(first, rest) = self.ast.exprs[argument] else { return None };
+            let (first_ty, rest_ty) = (*self.seen.get(&first)?, *self.seen.get(&rest)?);
+            if self.parts(wanted) != 2 || self.tys.unify(q, first_ty).is_err() || self.tys.unify(p, rest_ty).is_err() {
+                return None;
+            }
+            let (first, rest) = (print_expr(&self.ast, first), print_expr(&self.ast, rest));
+            return Some(match first.len() + rest.len() {
+                0..=60 => format!("the arguments are in the wrong order: write `{name}({rest}, {first})`"),
+                _ => "the arguments are in the wrong order".to_owned(),
+            });
+        }
+        let found = *self.seen.get(&argument)?;
+        let whole = match name.as_str() {
+            "max" => "max_val",
+            "min" => "min_val",
+            _ => return None,
+        };
+        matches!(self.tys.node(found), Node::Seq(_))
+            .then(|| format!("`{whole}(v)` takes the elements of a sequence, `{name}(a, b)` two values"))
     }
 
     /// Counts the parts of a tuple type.
@@ -161,6 +194,12 @@ impl Infer<'_> {
     }
 
     pub(super) fn binary(&mut self, op: BinaryOp, left: ExprId, right: ExprId, span: Span) -> core::ExprId {
+        if let Some((name, place)) = self.arrow_parameter(op, left) {
+            let error = Diagnostic::error(codes::UNDEFINED, format!("`{name}` is not defined")).at(place, "unknown name").help(
+                format!("a function value is written with `=>`: `{name} => …`; `v -> [i, j]` reads elements of a sequence"),
+            );
+            return self.broken(error, span);
+        }
         let (first, second) = (self.expr(left), self.expr(right));
         let (first_ty, second_ty) = (self.type_of(first), self.type_of(second));
         let (function, ty) = self.built_in(op.text(), span);
@@ -175,6 +214,21 @@ impl Infer<'_> {
         }
         let argument = self.pair(first, second, span);
         self.call(function, ty, argument, span)
+    }
+
+    /// Returns the unknown name before the first `->` of operators: a function value of another language.
+    fn arrow_parameter(&self, op: BinaryOp, left: ExprId) -> Option<(Name, Span)> {
+        let (mut op, mut left) = (op, left);
+        for _ in 0..4 {
+            match &self.ast.exprs[left] {
+                Expr::Name(name) if op == BinaryOp::Read && !self.is_known(name) => {
+                    return Some((name.clone(), self.ast.expr_spans[left]));
+                }
+                Expr::Binary(inner, first, _) => (op, left) = (*inner, *first),
+                _ => return None,
+            }
+        }
+        None
     }
 
     fn explain_operator(&mut self, op: BinaryOp, left: (ExprId, Ty), right: (ExprId, Ty), clash: Clash) -> Diagnostic {
@@ -192,6 +246,9 @@ impl Infer<'_> {
         if op == BinaryOp::Add && one == "[char]" {
             error.helps.clear();
             return error.help("`++` concatenates strings and sequences; `@e` is the printed form of a value");
+        }
+        if op == BinaryOp::Write && matches!(self.tys.node(right.1), Node::Pair(..)) {
+            error.helps = vec!["one element is written by a sequence of one pair: `v <- [(i, x)]`".to_owned()];
         }
         if op == BinaryOp::Append {
             error = error.help("`++` concatenates two sequences of one type; `[e]` is a sequence of one element, `@e` the printed form of a value");
@@ -238,6 +295,13 @@ impl Infer<'_> {
         if let Err(clash) = self.tys.unify(int, index_ty) {
             let place = self.ast.expr_spans[index];
             let message = "an index must be an int";
+            if let (Expr::Pair(..), Expr::Name(name)) = (&self.ast.exprs[index], self.ast.exprs[sequence].clone()) {
+                let shown = self.show(index_ty);
+                let error = Diagnostic::error(codes::MISMATCH, message)
+                    .at(place, format!("this is `{shown}`, expected `int`"))
+                    .help(format!("an element of an inner sequence is `{name}[i][j]`"));
+                return self.broken(error, span);
+            }
             let ty = self.mismatch(place, message, index_ty, int, clash);
             return self.push(core::Expr::Bool(false), ty, span);
         }

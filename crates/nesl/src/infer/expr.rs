@@ -4,7 +4,7 @@ use super::{Frame, Infer, Ty};
 use crate::codes;
 use crate::core::{self, Lambda};
 use crate::infer::unify::Node;
-use crate::syntax::{self, Expr, ExprId, Name, Pattern, UnaryOp};
+use crate::syntax::{self, Expr, ExprId, Name, Pattern, UnaryOp, foreign_word};
 use crate::types::Base;
 use broadloom_diag::{Diagnostic, Span};
 
@@ -113,6 +113,12 @@ impl Infer<'_> {
         self.leaf(core::Expr::Float(value), Base::Float, span)
     }
 
+    /// Tells whether a name is that of a variable or a definition.
+    pub(super) fn is_known(&self, name: &Name) -> bool {
+        let is_local = self.frames.iter().any(|frame| frame.scope.iter().any(|(local, _)| local == name));
+        is_local || self.own.as_ref().is_some_and(|(own, ..)| own == name) || self.env.lookup(name).is_some()
+    }
+
     fn name(&mut self, name: &Name, span: Span) -> core::ExprId {
         if let Some((local, ty)) = self.find_local(name) {
             return self.push(core::Expr::Local(local), ty, span);
@@ -130,12 +136,12 @@ impl Infer<'_> {
         let locals: Vec<Name> = self.frames.iter().flat_map(|frame| frame.scope.iter().map(|(name, _)| name.clone())).collect();
         let mut error = Diagnostic::error(codes::UNDEFINED, format!("`{name}` is not defined")).at(span, "unknown name");
         let similar = self.env.similar(name.as_str(), locals.iter());
-        error = match (foreign(name.as_str()), &similar) {
+        error = match (foreign_word(name.as_str()), &similar) {
             (Some(help), _) => error.help(help),
             (None, Some(similar)) => error.help(format!("did you mean `{similar}`?")),
             (None, None) => error.help("a name is defined before it is used"),
         };
-        if foreign(name.as_str()).is_none() && self.own.is_some() {
+        if foreign_word(name.as_str()).is_none() && self.own.is_some() {
             error = error
                 .help(format!("functions that call each other need a declaration before: `function {name}(x) : int -> int;`"));
         }
@@ -355,26 +361,4 @@ impl Infer<'_> {
         let ty = self.tys.add(Node::Function(identity, argument, result_ty));
         self.push(core::Expr::Lambda(id), ty, span)
     }
-}
-
-/// Returns advice for words of other languages.
-fn foreign(name: &str) -> Option<&'static str> {
-    Some(match name {
-        "true" => "true is written `t`",
-        "false" => "false is written `f`",
-        "return" => "a function has no `return`: its body is an expression",
-        "for" | "while" | "do" | "loop" => "NESL has no loops: use an apply-to-each, `{g(x) : x in v}`, or recursion",
-        "def" | "fn" | "fun" | "func" => "a function is defined by `function g(x) = x + 1;`",
-        "var" | "const" | "val" => "a variable is defined by `x = 1;`, and inside of a function by `let x = 1 in …`",
-        "null" | "nil" | "none" => "there is no empty value; an empty sequence is `[] int`",
-        "len" | "size" => "the length of a sequence is `#v`",
-        "elif" | "elsif" | "elseif" => "write `else if`",
-        "reduce" | "fold" => "`sum`, `max_val`, `any` and `all` combine the elements of a sequence",
-        "filter" => "a filter is written `{x in v | x > 0}`",
-        "concat" => "`a ++ b` concatenates two sequences, `flatten(v)` all sequences in `v`",
-        "print_int" | "println" | "printf" | "echo" => "`print_line(@e)` prints a value and a newline",
-        "str" | "tostring" | "to_string" => "`@e` is the printed form of a value",
-        "pow" => "`a ^ n` is a power with an int, `expt(a, b)` one with a float",
-        _ => return None,
-    })
 }

@@ -247,6 +247,7 @@ pub struct Accelerator {
     largest: Vec<Amount>,
     functions: HashMap<(&'static str, Vec<scalar::Type>), Function>,
     loops: tail_loop::LoopFunctions,
+    loop_calls: u64,
     waits: u64,
     waited: Duration,
     summaries: Vec<String>,
@@ -296,6 +297,8 @@ pub struct Statistics {
     pub sequential_calls: u64,
     /// Those that ran in teams of warps.
     pub team_calls: u64,
+    /// Calls that ran as loops of elements on the device.
+    pub loop_calls: u64,
     /// Time that the host spent planning, compiling and waiting.
     pub waited: Duration,
     /// Plans as text, in the order of their creation, if the [`Target`] requests them.
@@ -375,6 +378,7 @@ impl Accelerator {
             largest: vec![],
             functions: HashMap::new(),
             loops: vec![],
+            loop_calls: 0,
             waits: 0,
             waited: Duration::ZERO,
             summaries: vec![],
@@ -406,6 +410,7 @@ impl Accelerator {
             waits: done.waits + self.waits,
             sequential_calls: self.sequential.calls,
             team_calls: self.sequential.team_calls,
+            loop_calls: self.loop_calls,
             waited: self.waited,
             summaries: self.summaries.clone(),
             ptx: self.ptx.clone(),

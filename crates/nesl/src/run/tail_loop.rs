@@ -126,6 +126,7 @@ impl LoopRun {
             }
             return Ok(LoopOutcome::Open);
         }
+        accelerator.loop_calls += self.calls as u64;
         let extent = Extent::host(self.calls);
         let made = self.form.results.iter().zip(self.state.drain(..));
         Ok(LoopOutcome::Done(made.map(|(ty, node)| OpResult::Vector(*ty, Vector::new(node, extent.clone()))).collect()))

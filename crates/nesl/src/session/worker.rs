@@ -230,7 +230,9 @@ impl Worker {
                     self.showing = showing;
                     return Ok(());
                 }
-                Err(error) => failure = failure.or(Some(error)),
+                // The name itself says more than the one with an extension that does not exist.
+                Err(error) if failure.is_none() || error.kind() != std::io::ErrorKind::NotFound => failure = Some(error),
+                Err(_) => {}
             }
         }
         let reason = failure.map_or_else(String::new, |error| format!(": {error}"));

@@ -1,6 +1,7 @@
 //! Text to tree and back: lexer, parser, syntax tree, printer.
 
 mod ast;
+mod foreign;
 mod lex;
 mod name;
 mod parse;
@@ -13,6 +14,7 @@ pub use ast::{
     Program, TypeExpr, TypeExprId, TypeSpec, UnaryOp,
 };
 pub(crate) use ast::{COMMA, LAMBDA, POSTFIX, PREFIX};
+pub(crate) use foreign::{edit_distance, foreign_word};
 pub use lex::lex;
 pub use name::Name;
 pub use parse::{COMMANDS, Lines, MAX_NESTING, is_complete, parse};

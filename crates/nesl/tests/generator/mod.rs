@@ -76,10 +76,80 @@ impl Generator {
             let _ = writeln!(text, "function {name}({n}, {x}) : (int, {}) -> {} = {body};", shown(&argument), shown(&result));
             self.functions.push((name, argument, result));
         }
+        if self.below(2) == 0 {
+            let _ = writeln!(text, "{}", self.deep(number));
+        }
         let ty = Ty::Seq(Box::new(self.ty(2)));
         let expr = self.expr(&ty, &[], 4);
         let _ = writeln!(text, "{expr};");
         text
+    }
+
+    /// Writes a function over scalars that calls itself last, in several branches, up to some hundred times.
+    fn deep(&mut self, number: u32) -> String {
+        let scalar = |this: &mut Self| [Ty::Int, Ty::Int, Ty::Float, Ty::Bool][this.below(4)].clone();
+        let parts = [scalar(self), scalar(self)];
+        let argument = Ty::Pair(Box::new(parts[0].clone()), Box::new(parts[1].clone()));
+        let result = parts[self.below(2)].clone();
+        let (name, n, x, y) = (format!("deep{number}"), self.name(), self.name(), self.name());
+        let scope = [(n.clone(), Ty::Int), (x.clone(), parts[0].clone()), (y.clone(), parts[1].clone())];
+        let mut body = self.scalar(&result, &scope, 2);
+        for _ in 0..1 + self.below(3) {
+            let next = format!("({}, {})", self.scalar(&parts[0], &scope, 2), self.scalar(&parts[1], &scope, 2));
+            let condition = self.scalar(&Ty::Bool, &scope, 1);
+            body = format!("if {condition} then {body} else {name}(min({n}, 400) - 1, {next})");
+        }
+        let base = self.scalar(&result, &scope, 1);
+        let text = format!(
+            "function {name}({n}, ({x}, {y})) : (int, {}) -> {} = if {n} <= 0 then {base} else {body};",
+            shown(&argument),
+            shown(&result)
+        );
+        self.functions.push((name, argument, result));
+        text
+    }
+
+    /// Writes an expression without sequences.
+    fn scalar(&mut self, ty: &Ty, scope: &[(String, Ty)], depth: usize) -> String {
+        let known: Vec<&String> = scope.iter().filter(|(_, known)| known == ty).map(|(name, _)| name).collect();
+        if !known.is_empty() && (depth == 0 || self.below(3) == 0) {
+            let index = self.below(known.len());
+            return known[index].clone();
+        }
+        if depth == 0 {
+            return self.literal(ty);
+        }
+        let depth = depth - 1;
+        let mut part = |ty: &Ty| self.scalar(ty, scope, depth);
+        let [a, b, c] = [part(&Ty::Int), part(&Ty::Int), part(&Ty::Int)];
+        let [p, q, r] = [part(&Ty::Float), part(&Ty::Float), part(&Ty::Bool)];
+        match ty {
+            Ty::Int => match self.below(9) {
+                0 => format!("(if {r} then {a} else {b})"),
+                1 => format!("max({a}, {b})"),
+                2 => format!("mod({a}, {})", self.below(4) + 1),
+                3 => format!("({a} / ({b} and 3))"),
+                4 => format!("trunc({p})"),
+                5 => format!("rshift({a}, {})", self.below(5)),
+                6 => format!("(let z = {a} in z * {b} + z)"),
+                7 => format!("({a} xor {c})"),
+                _ => format!("({a} + {b} * {c})"),
+            },
+            // The values stay small.
+            Ty::Float => match self.below(4) {
+                0 => format!("(0.75 * {p} - 0.5 * {q})"),
+                1 => format!("(float({a} and 255) / 16.0)"),
+                2 => format!("sqrt(abs({p}))"),
+                _ => format!("(if {r} then {p} else {q})"),
+            },
+            Ty::Bool => match self.below(4) {
+                0 => format!("({a} < {b})"),
+                1 => format!("({p} > {q})"),
+                2 => format!("oddp({a})"),
+                _ => format!("({r} xor ({a} == {c}))"),
+            },
+            Ty::Char | Ty::Pair(..) | Ty::Seq(_) => self.literal(ty),
+        }
     }
 
     fn literal(&mut self, ty: &Ty) -> String {
@@ -127,7 +197,10 @@ impl Generator {
                 let fitting: Vec<Function> = self.functions.iter().filter(|(_, _, result)| result == ty).cloned().collect();
                 if !fitting.is_empty() {
                     let (name, argument, _) = fitting[self.below(fitting.len())].clone();
-                    let count = self.expr(&Ty::Int, scope, depth);
+                    let mut count = self.expr(&Ty::Int, scope, depth);
+                    if name.starts_with("deep") {
+                        count = format!("97 * ({count})");
+                    }
                     return format!("{name}({count}, {})", self.expr(&argument, scope, depth));
                 }
             }

@@ -119,6 +119,6 @@ pub(crate) fn interp() -> Result<Device, String> {
 }
 
 #[allow(dead_code, reason = "not all tests need it")]
-fn cpu() -> Result<Device, String> {
+pub(crate) fn cpu() -> Result<Device, String> {
     Cpu::new(broadloom_cpu::Options::default()).map(Device::new).map_err(|error| error.to_string())
 }

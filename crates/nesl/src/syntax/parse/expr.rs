@@ -224,6 +224,8 @@ impl Parser {
                 Word::In => "bindings of a `let` are separated by `;`",
                 _ => "`=` binds a name; write `==` to compare",
             });
+        } else if word == Word::Else && self.at_word(Word::Then) {
+            error = error.help("a second condition stands behind `else if`: `if a then x else if b then y else z`");
         } else if word == Word::Else {
             error = error.help("an `if` is an expression and always has an `else`");
         } else if word == Word::In {
@@ -311,7 +313,13 @@ impl Parser {
         }
         let found = self.kind().describe();
         let message = format!("expected `{mark}` {place}, found {found}");
-        let error = self.error(codes::EXPECTED, message, format!("expected `{mark}`")).label(opened, "opened here");
+        let mut error = self.error(codes::EXPECTED, message, format!("expected `{mark}`")).label(opened, "opened here");
+        if mark == Mark::CloseBracket && (self.at_word(Word::In) || self.at_mark(Mark::Bar)) {
+            error = error.help("an apply-to-each is written in braces, the result first: `{x * 2 : x in v | x > 0}`");
+        }
+        if mark == Mark::CloseBracket && self.at_mark(Mark::Dot) {
+            error.helps = vec!["a range is written with `:`, and ends before its second bound: `[a:b]`".to_owned()];
+        }
         self.fail(error)
     }
 
@@ -337,6 +345,14 @@ impl Parser {
             return self.fail(error);
         }
         if self.at_word(Word::In) || self.at_mark(Mark::Comma) {
+            let is_pair =
+                |generator: &Generator| generator.source.is_some_and(|source| matches!(self.ast.exprs[source], Expr::Pair(..)));
+            if generators.last().is_some_and(is_pair) {
+                let error = self
+                    .error(codes::EXPECTED, "expected `;` between the generators of an apply-to-each", "")
+                    .help("generators are separated by `;`: `{x + y : x in v; y in w}`");
+                return self.fail(error);
+            }
             let error = self
                 .error(codes::EXPECTED, "expected `}` behind an apply-to-each", "expected `}`")
                 .help("the result stands before `:` and the filter behind `|`: `{x * x : x in v | x > 0}`");

@@ -1,13 +1,31 @@
 //! Top-level forms.
 
-use super::{COMMANDS, Parsed, Parser};
+use super::{COMMANDS, Failed, Parsed, Parser};
 use crate::codes;
+use crate::syntax::foreign::{first_word, misspelt_keyword};
 use crate::syntax::{CommandWord, DatatypeForm, Expr, FormKind, FunctionForm, Mark, Name, TokenKind, Word};
 use broadloom_diag::Diagnostic;
 
 impl Parser {
-    /// Parses one form and its terminator.
+    /// Parses one form and its terminator. If it is broken and begins with a word of another language, the
+    /// error says what to write instead.
     pub(super) fn form(&mut self) -> Parsed<FormKind> {
+        let (first, span) = (self.kind().clone(), self.here());
+        let is_misspelt = match (&first, self.peek(1)) {
+            (TokenKind::Name(name), TokenKind::Name(_)) => misspelt_keyword(name.as_str()).is_some(),
+            _ => false,
+        };
+        let form = if is_misspelt { Err(Failed) } else { self.form_inside() };
+        if let (Err(_), TokenKind::Name(name)) = (&form, &first)
+            && let Some(advice) = first_word(name.as_str())
+        {
+            let message = format!("`{name}` does not begin a form");
+            self.errors = Diagnostic::error(codes::UNEXPECTED, message).at(span, "unknown word").help(advice).into();
+        }
+        form
+    }
+
+    fn form_inside(&mut self) -> Parsed<FormKind> {
         let kind = match self.kind().clone() {
             TokenKind::Word(Word::Function) => self.function()?,
             TokenKind::Word(Word::Datatype) => self.datatype()?,
@@ -117,6 +135,12 @@ impl Parser {
         self.advance();
         let name_span = self.here();
         let name = self.name("the name of a datatype")?;
+        if self.at_mark(Mark::Bind) {
+            let error = self
+                .error(codes::EXPECTED, format!("expected the type of the content of `{name}`, found `=`"), "expected `(`")
+                .help(format!("a datatype has no `=`: write `datatype {name}(int, float);`"));
+            return self.fail(error);
+        }
         let spec = self.type_spec()?;
         Ok(FormKind::Datatype(DatatypeForm { name, name_span, spec }))
     }
