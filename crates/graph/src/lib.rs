@@ -4,7 +4,7 @@
 //! [`View`], a gather, a reduction along axes. Constructing nodes checks them and computes nothing.
 //! [`Context::evaluate`] computes them in these steps:
 //!
-//! 1. *record*: the nodes become a [tape](crate::tape::entries). Equal nodes are recorded once. Scalars, sizes and
+//! 1. *record*: the nodes become a *tape*. Equal nodes are recorded once. Scalars, sizes and
 //!    large offsets are left out. If a plan for an equal tape exists, it is reused;
 //! 2. *cut*: a cost model of the machine cuts the graph into kernels;
 //! 3. *order*: the kernels are ordered for low memory use, and results reuse the memory of dead arrays;

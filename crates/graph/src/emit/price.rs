@@ -1,4 +1,4 @@
-//! Prices of [patches](super::Patch): the cost of what a thread reads and computes, by the values that its
+//! Prices of patches: the cost of what a thread reads and computes, by the values that its
 //! positions share.
 
 use super::fused::Fused;

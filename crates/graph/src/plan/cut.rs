@@ -107,7 +107,7 @@ struct Cutter<'t> {
     balance: u64,
     /// Rule for keeping nodes that are read nearby in shared memory; `None` if none are kept there.
     staging: Option<Staging>,
-    /// True if patterns pass on the nodes that they know ([`Operation::knows`]).
+    /// True if patterns pass on the nodes that they know ([`Operation::knows`](crate::Operation::knows)).
     knows: bool,
     /// Nodes that are computed at each use, in a cut that keeps all other nodes whose neighbours are read.
     finer: Option<&'t [Id]>,

@@ -2,7 +2,7 @@
 //!
 //! A [`Tape`] lists the nodes that outputs depend on, inputs first, equal nodes once. It omits everything
 //! that does not affect the code: values of scalars, extents, large offsets and strides, and the identity of
-//! buffers. The [`Bindings`](crate::tape::bindings::Bindings) hold the omitted parts, in the order of the slots that the tape names. Two
+//! buffers. The [`Bindings`] hold the omitted parts, in the order of the slots that the tape names. Two
 //! expressions with equal tapes share a plan.
 //!
 //! The tape keeps:

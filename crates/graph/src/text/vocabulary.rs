@@ -19,7 +19,7 @@ impl Default for Vocabulary {
 }
 
 impl Vocabulary {
-    /// Adds an operation of another crate, by the name of its [`Spelling`].
+    /// Adds an operation of another crate, by the name of its [`Spelling`](super::Spelling).
     #[must_use]
     pub fn with(mut self, name: &str, read: Read) -> Vocabulary {
         self.words.insert(name.to_owned(), read);

@@ -47,7 +47,7 @@ pub use forms::StoredForms;
 use line::{NARROW, held_length, held_offset};
 use std::sync::Arc;
 
-/// Segments of a line; cheap to clone. Clones share all forms. See the [module](self).
+/// Segments of a line; cheap to clone. Clones share all forms.
 ///
 /// ```
 /// use broadloom_graph::{Combine, Context, Node, Segments, Total};
