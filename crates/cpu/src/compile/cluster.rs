@@ -2,8 +2,8 @@
 //! "red.async", "st.bulk").
 //!
 //! The runtime updates mbarriers and counts arrivals at the cluster barrier. The location of other blocks'
-//! shared memory is known at compile time: see [`WINDOW`]. Asynchronous operations are done at once; the
-//! manual gives no duration for them.
+//! shared memory is known at compile time: see [`crate::abi::WINDOW`]. Asynchronous operations are done at
+//! once; the manual gives no duration for them.
 
 use super::emitter::{Emitted, Emitter, Untranslated};
 use super::llvm::{IntPred, Val};

@@ -15,7 +15,7 @@ use super::llvm::{IntPred, Ty, Val};
 use super::operand::bits_type;
 use crate::abi::{Reason, function_address};
 use broadloom_eval::immediate;
-use broadloom_ptx::{Address, Base, Call, Callee, Func, Function, InstData, Operand, Param, Reg, Symbol, Type, Variable};
+use broadloom_ptx::{Base, Call, Callee, Func, Function, InstData, Operand, Param, Reg, Symbol, Type, Variable};
 
 /// Arguments of a function called in lockstep, besides its parameters.
 #[derive(Clone, Copy)]
@@ -55,23 +55,6 @@ impl Emitter<'_> {
 
     fn bytes_of(&self, bytes: u64) -> Ty {
         self.ir.vector(self.ir.int(8), bytes as u32)
-    }
-
-    /// Stores one element per lane if it fills its row. Returns `false` if it does not.
-    pub(crate) fn store_row_whole(&mut self, inst: &InstData, address: &Address, value: &Operand, ty: Type) -> Emitted<bool> {
-        let ir = self.ir;
-        let Some((row, bytes)) = self.row_of(address.base) else { return Ok(false) };
-        if address.offset != 0 || bytes != u64::from(ty.bytes()) || matches!(value, Operand::Vector(_)) {
-            return Ok(false);
-        }
-        let value = self.fetch(value, bits_type(ty), false)?;
-        let value = match self.own_guard(inst)? {
-            None => value,
-            Some(guard) => ir.select(guard, value, ir.load(ir.type_of(value), row, bytes as u32)),
-        };
-        self.stores.contiguous += 1;
-        ir.store(value, row, bytes as u32);
-        Ok(true)
     }
 
     /// Emits a call of a function of the module.

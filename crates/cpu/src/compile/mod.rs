@@ -4,6 +4,19 @@
 //! lockstep takes the slow path, one thread at a time. Then each instruction becomes LLVM code, and LLVM
 //! produces an object file. Every verified kernel whose instructions the table calls general is translated. A
 //! failure here is an internal error and is reported as one.
+//!
+//! The files form layers; each uses only those before it:
+//!
+//! | layer | files |
+//! | --- | --- |
+//! | LLVM, and facts about a function | `llvm`, `layout`, `lanes`, `nans`, `plan`, `state` |
+//! | state of the function under translation, and the values of its registers | `emitter` |
+//! | vectors, the runtime, operands | `vectors`, `lane_loop`, `runtime`, `special`, `operand`, `pieces` |
+//! | instructions on registers | `integer`, `float`, `math`, `bits`, `compare`, `convert`, `evaluate`, `pure` |
+//! | addresses | `address`, `pattern`, `roots`, `moves`, `bounds`, `far` |
+//! | accesses to memory | `rows`, `quads`, `scattered`, `window`, `groups`, `pairs`, `compact`, `undivided`, `memory` |
+//! | other instructions | `conflict`, `counters`, `atomic`, `cluster`, `warp`, `matrix`, `image`, `in_step`, `call` |
+//! | functions | `instruction`, `product`, `abreast`, `blocks`, `warps`, `function` |
 
 mod abreast;
 mod address;

@@ -6,7 +6,7 @@ use super::llvm::{IntPred, Val};
 use super::operand::bits_type;
 use super::pattern::LINE;
 use crate::abi::offset;
-use broadloom_ptx::Operand;
+use broadloom_ptx::{Address, InstData, Operand, Type};
 
 /// Minimum bytes of a non-temporal store.
 const AROUND: u64 = 16;
@@ -287,5 +287,22 @@ impl Emitter<'_> {
                 ir.intrinsic("llvm.masked.store", &[ir.type_of(spread), ir.pointer()], &[spread, place, align, mask]);
             }
         }
+    }
+
+    /// Stores one element per lane into the row of an argument or result of a call, if it fills the row. Returns `false` if it does not.
+    pub(crate) fn store_row_whole(&mut self, inst: &InstData, address: &Address, value: &Operand, ty: Type) -> Emitted<bool> {
+        let ir = self.ir;
+        let Some((row, bytes)) = self.row_of(address.base) else { return Ok(false) };
+        if address.offset != 0 || bytes != u64::from(ty.bytes()) || matches!(value, Operand::Vector(_)) {
+            return Ok(false);
+        }
+        let value = self.fetch(value, bits_type(ty), false)?;
+        let value = match self.own_guard(inst)? {
+            None => value,
+            Some(guard) => ir.select(guard, value, ir.load(ir.type_of(value), row, bytes as u32)),
+        };
+        self.stores.contiguous += 1;
+        ir.store(value, row, bytes as u32);
+        Ok(true)
     }
 }
