@@ -112,8 +112,8 @@ pub(crate) enum Arguments {
 }
 
 impl Arguments {
-    /// Parses a list of extra parameters, terminated by 0: 1 precedes the address of the argument block, and 2
-    /// the address of its size.
+    /// Parses a list of extra parameters, terminated by 0: 1 precedes the address of the argument block, and
+    /// 2 the address of its size.
     pub(crate) fn from_list(list: usize) -> Outcome<Arguments> {
         let (mut start, mut size, mut place) = (0, 0, list);
         loop {

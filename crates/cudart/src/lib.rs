@@ -10,8 +10,8 @@
 //!   libraries have. They are thin: they dereference pointers and call the implementation.
 //! - `objects/` has the types and tables of what a program holds: memory, streams, events, modules, kernels,
 //!   graphs. `state` is the global state, with the device and these tables.
-//! - The operations on them are methods of the global state, one file per subject: `memory`, `streams`, `events`,
-//!   `kernels`, `pools`, `work`, `graphs`, `image`.
+//! - The operations on them are methods of the global state, one file per subject: `memory`, `streams`,
+//!   `events`, `kernels`, `pools`, `work`, `graphs`, `image`.
 //! - `fatbin`, `mirror`, `check`, `exit` and others know neither the global state nor the objects.
 //! - `pass` binds the exported symbols to these functions, or on a GPU to NVIDIA's libraries, and records the
 //!   calls.

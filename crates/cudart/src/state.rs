@@ -169,8 +169,8 @@ pub(crate) fn time_limit() -> Option<Duration> {
     *LIMIT.get_or_init(broadloom_device::settings::time_limit)
 }
 
-/// Opens the device that `BROADLOOM_DEVICE` names: `cpu` (the default), `cpu:strict` or `interp`. Checking mode uses
-/// `interp`.
+/// Opens the device that `BROADLOOM_DEVICE` names: `cpu` (the default), `cpu:strict` or `interp`. Checking
+/// mode uses `interp`.
 fn open() -> Outcome<Opened> {
     let name = std::env::var("BROADLOOM_DEVICE").unwrap_or_default();
     let process = std::process::id();

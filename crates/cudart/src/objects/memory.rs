@@ -169,8 +169,8 @@ impl Allocations {
         self.find(address).filter(|found| bytes <= found.bytes - (address - found.start))
     }
 
-    /// Returns the range of memory that the program registered or mapped, which kernels may access although it
-    /// does not come from the executor.
+    /// Returns the range of memory that the program registered or mapped, which kernels may access although
+    /// it does not come from the executor.
     pub(crate) fn shared_by_program(&self, address: u64) -> Option<Range<u64>> {
         let found = self.find(address).filter(|found| matches!(found.kind, Kind::Registered(_) | Kind::Mapped))?;
         Some(found.start..found.start + found.bytes)

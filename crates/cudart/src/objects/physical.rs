@@ -1,4 +1,5 @@
-//! Physical memory without addresses: an anonymous file, which programs map with `mmap` or pass to other processes.
+//! Physical memory without addresses: an anonymous file, which programs map with `mmap` or pass to other
+//! processes.
 
 use crate::location::MemLocation;
 use crate::objects::shared_files::anonymous_file;

@@ -4,6 +4,7 @@ use crate::status::{Outcome, Status};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// Returns the size of a page in bytes.
 pub(crate) fn page() -> usize {
     // SAFETY: `sysconf` only returns a number.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
@@ -46,12 +47,13 @@ impl SharedEvent {
         SharedEvent::new(anonymous_file(page())?)
     }
 
+    /// Opens a shared event in a file.
     pub(crate) fn new(file: OwnedFd) -> Outcome<SharedEvent> {
         let place = map(&file, None, page())?;
         Ok(SharedEvent { file, place })
     }
 
-    pub(crate) fn word(&self, index: usize) -> &'static AtomicU64 {
+    fn word(&self, index: usize) -> &'static AtomicU64 {
         // SAFETY: the page is never unmapped, since work of streams may access it at any time.
         unsafe { AtomicU64::from_ptr((self.place as *mut u64).add(index)) }
     }

@@ -1,5 +1,5 @@
-//! Work of streams, graphs of work, captures into graphs, and events. These types refer to each other: work may be
-//! a graph, and an event may be a position in a capture.
+//! Work of streams, graphs of work, captures into graphs, and events. These types refer to each other: work
+//! may be a graph, and an event may be a position in a capture.
 
 use crate::handles::Handle;
 use crate::objects::boxes::{CopyBox, FillBox, Side};
@@ -98,6 +98,7 @@ impl Event {
         *self.captured.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
+    /// Tests if the last record was captured.
     pub(crate) fn in_capture(&self) -> bool {
         self.captured.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }

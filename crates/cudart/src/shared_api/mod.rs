@@ -1,5 +1,5 @@
-//! What the functions of `libcudart` and of `libcuda` have in common, one file per area: functions with a name
-//! in either library, and conversions of their parameters.
+//! What the functions of `libcudart` and of `libcuda` have in common, one file per area: functions with a
+//! name in either library, and conversions of their parameters.
 
 pub(crate) mod batches;
 pub(crate) mod capture;
