@@ -253,10 +253,10 @@ impl Backend for Cpu {
     }
 
     fn free(&self, address: u64) -> Result<()> {
-        let corpse = self.inner.memory.free(address)?;
+        let freed = self.inner.memory.free(address)?;
         // Following launches find nothing behind handles to this memory.
-        self.inner.opaques.freed(address, corpse.bytes());
-        self.inner.memory.bury(corpse, self.inner.streams().horizon());
+        self.inner.opaques.freed(address, freed.bytes());
+        self.inner.memory.release_after(freed, self.inner.streams().horizon());
         self.inner.reap();
         Ok(())
     }

@@ -115,8 +115,8 @@ impl Workspace {
 impl Drop for Workspace {
     fn drop(&mut self) {
         // The launch is over: nothing accesses it.
-        if let Ok(corpse) = self.memory.free(self.address) {
-            self.memory.bury(corpse, None);
+        if let Ok(freed) = self.memory.free(self.address) {
+            self.memory.release_after(freed, None);
         }
     }
 }

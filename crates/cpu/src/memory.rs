@@ -165,9 +165,9 @@ impl Memory {
         Ok(address)
     }
 
-    /// Removes an allocation from the registry. Its memory is kept until [`Memory::bury`] says which work
-    /// must be done first.
-    pub fn free(&self, address: u64) -> Result<Corpse> {
+    /// Removes an allocation from the registry. Its memory is kept until [`Memory::release_after`] says which
+    /// work must be done first.
+    pub fn free(&self, address: u64) -> Result<FreedAllocation> {
         let mut state = self.state();
         match state.live.get(&address) {
             Some(found) if found.owner != Owner::Heap => {}
@@ -176,7 +176,7 @@ impl Memory {
         match state.live.remove(&address) {
             Some(allocation) => {
                 state.remember(address, &allocation);
-                Ok(Corpse { start: address, allocation })
+                Ok(FreedAllocation { start: address, allocation })
             }
             None => Err(Error::BadAddress { call: "free", address, bytes: 0 }),
         }
@@ -184,11 +184,11 @@ impl Memory {
 
     /// Releases the memory of a freed allocation once all work below a number is done; at once if there is
     /// none.
-    pub fn bury(&self, corpse: Corpse, before: Option<u64>) {
+    pub fn release_after(&self, freed: FreedAllocation, before: Option<u64>) {
         let mut state = self.state();
         match before {
-            None => state.release(corpse.start, corpse.allocation, self.limit),
-            Some(before) => state.dying.push_back(Dying { before, start: corpse.start, allocation: corpse.allocation }),
+            None => state.release(freed.start, freed.allocation, self.limit),
+            Some(before) => state.dying.push_back(Dying { before, start: freed.start, allocation: freed.allocation }),
         }
     }
 
@@ -340,12 +340,12 @@ impl Memory {
 
 /// Allocation that has left the registry.
 #[derive(Debug)]
-pub struct Corpse {
+pub struct FreedAllocation {
     start: u64,
     allocation: Allocation,
 }
 
-impl Corpse {
+impl FreedAllocation {
     /// Returns its size.
     pub(crate) fn bytes(&self) -> u64 {
         self.allocation.bytes

@@ -42,8 +42,8 @@ impl Variables {
     pub(crate) fn unload(&self, memory: &Memory, opaques: &Opaques, horizon: impl Fn() -> Option<u64>) {
         self.references.remove(opaques);
         for address in self.module.values() {
-            if let Ok(corpse) = memory.free(*address) {
-                memory.bury(corpse, horizon());
+            if let Ok(freed) = memory.free(*address) {
+                memory.release_after(freed, horizon());
             }
         }
     }

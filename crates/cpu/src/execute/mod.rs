@@ -42,8 +42,8 @@ const SPARSE: usize = 64 << 10;
 /// Number of exchanges between lanes of a warp before other warps get a turn.
 const MEETINGS: u32 = 1024;
 /// Turns in a row, and time, in which all strands only poll mbarriers: after that, a deadlock is reported.
-const VAIN_TURNS: u32 = 1 << 12;
-const VAIN_TIME: Duration = Duration::from_millis(100);
+const MOST_IDLE_TURNS: u32 = 1 << 12;
+const MOST_IDLE_TIME: Duration = Duration::from_millis(100);
 
 /// Receiver of the output of kernels.
 pub type Output = std::sync::Arc<dyn Fn(&[u8]) + Send + Sync>;
@@ -162,14 +162,14 @@ pub(crate) struct Block {
     yielded: bool,
     /// Number of actions of strands other than polling mbarriers in vain.
     pub(crate) events: u64,
-    vain: Vain,
+    idle: IdleTurns,
     /// Error reported by a service.
     pub(crate) failure: Option<Failure>,
 }
 
 /// Turns of a block without progress.
 #[derive(Clone, Copy, Debug)]
-struct Vain {
+struct IdleTurns {
     turns: u32,
     /// Value of `events` before the last one.
     events: u64,
@@ -209,7 +209,7 @@ impl Block {
             current: 0,
             yielded: false,
             events: 0,
-            vain: Vain { turns: 0, events: 0, since: Instant::now() },
+            idle: IdleTurns { turns: 0, events: 0, since: Instant::now() },
             failure: None,
         })
     }
@@ -312,7 +312,7 @@ impl Block {
         self.following = numbers.end.saturating_sub(number + 1);
         debug_assert!(self.following == 0 || grid.runs_in_rows());
         (self.ended, self.current, self.failure, self.gathered) = (0, 0, None, 0);
-        (self.events, self.vain.turns) = (0, 0);
+        (self.events, self.idle.turns) = (0, 0);
         self.cluster = cluster::Barrier::new(grid.threads.saturating_mul(self.ctas.len() as u32));
         if let Some(windows) = &mut self.windows {
             windows.open()?;
@@ -397,15 +397,15 @@ impl Block {
     fn paused(&mut self) -> Turn {
         let strands = &self.strands[..self.count];
         let asks = |strand: &Strand| strand.wait != Wait::Nothing || strand.asks;
-        if self.vain.events != self.events || !strands.iter().all(|strand| asks(strand)) {
-            (self.vain.turns, self.vain.events) = (0, self.events);
+        if self.idle.events != self.events || !strands.iter().all(|strand| asks(strand)) {
+            (self.idle.turns, self.idle.events) = (0, self.events);
             return Turn::Paused;
         }
-        if self.vain.turns == 0 {
-            self.vain.since = Instant::now();
+        if self.idle.turns == 0 {
+            self.idle.since = Instant::now();
         }
-        self.vain.turns = self.vain.turns.saturating_add(1);
-        if self.vain.turns > VAIN_TURNS && self.vain.since.elapsed() > VAIN_TIME {
+        self.idle.turns = self.idle.turns.saturating_add(1);
+        if self.idle.turns > MOST_IDLE_TURNS && self.idle.since.elapsed() > MOST_IDLE_TIME {
             return Turn::Failed(self.deadlock());
         }
         Turn::Paused
