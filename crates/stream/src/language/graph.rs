@@ -1,6 +1,6 @@
 //! The elaborated program: filters, splitters and joiners, connected by tapes.
 
-use crate::language::core::{Layout, Program, StreamId, Value};
+use crate::language::core::{Filter, Layout, Program, StreamId, StreamKind, Value};
 use crate::language::picture::{Line, Picture, Shape};
 use broadloom_diag::Span;
 use cranelift_entity::packed_option::ReservedValue;
@@ -163,6 +163,15 @@ pub struct Flow {
 }
 
 impl Node {
+    /// Returns the filter of the program that the node is an instance of.
+    pub(crate) fn filter<'n>(&'n self, program: &'n Program) -> Option<(&'n Filter, &'n Instance)> {
+        let NodeKind::Filter(instance) = &self.kind else { return None };
+        match &program.streams[instance.stream].kind {
+            StreamKind::Filter(filter) => Some((filter, instance)),
+            StreamKind::Composite(..) => None,
+        }
+    }
+
     /// Returns the flow of the first firing, if it differs from the others.
     pub fn first_flow(&self) -> Option<Flow> {
         match &self.kind {

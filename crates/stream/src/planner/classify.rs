@@ -1,7 +1,7 @@
 //! Classification: which nodes of a graph run on a device, and why the others stay on the host.
 
 use crate::language::core::{Binary, Expr, ExprKind, Place, Root, Stmt, StmtKind, Type};
-use crate::language::core::{Facts, Filter, Program, StreamKind, Value, facts, identify};
+use crate::language::core::{Facts, Filter, Program, Value, facts, identify};
 use crate::language::graph::{Graph, Instance, NodeId, NodeKind};
 use crate::planner::recurrence::{Recurrence, recognise};
 use crate::planner::translate::{Induction, Reason, Subject, Translated, Words, check_in_order, translate};
@@ -135,7 +135,7 @@ pub fn classify(program: &Program, graph: &Graph) -> Vec<Classified> {
                     Classified::new(Class::Wire, Placement::Wire)
                 }
             }
-            NodeKind::Filter(instance) => filter(program, graph, id, (instance, loops[id.index()]), &mut known),
+            NodeKind::Filter(_) => filter(program, graph, id, loops[id.index()], &mut known),
         });
     }
     mark_exact(program, graph, &mut found);
@@ -160,14 +160,10 @@ fn mark(graph: &Graph, some: Vec<NodeId>, classified: &mut [Classified], flag: i
 /// Marks the nodes before filters that convert floats to integers or compare them.
 fn mark_exact(program: &Program, graph: &Graph, classified: &mut [Classified]) {
     let mut known: HashMap<crate::language::core::StreamId, bool> = HashMap::new();
-    let mut decides = |node: NodeId| match &graph.nodes[node].kind {
-        NodeKind::Filter(instance) => {
-            *known.entry(instance.stream).or_insert_with(|| match &program.streams[instance.stream].kind {
-                StreamKind::Filter(filter) => facts(program, filter).decides,
-                StreamKind::Composite(..) => false,
-            })
-        }
-        _ => false,
+    let mut decides = |node: NodeId| {
+        let filter = graph.nodes[node].filter(program);
+        let mut known = |stream, filter| *known.entry(stream).or_insert_with(|| facts(program, filter).decides);
+        filter.is_some_and(|(filter, instance)| known(instance.stream, filter))
     };
     let deciding = graph.nodes.keys().filter(|node| decides(*node)).collect();
     mark(graph, deciding, classified, |node| &mut node.exact);
@@ -232,28 +228,19 @@ impl ValueNumbers {
 
 /// Returns whether the firings of a filter can run one after the other in a kernel.
 pub(crate) fn runs_in_order(program: &Program, graph: &Graph, id: NodeId) -> bool {
-    let node = &graph.nodes[id];
-    let NodeKind::Filter(instance) = &node.kind else { return false };
-    let StreamKind::Filter(filter) = &program.streams[instance.stream].kind else { return false };
-    check_in_order(&Subject::of(program, graph, node, (filter, instance))).is_ok()
+    Subject::of(program, graph, &graph.nodes[id]).is_some_and(|subject| check_in_order(&subject).is_ok())
 }
 
-fn filter(
-    program: &Program,
-    graph: &Graph,
-    id: NodeId,
-    (instance, in_loop): (&Instance, bool),
-    known: &mut TranslationCache,
-) -> Classified {
+fn filter(program: &Program, graph: &Graph, id: NodeId, in_loop: bool, known: &mut TranslationCache) -> Classified {
     let node = &graph.nodes[id];
-    let StreamKind::Filter(filter) = &program.streams[instance.stream].kind else {
+    let Some(subject) = Subject::of(program, graph, node) else {
         return Classified::new(Class::Stateful, Placement::Host("it is no filter".into()));
     };
+    let Subject { filter, instance, .. } = subject;
     let effects = facts(program, filter);
     let receives = graph.portals.iter().any(|receivers| receivers.contains(&id));
     let (mut inductions, mut others) = inductions(program, filter, instance, &effects);
     let peeks_ahead = instance.work.peek != instance.work.pop;
-    let subject = Subject::of(program, graph, node, (filter, instance));
     let is_quiet = !effects.prints && !effects.sends && !receives && !effects.random && node.is_static();
     let key = Key {
         stream: instance.stream.index(),

@@ -16,6 +16,9 @@ impl Machine<'_> {
     /// Fires a `FileReader` many times. Returns its items as words of kernels. They must have been read ahead.
     pub(crate) fn read_words(&mut self, id: NodeId, items: usize) -> Result<Cow<'_, [u8]>, Stop> {
         let NodeKind::FileReader(layout, _) = &self.graph.nodes[id].kind else { return Err(Stop::EndOfInput) };
+        if items == 0 {
+            return Ok(Cow::Borrowed(&[]));
+        }
         let (keeps, state) = (self.holds, &mut self.nodes[id.index()]);
         state.fired += items as u64;
         let reader = state.reader.as_mut().ok_or(Stop::EndOfInput)?;

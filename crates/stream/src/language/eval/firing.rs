@@ -5,7 +5,7 @@ use super::code::{Code, Weights, World};
 use super::machine::{Machine, random};
 use super::stop::Stop;
 use crate::language::codes;
-use crate::language::core::{Create, FunctionId, Layout, Role, StreamKind, Value};
+use crate::language::core::{Create, FunctionId, Layout, Role, Value};
 use crate::language::graph::{Graph, NodeId, NodeKind, Rate, Rates, TapeId};
 use crate::language::text::plural;
 use broadloom_diag::{Diagnostic, Span};
@@ -68,13 +68,7 @@ impl Firing<'_, '_> {
             "push" => format!("`{}` pushes more than {} on {tape} in one firing", node.name, plural(max, "item")),
             _ => format!("`{}` peeks beyond what it may see of {tape}: {}", node.name, plural(max, "item")),
         };
-        let declared = match (&node.kind, word) {
-            (NodeKind::Filter(instance), _) => match &self.machine.program.streams[instance.stream].kind {
-                StreamKind::Filter(filter) => filter.work.span,
-                StreamKind::Composite(..) => node.span,
-            },
-            _ => node.span,
-        };
+        let declared = node.filter(self.machine.program).map_or(node.span, |(filter, _)| filter.work.span);
         let error = Diagnostic::error(codes::RATE_BROKEN, message).at(span, "").label(declared, format!("declares {word} {max}"));
         Stop::Error(Box::new(error.help(format!("raise the declared {word} rate, or change the code"))))
     }

@@ -4,7 +4,7 @@ use super::machine::Machine;
 use super::mail::{Mail, Route};
 use super::stop::Stop;
 use crate::language::codes;
-use crate::language::core::{StreamKind, Value};
+use crate::language::core::Value;
 use crate::language::graph::{Graph, NodeId, NodeKind};
 use broadloom_diag::{Diagnostic, Span};
 use cranelift_entity::EntityRef;
@@ -48,8 +48,7 @@ impl Machine<'_> {
         let graph = self.graph;
         let receivers = graph.portals.get(portal as usize).map_or(&[][..], |receivers| receivers);
         for receiver in receivers.iter().copied() {
-            let NodeKind::Filter(instance) = &graph.nodes[receiver].kind else { continue };
-            let StreamKind::Filter(filter) = &self.program.streams[instance.stream].kind else { continue };
+            let Some((filter, _)) = graph.nodes[receiver].filter(self.program) else { continue };
             let function = filter.handlers.iter().find(|(name, _)| name == handler).map(|(_, function)| *function);
             let function = function.filter(|function| self.program.functions[*function].params == args.len());
             let Some(function) = function else {

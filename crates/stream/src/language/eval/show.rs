@@ -41,44 +41,58 @@ fn write_list(parts: &[Value], [open, close]: [char; 2], text: &mut String) {
     text.push(close);
 }
 
-/// A number as `d.ddde±n`, on the stack.
+/// The decimal digits of a number, and the exponent of the first one.
 #[derive(Default)]
-struct Scientific {
-    bytes: [u8; 32],
-    length: usize,
+struct Digits {
+    digits: [u8; 20],
+    count: usize,
+    exponent: i32,
+    /// The sign of the exponent, once the number's `e` was read.
+    sign: Option<i32>,
 }
 
-impl Scientific {
-    fn of(number: fmt::Arguments<'_>) -> Scientific {
-        let mut own = Scientific::default();
-        // The longest number has 24 letters.
+impl Digits {
+    /// Reads a number in scientific notation.
+    fn of(number: fmt::Arguments<'_>) -> Digits {
+        let mut own = Digits::default();
+        // The longest number has 17 digits.
         let _ = own.write_fmt(number);
         own
     }
 
-    fn text(&self) -> &str {
-        std::str::from_utf8(&self.bytes[..self.length]).unwrap_or_default()
+    /// Returns a range of digits as text.
+    fn part(&self, range: std::ops::Range<usize>) -> &str {
+        std::str::from_utf8(&self.digits[range]).unwrap_or_default()
     }
 }
 
-impl Write for Scientific {
+impl Write for Digits {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let place = self.bytes.get_mut(self.length..self.length + text.len()).ok_or(fmt::Error)?;
-        place.copy_from_slice(text.as_bytes());
-        self.length += text.len();
+        for letter in text.bytes() {
+            match (letter, self.sign) {
+                (b'e', _) => self.sign = Some(1),
+                (b'-', Some(_)) => self.sign = Some(-1),
+                (b'0'..=b'9', Some(sign)) => self.exponent = 10 * self.exponent + sign * i32::from(letter - b'0'),
+                (b'0'..=b'9', None) => {
+                    *self.digits.get_mut(self.count).ok_or(fmt::Error)? = letter;
+                    self.count += 1;
+                }
+                _ => {}
+            }
+        }
         Ok(())
     }
 }
 
 /// Returns the digits that Java shows. These are the shortest that identify the number, except if one digit
 /// would do and two digits are nearer.
-fn digits<T: LowerExp + FromStr + PartialEq>(number: T) -> Scientific {
-    let shortest = Scientific::of(format_args!("{number:e}"));
-    if shortest.text().contains('.') {
+fn digits<T: LowerExp + FromStr + PartialEq>(number: T) -> Digits {
+    let shortest = Digits::of(format_args!("{number:e}"));
+    if shortest.count > 1 {
         return shortest;
     }
-    let two = Scientific::of(format_args!("{number:.1e}"));
-    let is_it = !two.text().contains(".0e") && two.text().parse().is_ok_and(|same: T| same == number);
+    let two = Digits::of(format_args!("{number:.1e}"));
+    let is_it = two.digits[1] != b'0' && format!("{number:.1e}").parse().is_ok_and(|same: T| same == number);
     if is_it { two } else { shortest }
 }
 
@@ -94,33 +108,27 @@ fn write_float<T: LowerExp + FromStr + PartialEq>(number: T, value: f64, text: &
         return text.push_str("Infinity");
     }
     // All digits of such a whole number are shown.
-    if value.trunc() == value && value.abs() < 1e7 {
-        let _ = write!(text, "{}.0", value.abs() as u32);
+    if value.abs() < 1e7 && f64::from(value as i32) == value {
+        let _ = write!(text, "{}.0", value.abs() as i32);
         return;
     }
     let digits = digits(number);
-    let (mantissa, exponent) = digits.text().trim_start_matches('-').split_once('e').unwrap_or(("0", "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    // The first digit, and those behind the point.
-    let (first, rest) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let (count, exponent) = (digits.count, digits.exponent);
     match exponent {
         -3..0 => {
-            text.push_str("0.");
-            (1..-exponent).for_each(|_| text.push('0'));
-            text.push_str(first);
-            text.push_str(rest);
+            text.push_str(&"0.00"[..(1 - exponent) as usize]);
+            text.push_str(digits.part(0..count));
         }
+        // Such a number has more digits than those before the point.
         0..7 => {
-            let (whole, part) = rest.split_at_checked(exponent as usize).unwrap_or((rest, ""));
-            text.push_str(first);
-            text.push_str(whole);
-            (whole.len()..exponent as usize).for_each(|_| text.push('0'));
+            let whole = (exponent as usize + 1).min(count);
+            text.push_str(digits.part(0..whole));
             text.push('.');
-            text.push_str(if part.is_empty() { "0" } else { part });
+            text.push_str(digits.part(whole..count));
         }
         _ => {
-            let rest = if rest.is_empty() { "0" } else { rest };
-            let _ = write!(text, "{first}.{rest}E{exponent}");
+            let rest = if count > 1 { digits.part(1..count) } else { "0" };
+            let _ = write!(text, "{}.{rest}E{exponent}", digits.part(0..1));
         }
     }
 }

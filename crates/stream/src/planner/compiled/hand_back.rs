@@ -17,12 +17,12 @@ use super::words::{compose, decode_all};
 use super::{Compiled, CompiledPiece};
 use crate::language::core::{Value, facts};
 use crate::language::eval::{Machine, Snapshot};
-use crate::language::graph::{Graph, NodeId, NodeKind, TapeId};
+use crate::language::graph::{Graph, NodeId, TapeId};
 use crate::language::schedule::{Firing, Schedule};
 use crate::planner::classify::Placement;
+use crate::planner::restructure::Island;
 use crate::planner::restructure::Section;
 use crate::planner::restructure::in_order;
-use crate::planner::restructure::island::{Island, filter_of};
 use crate::planner::translate::{CLASSES, Induction, Words, class_of};
 use broadloom_device::{Buffer, Device, Stream};
 use cranelift_entity::EntityRef;
@@ -146,11 +146,9 @@ impl Checkpoint {
 pub(super) fn changing_filters(compiled: &Compiled<'_>) -> Vec<NodeId> {
     let program = compiled.program;
     let on_device: Vec<NodeId> = compiled.pieces().flat_map(CompiledPiece::nodes).copied().collect();
-    let changes = |id: NodeId| match &program.graph.nodes[id].kind {
-        NodeKind::Filter(instance) => {
-            filter_of(&program.core, instance).is_some_and(|filter| !facts(&program.core, filter).written.is_empty())
-        }
-        _ => false,
+    let changes = |id: NodeId| {
+        let filter = program.graph.nodes[id].filter(&program.core);
+        filter.is_some_and(|(filter, _)| !facts(&program.core, filter).written.is_empty())
     };
     program.graph.nodes.keys().filter(|id| !on_device.contains(id) && changes(*id)).collect()
 }

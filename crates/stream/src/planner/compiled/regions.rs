@@ -5,21 +5,16 @@
 //! nodes from the receiver to the sender then run on the host, in one stage, in the order of the schedule.
 //! This also applies to messages whose latency may be below 0.
 
-use crate::language::core::{Program, StreamKind, facts};
+use crate::language::core::{Program, facts};
 use crate::language::eval::correspondents;
-use crate::language::graph::{Graph, NodeId, NodeKind};
+use crate::language::graph::{Graph, NodeId};
 use crate::planner::classify::{Classified, Placement};
 use cranelift_entity::EntityRef;
 
 /// Puts the nodes of each region on the host. Returns the region of each node, named by a number.
 pub(super) fn regions(program: &Program, graph: &Graph, classified: &mut [Classified]) -> Vec<Option<usize>> {
-    let sends_back = |sender: NodeId| match &graph.nodes[sender].kind {
-        NodeKind::Filter(instance) => match &program.streams[instance.stream].kind {
-            StreamKind::Filter(filter) => facts(program, filter).sends_back,
-            StreamKind::Composite(..) => false,
-        },
-        _ => false,
-    };
+    let sends_back =
+        |sender: NodeId| graph.nodes[sender].filter(program).is_some_and(|(filter, _)| facts(program, filter).sends_back);
     let mut found: Vec<Vec<bool>> = vec![];
     for (sender, receiver) in correspondents(graph) {
         let (above, below) = (graph.reach(sender, false)[receiver.index()], graph.reach(sender, true)[receiver.index()]);

@@ -6,7 +6,7 @@ use super::hand_back::{Checkpoint, changing_filters};
 use super::words::decode_all;
 use super::{Compiled, CompiledIsland, CompiledPiece, CompiledSection, CompiledStage, MAX_WORDS};
 use crate::language::codes;
-use crate::language::core::{StreamKind, facts};
+use crate::language::core::facts;
 use crate::language::eval::{Host, Machine, Outcome, Record, Settings, Stop, with_stack};
 use crate::language::graph::{NodeId, NodeKind, TapeId};
 use crate::language::program::Failure;
@@ -170,13 +170,9 @@ pub(super) fn begin(compiled: &Compiled<'_>, schedule: &Schedule, machine: &mut 
 
 /// Returns whether nodes of several stages print. Their output must then be put into order.
 fn order_of_output(compiled: &Compiled<'_>) -> bool {
-    let prints = |node: NodeId| match &compiled.program.graph.nodes[node].kind {
-        NodeKind::Filter(instance) => match &compiled.program.core.streams[instance.stream].kind {
-            StreamKind::Filter(filter) => facts(&compiled.program.core, filter).prints,
-            StreamKind::Composite(..) => false,
-        },
-        _ => false,
-    };
+    let core = &compiled.program.core;
+    let prints =
+        |node: NodeId| compiled.program.graph.nodes[node].filter(core).is_some_and(|(filter, _)| facts(core, filter).prints);
     let stages = compiled.stages.iter().filter(|stage| match stage {
         CompiledStage::Host(chosen) => compiled.program.graph.nodes.keys().any(|node| chosen[node.index()] && prints(node)),
         CompiledStage::Device(_) => false,

@@ -6,11 +6,10 @@
 use super::cut::{Cut, cost};
 use super::emit::drafted;
 use super::emit::memory::{BufferMemory, KernelBuffer, Window};
-use super::island::filter_of;
 use super::section::{Actor, Port, Section};
 use super::wiring::preimage;
 use crate::language::core::Program;
-use crate::language::graph::{Graph, NodeKind};
+use crate::language::graph::Graph;
 use crate::planner::translate::{Cooperation, Fold, Measure, ROW, Rows, Share, Site, Subject, fire};
 use broadloom_device::Machine;
 use broadloom_scalar::{AtomicOp, Axis, Builder, Element, Literal, Order, Precision, Scope, Type, Value};
@@ -193,11 +192,8 @@ impl FiringWriter<'_> {
         let index = self.cut.actors[0];
         let actor = &self.section.actors[index];
         let range = self.cut.unit.firings[index].ok_or("nothing needs it")?;
-        let NodeKind::Filter(instance) = &self.graph.nodes[*actor.nodes.first().ok_or("it is no filter")?].kind else {
-            return Err("it is no filter".into());
-        };
-        let node = &self.graph.nodes[actor.nodes[0]];
-        let filter = filter_of(self.program, instance).ok_or("it is no filter")?;
+        let node = actor.nodes.first().map(|node| &self.graph.nodes[*node]);
+        let subject = node.and_then(|node| Subject::of(self.program, self.graph, node)).ok_or("it is no filter")?;
         let in_row = firings_in_row(self.section, self.cut);
         let thread = k.thread(Axis::X);
         let block = k.convert(k.block(Axis::X), Type::I32);
@@ -327,7 +323,6 @@ impl FiringWriter<'_> {
             add: &add,
             measure,
         };
-        let subject = Subject::of(self.program, self.graph, node, (filter, instance));
         if actor.code.numbered {
             return Err("it counts its firings".into());
         }

@@ -8,8 +8,8 @@
 //! If no node has state and the items of a loop's tapes allow it, a *round* takes several units at once. The
 //! threads of the block then share the firings of a step.
 
-use crate::language::core::{Filter, Layout, Program, StreamKind, Type};
-use crate::language::graph::{Graph, Instance, NodeId, NodeKind, TapeId};
+use crate::language::core::{Layout, Program, Type};
+use crate::language::graph::{Graph, NodeId, TapeId};
 use crate::language::schedule::{Schedule, gcd};
 use crate::planner::translate::{CLASSES, MAX_STATE, Reason, Words, class_of, element, leaves, written_fields};
 use broadloom_scalar::Element;
@@ -135,14 +135,6 @@ pub struct Island {
     pub rounds: Vec<Round>,
 }
 
-/// Returns the filter of a node.
-pub(crate) fn filter_of<'p>(program: &'p Program, instance: &Instance) -> Option<&'p Filter> {
-    match &program.streams[instance.stream].kind {
-        StreamKind::Filter(filter) => Some(filter),
-        StreamKind::Composite(..) => None,
-    }
-}
-
 /// Makes an island from nodes.
 pub(crate) fn island(
     program: &Program,
@@ -173,8 +165,7 @@ pub(crate) fn island(
         nodes: nodes.clone(),
     };
     for (number, node) in nodes.iter().enumerate() {
-        let NodeKind::Filter(instance) = &graph.nodes[*node].kind else { continue };
-        let Some(filter) = filter_of(program, instance) else { continue };
+        let Some((filter, instance)) = graph.nodes[*node].filter(program) else { continue };
         for (field, layout) in written_fields(program, filter, instance)? {
             let mut found = vec![];
             leaves(&layout, 1, &mut |ty, count| found.push((ty.clone(), count)));

@@ -1,6 +1,6 @@
 //! Kernels of islands.
 
-use super::island::{Crossing, InnerTape, Island, Round, StateLeaf, Step, filter_of};
+use super::island::{Crossing, InnerTape, Island, Round, StateLeaf, Step};
 use crate::language::core::{Layout, Program};
 use crate::language::graph::{Graph, NodeKind, TapeId};
 use crate::planner::translate::{CLASSES, Leaf, Site, Subject, Words, class_of, element, fire};
@@ -324,9 +324,8 @@ impl IslandEmitter<'_> {
                     put += i64::from(*weight);
                 }
             }
-            NodeKind::Filter(instance) => {
-                let filter = filter_of(self.program, instance).ok_or("it is no filter")?;
-                let subject = Subject::of(self.program, self.graph, node, (filter, instance));
+            NodeKind::Filter(_) => {
+                let subject = Subject::of(self.program, self.graph, node).ok_or("it is no filter")?;
                 let source = if node.inputs.is_empty() { None } else { Some(from(0)?) };
                 let sink = if node.outputs.is_empty() { None } else { Some(to(0)?) };
                 let reads = |k: &Builder, at: Value| match source {

@@ -173,15 +173,11 @@ pub(crate) struct Subject<'a> {
 
 impl<'a> Subject<'a> {
     /// Returns the filter of a node, without inductions.
-    pub(crate) fn of(
-        program: &'a Program,
-        graph: &'a Graph,
-        node: &Node,
-        (filter, instance): (&'a Filter, &'a Instance),
-    ) -> Subject<'a> {
+    pub(crate) fn of(program: &'a Program, graph: &'a Graph, node: &'a Node) -> Option<Subject<'a>> {
+        let (filter, instance) = node.filter(program)?;
         let layout = |tapes: &[TapeId]| tapes.first().map(|tape| &graph.tapes[*tape].layout);
         let (input, output) = (layout(&node.inputs), layout(&node.outputs));
-        Subject { program, filter, instance, statics: &graph.statics, input, output, inductions: &[] }
+        Some(Subject { program, filter, instance, statics: &graph.statics, input, output, inductions: &[] })
     }
 }
 
