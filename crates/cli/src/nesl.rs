@@ -54,7 +54,8 @@ pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let target = target(options.launch.device.as_deref(), terminal)?.with_precision(options.math.precision());
     let options_of_run = widths(options.int.as_deref(), options.float.as_deref());
     let settings = Settings { options: options_of_run, ..Settings::default() };
-    let (exit, _, statistics) = answer(file_of(&options.launch), settings, Some(target), terminal)?;
+    let arguments: Vec<String> = options.more.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
+    let (exit, _, statistics) = answer_with(file_of(&options.launch), &arguments, settings, Some(target), terminal)?;
     if options.stats {
         write_statistics(&statistics, terminal);
     }
@@ -121,15 +122,20 @@ pub fn explain(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failu
     }
     let target = target(device, terminal)?.with_threshold(0).explained();
     let (mut types, mut exit) = (String::new(), Exit::Done);
-    let statistics =
-        execute(file, Settings { options: widths(None, None), ..Settings::default() }, Some(target), |output| match output {
+    let statistics = execute(
+        file,
+        &[],
+        Settings { options: widths(None, None), ..Settings::default() },
+        Some(target),
+        |output| match output {
             Output::Result(binding) => types += &format!("  {} : {}\n", binding.name, binding.ty),
             Output::Error(report) => {
                 exit = Exit::Failed;
                 types += &report.text;
             }
             Output::Text(_) | Output::Note(_) | Output::Exit => {}
-        })?;
+        },
+    )?;
     if options.emit.is_some() {
         terminal.write(&statistics.ptx.join("\n"));
         return Ok(exit);
@@ -190,9 +196,20 @@ fn answer(
     target: Option<Target>,
     terminal: &mut Terminal,
 ) -> Result<(Exit, Option<String>, Statistics), Failure> {
+    answer_with(file, &[], settings, target, terminal)
+}
+
+/// Executes a file with arguments of the program, as [`answer`] does.
+fn answer_with(
+    file: &Path,
+    arguments: &[String],
+    settings: Settings,
+    target: Option<Target>,
+    terminal: &mut Terminal,
+) -> Result<(Exit, Option<String>, Statistics), Failure> {
     let (mut exit, mut reached) = (Exit::Done, None);
     let mut equal = EqualErrors::default();
-    let statistics = execute(file, settings, target, |output| {
+    let statistics = execute(file, arguments, settings, target, |output| {
         if let Output::Error(report) = &output {
             exit = Exit::Failed;
             reached = reached.take().or_else(|| limit(&report.diagnostics));
@@ -255,10 +272,17 @@ pub fn write_output(output: &Output, terminal: &mut Terminal) -> bool {
 }
 
 /// Executes a file and passes the results on.
-fn execute(file: &Path, settings: Settings, target: Option<Target>, take: impl FnMut(Output)) -> Result<Statistics, Failure> {
+fn execute(
+    file: &Path,
+    arguments: &[String],
+    settings: Settings,
+    target: Option<Target>,
+    take: impl FnMut(Output),
+) -> Result<Statistics, Failure> {
     let input = Input::read(file)?;
     let mut session = session(settings, target)?;
     let text = input.sources.get(input.id).map_or("", |source| source.text());
+    session.set_arguments(arguments);
     session.eval_each(input.name(), text, take);
     Ok(session.statistics())
 }

@@ -39,6 +39,7 @@ pub struct Options {
 const EXAMPLES: &str = "\
 Examples:
   broadloom run examples/nesl/quicksort.nesl
+  broadloom run program.nesl -- 100 in.txt        the program reads them from its variable `arguments`
   broadloom run examples/stream/low_pass.str -i 10
   broadloom effect degrain examples/effects/grainy.png clean.png
   broadloom exec -- ./vectorAdd                a compiled CUDA program, without a GPU
@@ -229,7 +230,7 @@ pub struct Run {
     /// The launch
     #[command(flatten)]
     pub launch: LaunchOptions,
-    /// More files of a StreamIt program
+    /// More files of a StreamIt program; after `--` the arguments of a NESL program
     #[arg(value_name = "MORE")]
     pub more: Vec<PathBuf>,
     /// Iterations of a StreamIt program after its initial schedule [default: endless]

@@ -25,6 +25,15 @@ fn a_form_that_fails_is_told_and_the_others_go_on() {
 }
 
 #[test]
+fn words_behind_the_file_are_arguments_of_the_program() {
+    let file = program("arguments.nesl", "let (n, ok) = parse_int(arguments[0]) in (#arguments, n + 1, arguments[1]);");
+    let outcome = broadloom(&["run", &file, "--", "-100", "in \"x\\y\".txt"]).exits(0);
+    assert_eq!(outcome.out, "it = (2, -99, \"in \\\"x\\\\y\\\".txt\") : int, int, [char]\n");
+    let none = program("no_arguments.nesl", "arguments;");
+    assert_eq!(broadloom(&["run", &none]).exits(0).out, "it = [] : [[char]]\n");
+}
+
+#[test]
 fn options_of_kernels_are_refused() {
     let file = program("options.nesl", "1;");
     broadloom(&["run", &file, "--grid", "2"]).exits(2).complains(&["--grid is for kernels", "leave --grid out"]);

@@ -65,9 +65,12 @@ impl Machine<'_> {
                 let (delimiters, limit, stream) = argument.three();
                 let limit = usize::try_from(limit.int()).unwrap_or(usize::MAX);
                 let read = self.read_until(stream.int(), &delimiters.bytes(), limit);
-                let (text, end) = read.clone().unwrap_or((vec![], -1));
-                let value = Value::pair(self.text(&text)?, Value::Int(end));
-                let status = self.status(read.map(|_| ()))?;
+                let (read, status) = match read {
+                    Ok(read) => (read, Ok(())),
+                    Err(message) => ((vec![], -1), Err(message)),
+                };
+                let value = Value::pair(self.text(&read.0)?, Value::Int(read.1));
+                let status = self.status(status)?;
                 Ok(Value::pair(value, status))
             }
             Primitive::Spawn => self.spawn(argument),
@@ -81,6 +84,11 @@ impl Machine<'_> {
             }
             _ => Ok(Value::Float(self.round(self.state.timer.elapsed().as_secs_f64()))),
         }
+    }
+
+    /// Prints bytes.
+    pub(crate) fn print(&mut self, bytes: &[u8]) {
+        (self.out)(bytes);
     }
 
     /// Makes the pair of a flag and a message that ends the result of every operation on streams.

@@ -278,8 +278,11 @@ impl Machine<'_> {
         }
     }
 
-    pub(super) fn text(&mut self, text: &[u8]) -> Run<Value> {
-        self.seq(text.iter().map(|&byte| Value::Char(byte)).collect())
+    pub(crate) fn text(&mut self, text: &[u8]) -> Run<Value> {
+        match self.state.meter.text(text) {
+            Some(values) => Ok(Value::Seq(values)),
+            None => self.out_of_memory(text.len()),
+        }
     }
 }
 

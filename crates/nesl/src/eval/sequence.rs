@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 impl Machine<'_> {
     pub(super) fn sequence(&mut self, primitive: Primitive, argument: Value, ty: TypeId) -> Run<Value> {
         match primitive {
-            Primitive::Length => Ok(Value::Int(argument.elements().len() as i64)),
+            Primitive::Length => Ok(Value::Int(argument.length() as i64)),
             Primitive::Dist => {
                 let (value, count) = argument.parts();
                 let count = self.count(count.int(), "`dist`", Some(value))?;

@@ -4,8 +4,8 @@ use super::{Value, format_float};
 use crate::core::{Environment, Instantiate};
 use crate::types::{Base, Type, TypeId};
 
-/// Prints a value of a type. At most `limit` elements of each sequence are printed; strings are printed
-/// completely.
+/// Prints a value of a type. At most `limit` elements of each sequence are printed; those of a string are its
+/// characters.
 pub fn show_value(env: &mut Environment, value: &Value, ty: TypeId, limit: usize, narrow: bool) -> String {
     let mut shower = Shower { env, limit, narrow, out: String::new() };
     shower.show(value, ty, true);
@@ -52,10 +52,11 @@ impl Shower<'_> {
             Value::Seq(values) => {
                 let Type::Seq(element) = self.env.types[ty] else { return };
                 if self.env.types[element] == Type::Base(Base::Char) {
-                    let text = value.text().replace('\\', "\\\\").replace('"', "\\\"");
+                    let text = value.bytes();
+                    let shown = String::from_utf8_lossy(&text[..text.len().min(self.limit)]);
                     self.out.push('"');
-                    self.out.push_str(&text);
-                    self.out.push('"');
+                    self.out.push_str(&shown.replace('\\', "\\\\").replace('"', "\\\""));
+                    self.out.push_str(if text.len() > self.limit { "\"..." } else { "\"" });
                 } else {
                     self.elements(values, element);
                 }

@@ -4,7 +4,7 @@
 //! is charged to the [`Meter`] of its run while it is alive.
 
 use crate::core::LocalId;
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 
 /// A value. The value of a datatype is its content.
@@ -41,14 +41,17 @@ pub struct Seq(Rc<Buffer>);
 
 #[derive(Debug)]
 struct Buffer {
-    values: Vec<Value>,
-    bytes: usize,
+    /// The characters, if the sequence was made as a string: a byte each.
+    text: Option<Box<[u8]>>,
+    /// The elements. Those of a string are made when one of them is wanted as a value.
+    values: OnceCell<Vec<Value>>,
+    bytes: Cell<usize>,
     meter: Rc<Meter>,
 }
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        self.meter.live.set(self.meter.live.get() - self.bytes);
+        self.meter.live.set(self.meter.live.get() - self.bytes.get());
     }
 }
 
@@ -115,7 +118,18 @@ impl Meter {
         }
         let bytes = values.len() * cost(values.first()) + 64;
         self.live.set(self.live.get() + bytes);
-        Some(Seq(Rc::new(Buffer { values, bytes, meter: self.clone() })))
+        Some(Seq(Rc::new(Buffer { text: None, values: values.into(), bytes: bytes.into(), meter: self.clone() })))
+    }
+
+    /// Makes a string; `None` if that exceeds the limit.
+    pub(crate) fn text(self: &Rc<Self>, text: &[u8]) -> Option<Seq> {
+        let bytes = text.len() + 64;
+        if !self.room(bytes) {
+            return None;
+        }
+        self.live.set(self.live.get() + bytes);
+        let (text, values, meter) = (Some(text.into()), OnceCell::new(), self.clone());
+        Some(Seq(Rc::new(Buffer { text, values, bytes: bytes.into(), meter })))
     }
 }
 
@@ -134,7 +148,30 @@ fn cost(sample: Option<&Value>) -> usize {
 impl std::ops::Deref for Seq {
     type Target = [Value];
     fn deref(&self) -> &[Value] {
-        &self.0.values
+        self.0.values.get_or_init(|| {
+            let text = self.0.text.as_deref().unwrap_or_default();
+            let bytes = size_of_val(text) * size_of::<Value>();
+            self.0.bytes.set(self.0.bytes.get() + bytes);
+            self.0.meter.live.set(self.0.meter.live.get() + bytes);
+            text.iter().map(|byte| Value::Char(*byte)).collect()
+        })
+    }
+}
+
+impl Seq {
+    /// Returns the number of elements.
+    pub fn len(&self) -> usize {
+        self.0.text.as_ref().map_or_else(|| self.0.values.get().map_or(0, Vec::len), |text| text.len())
+    }
+
+    /// Tells whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the characters, if the sequence was made as a string.
+    pub(crate) fn text(&self) -> Option<&[u8]> {
+        self.0.text.as_deref()
     }
 }
 
@@ -196,8 +233,21 @@ impl Value {
         (first, second, third)
     }
 
+    /// Returns the number of elements of a sequence.
+    pub(crate) fn length(&self) -> usize {
+        match self {
+            Value::Seq(values) => values.len(),
+            _ => 0,
+        }
+    }
+
     /// Returns the bytes of a string.
     pub(crate) fn bytes(&self) -> Vec<u8> {
+        if let Value::Seq(values) = self
+            && let Some(text) = values.text()
+        {
+            return text.to_vec();
+        }
         self.elements().iter().map(Value::char).collect()
     }
 

@@ -69,7 +69,11 @@ impl Lowering<'_, '_> {
                 self.constants(&rests, rest, out)?;
             }
             Nesl::Seq(element) => {
-                out.push(Constant::Segdes(values.iter().map(|value| value.elements().len() as i64).collect()));
+                out.push(Constant::Segdes(values.iter().map(|value| value.length() as i64).collect()));
+                if self.base(element) == Some(Base::Char) {
+                    out.push(Constant::Text(values.iter().flat_map(Value::bytes).collect()));
+                    return Ok(());
+                }
                 let elements: Vec<Value> = values.iter().flat_map(|value| value.elements().iter().cloned()).collect();
                 self.constants(&elements, element, out)?;
             }

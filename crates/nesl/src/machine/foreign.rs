@@ -3,8 +3,8 @@
 use super::Machine;
 use crate::core::Primitive;
 use crate::eval::{Fault, Meter, Run, Value};
-use crate::run::Entry;
-use crate::vcode::{Foreign, Layout};
+use crate::run::{Entry, OpResult};
+use crate::vcode::{Foreign, Layout, Type};
 use std::rc::Rc;
 
 impl Machine<'_, '_, '_> {
@@ -29,6 +29,13 @@ impl Machine<'_, '_, '_> {
             return self.ranges(starts, steps, ends);
         }
         let count = operands.first().map_or(1, Entry::len);
+        if count == 1
+            && let Some(results) = self.on_text(primitive, &operands)?
+        {
+            self.count(results.iter().map(Entry::len).sum())?;
+            self.stack.extend(results);
+            return Ok(());
+        }
         let arguments = to_values(&call.argument, &mut operands.iter(), count, self.world)?;
         let argument_type = self.world.type_of(&call.argument);
         let result_type = self.world.type_of(&call.result);
@@ -65,6 +72,46 @@ impl Machine<'_, '_, '_> {
     }
 }
 
+/// Returns characters as bytes.
+fn bytes_of(codes: &[i64]) -> Vec<u8> {
+    codes.iter().map(|code| *code as u8).collect()
+}
+
+impl Machine<'_, '_, '_> {
+    /// Calls a function that reads or prints a string, without values of the evaluator. Returns `None` for
+    /// other functions.
+    fn on_text(&mut self, primitive: Primitive, operands: &[Entry]) -> Run<Option<Vec<Entry>>> {
+        match (primitive, operands) {
+            (Primitive::PrintString, [Entry::Segdes(_), Entry::Int(codes)]) => {
+                self.world.print(&bytes_of(codes));
+                Ok(Some(vec![self.bools(vec![true])?]))
+            }
+            (Primitive::Read, [Entry::Segdes(_), Entry::Int(delimiters), Entry::Int(limit), Entry::Int(stream)]) => {
+                let limit = usize::try_from(limit[0]).unwrap_or(usize::MAX);
+                let (text, end, message) = match self.world.read_until(stream[0], &bytes_of(delimiters), limit) {
+                    Ok((text, end)) => (text, end, None),
+                    Err(message) => (vec![], -1, Some(message)),
+                };
+                let (length, text) = (self.segments(vec![text.len()])?, self.text(&text)?);
+                let (end, is_read) = (self.ints(vec![end])?, self.bools(vec![message.is_none()])?);
+                let message = message.unwrap_or_default();
+                let message = [self.segments(vec![message.len()])?, self.text(message.as_bytes())?];
+                Ok(Some([vec![length, text, end, is_read], message.to_vec()].concat()))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Makes a vector of characters. A long one is on the device, a byte for each character.
+    pub(super) fn text(&mut self, text: &[u8]) -> Run<Entry> {
+        if let Some(accelerator) = self.accelerator.as_deref_mut().filter(|known| text.len() >= known.threshold().max(1)) {
+            let vector = accelerator.text(text)?;
+            return self.entry(OpResult::Vector(Type::Int, vector));
+        }
+        self.ints(text.iter().map(|&byte| i64::from(byte)).collect())
+    }
+}
+
 /// Makes values from vectors.
 pub(crate) fn to_values<'a>(
     layout: &Layout,
@@ -82,6 +129,14 @@ pub(crate) fn to_values<'a>(
         }
         Layout::Seq(element) => {
             let Some(Entry::Segdes(segments)) = entries.next() else { return misfit() };
+            if **element == Layout::Char {
+                let Some(Entry::Int(codes)) = entries.next() else { return misfit() };
+                let text = bytes_of(codes);
+                if text.len() != segments.total || segments.lengths.len() != count {
+                    return misfit();
+                }
+                return segments.ranges().map(|range| world.text(&text[range])).collect();
+            }
             let mut elements = to_values(element, entries, segments.total, world)?.into_iter();
             let mut values = Vec::with_capacity(segments.lengths.len());
             for &length in &segments.lengths {
@@ -115,7 +170,11 @@ fn from_values(layout: &Layout, values: &[Value], meter: &Rc<Meter>, out: &mut V
             from_values(rest, &rests, meter, out)?;
         }
         Layout::Seq(element) => {
-            out.push(Entry::segdes(meter, values.iter().map(|value| value.elements().len()).collect())?);
+            out.push(Entry::segdes(meter, values.iter().map(Value::length).collect())?);
+            if **element == Layout::Char {
+                let codes = values.iter().flat_map(Value::bytes).map(i64::from).collect();
+                return Entry::ints(meter, codes).map(|codes| out.push(codes));
+            }
             let elements: Vec<Value> = values.iter().flat_map(|value| value.elements().iter().cloned()).collect();
             from_values(element, &elements, meter, out)?;
         }

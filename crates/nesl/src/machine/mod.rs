@@ -404,7 +404,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
             Constant::Float(values) => self.floats(values.iter().map(|&value| self.world.round(value)).collect()),
             Constant::Bool(values) => self.bools(values.to_vec()),
             Constant::Segdes(values) => self.segdes(values.to_vec()),
-            Constant::Text(bytes) => self.ints(bytes.iter().map(|&byte| i64::from(byte)).collect()),
+            Constant::Text(bytes) => self.text(bytes),
         }
     }
 

@@ -127,6 +127,16 @@ impl Accelerator {
         }
     }
 
+    /// Copies characters to the device, a byte for each. They become ints where they are read.
+    pub(crate) fn text(&mut self, text: &[u8]) -> Run<Vector> {
+        let (context, int) = (self.context()?, self.int());
+        let bytes = on_device(Node::upload(&context, Element::U8.into(), Shape::from(text.len()), text))?;
+        self.copies += 1;
+        let count = Amount::from(text.len());
+        self.note_largest(&count);
+        Ok(Vector::of(self.convert(&bytes, int)?).generated(true))
+    }
+
     /// Returns a vector with an extent equal to its own. In parsed programs the equality is a condition that
     /// was added.
     pub(crate) fn with_extent(&mut self, vector: &Vector, extent: &Extent) -> Run<Vector> {

@@ -30,9 +30,10 @@ pub(super) const FILES: [(&str, &str); 12] = [
 pub(super) const HIDDEN: &str = "prim_";
 
 /// Names of the library that a program may redefine.
-pub(super) const REDEFINABLE: [&str; 40] = [
+pub(super) const REDEFINABLE: [&str; 41] = [
     "all",
     "any",
+    "arguments",
     "bottop",
     "cond_put",
     "count",

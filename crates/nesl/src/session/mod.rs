@@ -151,6 +151,16 @@ impl Session {
         Ok(Session { requests: Some(requests), replies, thread: Some(thread), open: true })
     }
 
+    /// Sets the variable `arguments`: the arguments of the program.
+    pub fn set_arguments(&mut self, arguments: &[String]) {
+        if arguments.is_empty() {
+            return;
+        }
+        let quoted = |text: &String| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
+        let texts: Vec<String> = arguments.iter().map(quoted).collect();
+        self.eval_each("arguments", &format!("arguments = [{}];", texts.join(", ")), |_| {});
+    }
+
     /// Executes a text and returns the answers. `name` identifies the text in messages.
     pub fn eval(&mut self, name: &str, text: &str) -> Vec<Output> {
         let mut outputs = vec![];
