@@ -169,7 +169,7 @@ impl Backend for Cpu {
         let freed = self.inner.memory.free(address)?;
         // Following launches find nothing behind handles to this memory.
         self.inner.opaques.freed(address, freed.bytes());
-        self.inner.memory.bury(freed, self.inner.streams().horizon());
+        self.inner.memory.release_after(freed, self.inner.streams().horizon());
         self.inner.reap();
         Ok(())
     }

@@ -116,7 +116,7 @@ impl Drop for Workspace {
     fn drop(&mut self) {
         // The launch is over: nothing accesses it.
         if let Ok(freed) = self.memory.free(self.address) {
-            self.memory.bury(freed, None);
+            self.memory.release_after(freed, None);
         }
     }
 }

@@ -166,7 +166,7 @@ impl Memory {
         Ok(address)
     }
 
-    /// Removes an allocation from the registry. Its memory is kept until [`Memory::bury`] says which work
+    /// Removes an allocation from the registry. Its memory is kept until [`Memory::release_after`] says which work
     /// must be done first.
     pub fn free(&self, address: u64) -> Result<FreedAllocation> {
         let mut state = self.state();
@@ -185,7 +185,7 @@ impl Memory {
 
     /// Releases the memory of a freed allocation once all work below a number is done; at once if there is
     /// none.
-    pub fn bury(&self, freed: FreedAllocation, before: Option<u64>) {
+    pub fn release_after(&self, freed: FreedAllocation, before: Option<u64>) {
         let mut state = self.state();
         match before {
             None => state.release(freed.start, freed.allocation, self.limit),

@@ -43,7 +43,7 @@ impl Variables {
         self.references.remove(opaques);
         for address in self.module.values() {
             if let Ok(freed) = memory.free(*address) {
-                memory.bury(freed, horizon());
+                memory.release_after(freed, horizon());
             }
         }
     }
