@@ -27,7 +27,7 @@ fn perform(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let given = [
         ("--iterations", options.iterations.is_some()),
         ("--latency", options.latency.is_some()),
-        ("more than one file", !options.more.is_empty() && !nesl::is_program(options.launch.file.as_deref())),
+        ("more than one file", !options.more.is_empty() && kind != FileKind::Nesl),
     ];
     if let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
         let message = format!("{option} is for StreamIt programs, whose files end in `.str`");

@@ -1,6 +1,6 @@
 //! NESL: `.nesl` files.
 
-use crate::devices::Printed;
+use crate::devices::PrintedText;
 use crate::language::{Command, Devices, Language, Request};
 use broadloom_nesl::eval::Sealed;
 use broadloom_nesl::run::Target;
@@ -33,7 +33,7 @@ fn run(request: &Request<'_>) -> Result<String, String> {
     let mut session = Session::new(Settings::default(), Box::new(Sealed)).map_err(|error| error.to_string())?;
     let expected = session.eval(request.name, request.text);
     let device = *request.device;
-    let target = Target::new(move || device.open(&Printed::default())).with_threshold(0);
+    let target = Target::new(move || device.open(&PrintedText::default())).with_threshold(0);
     let on_device = Session::with_device(Settings::default(), Box::new(Sealed), target);
     let found = on_device.map_err(|error| error.to_string())?.eval(request.name, request.text);
     let text = |outputs: &[Output]| outputs.iter().map(compared).collect::<String>();

@@ -4,8 +4,8 @@ use broadloom_cpu::memory::{Memory, Near, Owner};
 use broadloom_device::Error;
 
 fn release(memory: &Memory, address: u64) {
-    let corpse = memory.free(address).unwrap();
-    memory.bury(corpse, None);
+    let freed = memory.free(address).unwrap();
+    memory.release_after(freed, None);
 }
 
 #[test]
@@ -66,8 +66,8 @@ fn freed_mappings_are_used_again() {
 fn freed_memory_waits_for_work() {
     let memory = Memory::new(1 << 30, 0, 0);
     let address = memory.allocate(1000, Owner::Buffer).unwrap();
-    let corpse = memory.free(address).unwrap();
-    memory.bury(corpse, Some(7));
+    let freed = memory.free(address).unwrap();
+    memory.release_after(freed, Some(7));
     assert_ne!(memory.allocate(1000, Owner::Buffer).unwrap(), address);
     memory.reap(Some(6));
     assert!(memory.has_dying());
