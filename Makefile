@@ -20,7 +20,7 @@ LLVM ?= shared
 
 # One call for all: with other packages in it, cargo may want other features of what they share, and builds all that again.
 build: cargo linker llvm ## the command, optimised: target/release/broadloom, and the library that CUDA programs are run with (LLVM=static: with LLVM inside)
-	@[ -x target/release/broadloom ] || echo "Building Broadloom and its $$(grep -c '^name' Cargo.lock) crates: six to eight minutes on two cores, the first time only."
+	@[ -x target/release/broadloom ] || echo "Building Broadloom and its $$(grep -c '^name' Cargo.lock) crates: four to five minutes on two cores, the first time only."
 	cargo build --release --locked --package broadloom-cli --package broadloom-cudart --package broadloom --lib --bins --example demo \
 	    $(if $(filter static,$(LLVM)),,--features broadloom-cpu/shared-llvm)
 	scripts/strip.sh target/release/broadloom target/release/libbroadloom_cudart.so

@@ -6,7 +6,7 @@
 //! Every operator has a method that returns a `Result`. The operator panics where the method returns an
 //! error, because an operator cannot report incompatible shapes in another way.
 
-use crate::array::{Array, sure};
+use crate::array::{Array, or_panic};
 use crate::element::{Arithmetic, Bits, Element, F32x4, Float, Floating, Integer, Number};
 use broadloom_graph::{Elementwise, Result};
 use broadloom_scalar::{BinaryOp, CompareOp, MathFunction, Precision, UnaryOp};
@@ -91,7 +91,7 @@ macro_rules! operators {
                 type Output = Array<T>;
                 #[track_caller]
                 fn $method(self, other: &Array<T>) -> Array<T> {
-                    sure(Array::apply(Elementwise::Binary(BinaryOp::$op), &[self.node(), other.node()]))
+                    or_panic(Array::apply(Elementwise::Binary(BinaryOp::$op), &[self.node(), other.node()]))
                 }
             }
             impl<T: $bound> $operator<Array<T>> for &Array<T> {
@@ -119,7 +119,7 @@ macro_rules! operators {
                 type Output = Array<T>;
                 #[track_caller]
                 fn $method(self, other: T) -> Array<T> {
-                    $operator::$method(self, &self.like(other))
+                    $operator::$method(self, &self.filled_like(other))
                 }
             }
             impl<T: $bound> $operator<T> for Array<T> {
@@ -134,7 +134,7 @@ macro_rules! operators {
                     type Output = Array<$scalar>;
                     #[track_caller]
                     fn $method(self, other: &Array<$scalar>) -> Array<$scalar> {
-                        $operator::$method(&other.like(self), other)
+                        $operator::$method(&other.filled_like(self), other)
                     }
                 }
                 impl $operator<Array<$scalar>> for $scalar {
@@ -193,7 +193,7 @@ impl<T: Bits> Not for Array<T> {
 impl<T: Element> Array<T> {
     #[track_caller]
     fn unary(&self, op: UnaryOp) -> Array<T> {
-        sure(Array::apply(Elementwise::Unary(op), &[self.node()]))
+        or_panic(Array::apply(Elementwise::Unary(op), &[self.node()]))
     }
 }
 
@@ -242,7 +242,7 @@ macro_rules! functions {
             $(#[doc = concat!("[`MathFunction::", stringify!($first), "`] of every element.")]
             #[must_use]
             pub fn $one(&self) -> Array<T> {
-                sure(Array::apply(Elementwise::Math(MathFunction::$first, Precision::Accurate), &[self.node()]))
+                or_panic(Array::apply(Elementwise::Math(MathFunction::$first, Precision::Accurate), &[self.node()]))
             })*
             $(#[doc = concat!("[`MathFunction::", stringify!($second), "`] of pairs of elements.")]
             pub fn $two(&self, other: impl Operand<T>) -> Result<Array<T>> {
@@ -260,7 +260,7 @@ impl<T: Floating> Array<T> {
     /// [`round_even`](Self::round_even).
     #[must_use]
     pub fn round(&self) -> Array<T> {
-        sure(self.map(|x| x.round()))
+        or_panic(self.map(|x| x.round()))
     }
 }
 
@@ -268,14 +268,14 @@ impl<T: Float> Array<T> {
     /// Tests elements for NaN.
     #[must_use]
     pub fn is_nan(&self) -> Array<bool> {
-        sure(self.ne(self))
+        or_panic(self.ne(self))
     }
 
     /// Tests if elements are neither infinite nor NaN.
     #[must_use]
     pub fn is_finite(&self) -> Array<bool> {
         // An infinite value or NaN minus itself is NaN.
-        sure(self.sub(self).and_then(|nothing| nothing.eq(&nothing)))
+        or_panic(self.sub(self).and_then(|nothing| nothing.eq(&nothing)))
     }
 
     /// Returns `self * factor + addend`, rounded once.
@@ -304,7 +304,7 @@ impl<T: Element> Operand<T> for &Array<T> {
 
 impl<T: Element> Operand<T> for T {
     fn operand<U: Element>(&self, beside: &Array<U>) -> Array<T> {
-        beside.like(*self)
+        beside.filled_like(*self)
     }
 }
 
@@ -335,7 +335,7 @@ impl<T: Number> Array<T> {
     /// # Ok::<(), broadloom_array::Error>(())
     /// ```
     pub fn select<U: Element>(&self, yes: impl Operand<U>, no: impl Operand<U>) -> Result<Array<U>> {
-        self.gt(self.beside(T::ZERO))?.cond(yes, no)
+        self.gt(self.scalar_in_context(T::ZERO))?.cond(yes, no)
     }
 
     /// Clamps elements to a range.
@@ -372,7 +372,7 @@ impl Array<f32> {
     /// Broadcasts the value to all four lanes.
     #[must_use]
     pub fn splat(&self) -> Array<F32x4> {
-        sure(Array::apply(Elementwise::Vector, &[self.node(); 4]))
+        or_panic(Array::apply(Elementwise::Vector, &[self.node(); 4]))
     }
 }
 

@@ -20,7 +20,7 @@ impl<T> Clone for Array<T> {
 /// Unwraps the result of an operation whose types Rust has already checked. The remaining error is an
 /// incompatible shape under an operator, which can only panic.
 #[track_caller]
-pub(crate) fn sure<T>(result: Result<Array<T>>) -> Array<T> {
+pub(crate) fn or_panic<T>(result: Result<Array<T>>) -> Array<T> {
     match result {
         Ok(array) => array,
         Err(error) => panic!("{error}"),
@@ -61,7 +61,7 @@ impl<T: Element> Array<T> {
     /// Creates a single value: an array without axes, compatible with every shape. Unlike a number inside a
     /// closure, it is not compiled into the kernel.
     pub fn scalar(context: &Context, value: T) -> Array<T> {
-        sure(Array::full(context, [], value))
+        or_panic(Array::full(context, [], value))
     }
 
     /// Wraps a node as an array, if its elements have this type.
@@ -189,12 +189,12 @@ impl<T: Element> Array<T> {
 
     /// Creates an array of one value with the shape of this array.
     #[track_caller]
-    pub(crate) fn like<U: Element>(&self, value: U) -> Array<U> {
-        sure(self.node.fill_like(&value.lanes()).map(Array::from_node_unchecked))
+    pub(crate) fn filled_like<U: Element>(&self, value: U) -> Array<U> {
+        or_panic(self.node.fill_like(&value.lanes()).map(Array::from_node_unchecked))
     }
 
     /// Creates a single value in the context of this array.
-    pub(crate) fn beside<U: Element>(&self, value: U) -> Array<U> {
+    pub(crate) fn scalar_in_context<U: Element>(&self, value: U) -> Array<U> {
         Array::scalar(self.context(), value)
     }
 }

@@ -14,7 +14,7 @@ impl<T: Element> Array<T> {
 
     fn reduce_all(&self, combine: Combine) -> Array<T> {
         let axes: Vec<usize> = (0..self.rank()).collect();
-        crate::array::sure(self.reduce(combine, &axes))
+        crate::array::or_panic(self.reduce(combine, &axes))
     }
 
     /// Combines the elements along some axes with a closure, in element order, and removes these axes. The
@@ -134,7 +134,7 @@ impl<T: Float> Array<T> {
         let others = axes.iter().filter(|axis| **axis > 0 || !has_length);
         let count = others.fold(Amount::from(1), |product, axis| product.times(&bound.amount(*axis)));
         let count = match count.is_known() {
-            true => self.beside(count.get() as f64),
+            true => self.scalar_in_context(count.get() as f64),
             false => Array::<i64>::from_node(Node::counting(self.context(), &count))?.cast::<f64>()?,
         };
         if has_length {

@@ -307,7 +307,7 @@ impl<T: Element> Array<T> {
     #[must_use]
     pub fn t(&self) -> Array<T> {
         let order: Vec<usize> = (0..self.rank()).rev().collect();
-        crate::array::sure(self.transpose(&order))
+        crate::array::or_panic(self.transpose(&order))
     }
 
     /// Removes an axis of extent 1: `R[i] = A[i, 0]`. [`Array::index_axis`] takes an index of a longer one. If
@@ -421,7 +421,7 @@ impl<T: Element> Array<T> {
         if self.rank() == 1 {
             return self.clone();
         }
-        crate::array::sure(self.node().flattened().map(Array::from_node_unchecked))
+        crate::array::or_panic(self.node().flattened().map(Array::from_node_unchecked))
     }
 
     /// Concatenates arrays along an axis.

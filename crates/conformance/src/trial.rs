@@ -59,21 +59,21 @@ pub(crate) trait DeviceValue: Copy {
     /// Its size.
     const BYTES: usize;
     /// Appends its bytes.
-    fn put(self, bytes: &mut Vec<u8>);
+    fn append_to(self, bytes: &mut Vec<u8>);
     /// Reads it back.
-    fn take(bytes: &[u8]) -> Self;
+    fn read_from(bytes: &[u8]) -> Self;
 }
 
 macro_rules! plain {
     ($($t:ty),*) => {
         $(impl DeviceValue for $t {
             const BYTES: usize = <$t as Element>::BYTES;
-            fn put(self, bytes: &mut Vec<u8>) {
+            fn append_to(self, bytes: &mut Vec<u8>) {
                 let start = bytes.len();
                 bytes.resize(start + <Self as DeviceValue>::BYTES, 0);
                 self.to_bytes(&mut bytes[start..]);
             }
-            fn take(bytes: &[u8]) -> Self {
+            fn read_from(bytes: &[u8]) -> Self {
                 Self::from_bytes(bytes)
             }
         }
@@ -89,22 +89,22 @@ plain!(u8, i8, u16, i16, u32, i32, u64, i64, f32, f64, half::f16, half::bf16);
 
 impl<T: DeviceValue, const N: usize> DeviceValue for [T; N] {
     const BYTES: usize = T::BYTES * N;
-    fn put(self, bytes: &mut Vec<u8>) {
-        self.into_iter().for_each(|v| v.put(bytes));
+    fn append_to(self, bytes: &mut Vec<u8>) {
+        self.into_iter().for_each(|v| v.append_to(bytes));
     }
-    fn take(bytes: &[u8]) -> Self {
-        std::array::from_fn(|k| T::take(&bytes[k * T::BYTES..][..T::BYTES]))
+    fn read_from(bytes: &[u8]) -> Self {
+        std::array::from_fn(|k| T::read_from(&bytes[k * T::BYTES..][..T::BYTES]))
     }
 }
 
 fn to_bytes<T: DeviceValue>(values: &[T]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(values.len() * T::BYTES);
-    values.iter().for_each(|v| v.put(&mut bytes));
+    values.iter().for_each(|v| v.append_to(&mut bytes));
     bytes
 }
 
 fn from_bytes<T: DeviceValue>(bytes: &[u8]) -> Vec<T> {
-    bytes.chunks_exact(T::BYTES).map(T::take).collect()
+    bytes.chunks_exact(T::BYTES).map(T::read_from).collect()
 }
 
 /// Device memory that holds values of one type.

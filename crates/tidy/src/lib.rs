@@ -10,12 +10,14 @@
 
 pub mod document;
 mod file;
+#[cfg(feature = "manifests")]
 mod manifest;
 pub mod modules;
 mod repository;
 pub mod rust;
 
 pub use file::File;
+#[cfg(feature = "manifests")]
 pub use manifest::{Crate, DependencyKind, workspace_dependencies};
 pub use repository::Repository;
 

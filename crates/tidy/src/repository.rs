@@ -1,6 +1,8 @@
 //! Files of the repository: those that git tracks and those that it would add.
 
-use crate::{Crate, File};
+#[cfg(feature = "manifests")]
+use crate::Crate;
+use crate::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -77,6 +79,7 @@ impl Repository {
     }
 
     /// Returns the crates, by folder name.
+    #[cfg(feature = "manifests")]
     pub fn crates(&self) -> Vec<Crate> {
         let manifests =
             self.files(|path| path.starts_with("crates/") && path.matches('/').count() == 2 && path.ends_with("/Cargo.toml"));
