@@ -70,6 +70,19 @@ fn items_of_each_type() {
 }
 
 #[test]
+fn wires_between_files() {
+    let inner = [
+        "add Identity<float>;",
+        "add splitjoin { split roundrobin(2, 1); add Identity<float>; add Identity<float>; join roundrobin(4, 2); };",
+        "add splitjoin { split duplicate; add Identity<float>; add Identity<float>; join roundrobin(3, 3); };",
+    ];
+    for inner in inner {
+        let ends = ["add FileReader<float>(\"a\");", "add FileWriter<float>(\"out\");"];
+        check(&format!("void->void pipeline Top {{ {} {inner} {} }}", ends[0], ends[1]), 3, None);
+    }
+}
+
+#[test]
 fn several_readers_and_writers() {
     let text = "
         float->float filter Fir(int n) {
