@@ -3,7 +3,7 @@
 //! A reader gives a block only of items that were [read ahead](Machine::read_ahead).
 
 use super::machine::Machine;
-use super::stop::{PATHS, Stop};
+use super::stop::Stop;
 use crate::language::codes;
 use crate::language::core::Value;
 use crate::language::graph::{NodeId, NodeKind, TapeId};
@@ -35,9 +35,7 @@ impl Machine<'_> {
         let node = &self.graph.nodes[id];
         let NodeKind::FileWriter(layout, name) = &node.kind else { return Ok(()) };
         self.nodes[id.index()].fired += items as u64;
-        let writer = self
-            .writer(id, name)
-            .map_err(|error| Stop::error(codes::FILE, format!("`{name}` cannot be written: {error}"), node.span).help(PATHS))?;
+        let writer = self.writer(id, name)?;
         writer.write_words(&layout.ty(), bytes, read)
     }
 

@@ -89,7 +89,7 @@ impl Reader {
     }
 
     /// Drops bytes that were taken, if there are many.
-    fn tidy(&mut self) {
+    fn drop_taken(&mut self) {
         if self.taken >= PORTION && self.taken >= self.bytes.len() / 2 {
             self.mark();
         }
@@ -98,7 +98,7 @@ impl Reader {
     /// Takes bytes. Returns `None` at the end of the file. A partial item at the end is dropped.
     fn take<const N: usize>(&mut self, keeps: bool) -> io::Result<Option<[u8; N]>> {
         if !keeps {
-            self.tidy();
+            self.drop_taken();
         }
         if self.bytes.len() - self.taken < N {
             self.fill(N, PORTION);
@@ -158,7 +158,7 @@ impl Reader {
     /// `keeps` says that the reader may have to go back to its mark.
     pub(super) fn take_words(&mut self, ty: &Type, items: usize, keeps: bool) -> Option<Cow<'_, [u8]>> {
         if !keeps {
-            self.tidy();
+            self.drop_taken();
         }
         let Some(size) = item_bytes(ty) else { return self.take_bits(items).map(Cow::from) };
         let block = self.bytes[self.taken..].get(..items.checked_mul(size)?)?;

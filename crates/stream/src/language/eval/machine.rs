@@ -41,6 +41,13 @@ pub enum Outcome {
 /// Output is printed in portions of this many bytes.
 const PORTION: usize = 1 << 16;
 
+/// Help text for files that were opened and cannot be written.
+const DISK: &str = "check the space on its disk, and whether its reader still runs";
+
+fn not_written(name: &str, error: &std::io::Error, span: Span) -> Stop {
+    Stop::error(codes::FILE, format!("`{name}` cannot be written: {error}"), span)
+}
+
 /// Advances the random generator and returns a number in [0, 1).
 pub(crate) fn random(state: &mut u64) -> f64 {
     let mut next = |bits: u32| {
@@ -230,17 +237,18 @@ impl<'a> Machine<'a> {
 
     pub(super) fn write_item(&mut self, id: NodeId, name: &str, value: &Value) -> Result<(), Stop> {
         let (span, holds) = (self.graph.nodes[id].span, self.holds);
-        self.writer(id, name)
-            .and_then(|writer| writer.write(value, holds))
-            .map_err(|error| Stop::error(codes::FILE, format!("`{name}` cannot be written: {error}"), span).help(PATHS))
+        self.writer(id, name)?.write(value, holds).map_err(|error| not_written(name, &error, span).help(DISK))
     }
 
     /// Returns the writer of a file. Creates the file first.
-    pub(super) fn writer(&mut self, id: NodeId, name: &str) -> std::io::Result<&mut Writer> {
-        let state = &mut self.nodes[id.index()];
+    pub(super) fn writer(&mut self, id: NodeId, name: &str) -> Result<&mut Writer, Stop> {
+        let (span, state) = (self.graph.nodes[id].span, &mut self.nodes[id.index()]);
         Ok(match &mut state.writer {
             Some(writer) => writer,
-            absent => absent.insert(Writer::new(self.host.create(name)?)),
+            absent => {
+                let file = self.host.create(name).map_err(|error| not_written(name, &error, span).help(PATHS))?;
+                absent.insert(Writer::new(file))
+            }
         })
     }
 
@@ -251,12 +259,8 @@ impl<'a> Machine<'a> {
 
     pub(super) fn each_writer(&mut self, write: fn(&mut Writer) -> std::io::Result<()>) -> Result<(), Stop> {
         for (id, node) in self.graph.nodes.iter() {
-            if let Some(writer) = &mut self.nodes[id.index()].writer {
-                let failed = |error| {
-                    let message = format!("the file of `{}` cannot be written: {error}", node.name);
-                    Stop::error(codes::FILE, message, node.span).help("check the space on its disk")
-                };
-                write(writer).map_err(failed)?;
+            if let (NodeKind::FileWriter(_, name), Some(writer)) = (&node.kind, &mut self.nodes[id.index()].writer) {
+                write(writer).map_err(|error| not_written(name, &error, node.span).help(DISK))?;
             }
         }
         Ok(())

@@ -301,7 +301,8 @@ fn islands(graph: &Graph, classified: &mut [Classified]) -> Vec<Option<NodeId>> 
     }
 }
 
-/// Moves splitters, joiners and identities to the host if no node on the device is connected with them.
+/// Moves splitters, joiners and identities to the host if no node on the device is connected with them, unless they
+/// only lead from files to files: items pass between files and kernels in blocks.
 fn wires_without_filters(graph: &Graph, classified: &mut [Classified]) {
     let wires: Vec<NodeId> = graph
         .nodes
@@ -312,8 +313,9 @@ fn wires_without_filters(graph: &Graph, classified: &mut [Classified]) {
         let on_device = |node: NodeId| {
             matches!(classified[node.index()].placement, Placement::Kernel(_) | Placement::Sequential | Placement::Scan(_))
         };
-        let near = |node: &NodeId| neighbours(graph, *node).any(on_device);
-        if !part.iter().any(|node| on_device(*node) || near(node)) {
+        let outside = || part.iter().flat_map(|node| neighbours(graph, *node)).filter(|node| !part.contains(node));
+        let between_files = outside().all(|node| classified[node.index()].class == Class::File);
+        if !between_files && !part.iter().copied().chain(outside()).any(on_device) {
             part.iter().for_each(|node| {
                 classified[node.index()].placement = Placement::Host("no filter beside it runs on the device".into());
             });

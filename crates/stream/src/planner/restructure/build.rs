@@ -440,8 +440,8 @@ impl SectionBuilder<'_> {
     fn buffer(&mut self, tape: TapeId) -> Result<usize, Reason> {
         let (tape, source) = self.origin(tape);
         let (_, (target, _)) = self.target(tape);
-        // The host sees the tape after identities.
-        let seen = if target == TapeEnd::Host { self.last(tape) } else { tape };
+        // A consumer on the host sees the tape after identities, a producer the one before them.
+        let seen = if source != TapeEnd::Host && target == TapeEnd::Host { self.last(tape) } else { tape };
         if let Some(known) = self.by_tape.get(&tape) {
             return Ok(*known);
         }

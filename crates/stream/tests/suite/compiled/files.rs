@@ -70,6 +70,19 @@ fn items_of_each_type() {
 }
 
 #[test]
+fn wires_between_files() {
+    let inner = [
+        "add Identity<float>;",
+        "add splitjoin { split roundrobin(2, 1); add Identity<float>; add Identity<float>; join roundrobin(4, 2); };",
+        "add splitjoin { split duplicate; add Identity<float>; add Identity<float>; join roundrobin(3, 3); };",
+    ];
+    for inner in inner {
+        let ends = ["add FileReader<float>(\"a\");", "add FileWriter<float>(\"out\");"];
+        check(&format!("void->void pipeline Top {{ {} {inner} {} }}", ends[0], ends[1]), 3, None);
+    }
+}
+
+#[test]
 fn several_readers_and_writers() {
     let text = "
         float->float filter Fir(int n) {
@@ -186,6 +199,57 @@ fn no_output_waits_for_more_input() {
         let compiled = Compiled::new(&program, &device).unwrap_or_else(|failure| panic!("{failure}"));
         check(&|slow| compiled.run(slow, &Settings::default()));
         assert_eq!(compiled.statistics().states, 50);
+    }
+}
+
+/// A host whose files take a number of bytes.
+struct Full(Memory, usize);
+
+struct FullWriter(usize);
+
+impl Write for FullWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.checked_sub(bytes.len()).ok_or_else(|| io::Error::other("the disk is full"))?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Host for Full {
+    fn print(&mut self, text: &str) -> io::Result<()> {
+        self.0.print(text)
+    }
+
+    fn open(&mut self, path: &str) -> io::Result<Box<dyn Read + Send>> {
+        self.0.open(path)
+    }
+
+    fn create(&mut self, path: &str) -> io::Result<Box<dyn Write + Send>> {
+        if self.1 == 0 { self.0.open(path).map(|_| unreachable!()) } else { Ok(Box::new(FullWriter(self.1))) }
+    }
+}
+
+#[test]
+fn files_that_cannot_be_written_are_named() {
+    let text = "void->void pipeline Top {
+        add FileReader<float>(\"a\");
+        add float->float filter { work push 1 pop 1 { push(pop() * 2); } }
+        add FileWriter<float>(\"out\");
+    }";
+    let program = Program::compile("x.str", text, &mut Memory::default(), &Limits::default());
+    let program = program.unwrap_or_else(|failure| panic!("{failure}"));
+    for room in [0, 1, 20_000] {
+        let host = || Full(host(&mut Random::new(1), [80_000, 0]), room);
+        let expected = program.run(&mut host(), &Settings::default()).unwrap_err().to_string();
+        assert!(expected.contains("`out` cannot be written"), "{expected}");
+        for device in devices() {
+            let compiled = Compiled::new(&program, &device).unwrap_or_else(|failure| panic!("{failure}"));
+            let found = compiled.run(&mut host(), &Settings::default()).unwrap_err().to_string();
+            assert_eq!(found, expected);
+        }
     }
 }
 
