@@ -79,8 +79,8 @@ const PROGRAMS: [(&str, u64); 26] = [
         3,
     ),
     (
-        "function find(table, key, i) = if i == #table then (-1, f) else let (k, v, b) = table[i] in if k == key then (v, b) else find(table, key, i + 1); \
-      {find(table, key, 0) : table in [[(1, 10, t), (2, 20, f)], [(3, 30, t)]]; key in [2, 4]};",
+        "function lookup(table, key, i) = if i == #table then (-1, f) else let (k, v, b) = table[i] in if k == key then (v, b) else lookup(table, key, i + 1); \
+      {lookup(table, key, 0) : table in [[(1, 10, t), (2, 20, f)], [(3, 30, t)]]; key in [2, 4]};",
         2,
     ),
     (
