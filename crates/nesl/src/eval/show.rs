@@ -4,8 +4,11 @@ use super::{Value, format_float};
 use crate::core::{Environment, Instantiate};
 use crate::types::{Base, Type, TypeId};
 
-/// Prints a value of a type. At most `limit` elements of each sequence are printed; those of a string are its
-/// characters.
+/// Number of characters of a string that are printed for each printed element of other sequences.
+const CHARACTERS: usize = 100;
+
+/// Prints a value of a type. At most `limit` elements of each sequence are printed, and 100 times as many
+/// characters of a string.
 pub fn show_value(env: &mut Environment, value: &Value, ty: TypeId, limit: usize, narrow: bool) -> String {
     let mut shower = Shower { env, limit, narrow, out: String::new() };
     shower.show(value, ty, true);
@@ -53,10 +56,11 @@ impl Shower<'_> {
                 let Type::Seq(element) = self.env.types[ty] else { return };
                 if self.env.types[element] == Type::Base(Base::Char) {
                     let text = value.bytes();
-                    let shown = String::from_utf8_lossy(&text[..text.len().min(self.limit)]);
+                    let limit = self.limit.saturating_mul(CHARACTERS);
+                    let shown = String::from_utf8_lossy(&text[..text.len().min(limit)]);
                     self.out.push('"');
                     self.out.push_str(&shown.replace('\\', "\\\\").replace('"', "\\\""));
-                    self.out.push_str(if text.len() > self.limit { "\"..." } else { "\"" });
+                    self.out.push_str(if text.len() > limit { "\"..." } else { "\"" });
                 } else {
                     self.elements(values, element);
                 }

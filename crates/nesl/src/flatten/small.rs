@@ -141,7 +141,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Converts sequences to parts of their pools.
-    fn as_parts(&mut self, value: &Val, context: Context) -> Val {
+    pub(super) fn as_parts(&mut self, value: &Val, context: Context) -> Val {
         match value {
             Val::Base(_) => value.clone(),
             Val::Pair(parts) => {

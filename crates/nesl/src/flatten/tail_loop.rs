@@ -1,11 +1,12 @@
-//! Loop forms: functions over scalars whose recursion is a tail call become loops.
+//! Loop forms: functions whose recursion is a tail call become loops.
 //!
 //! Input: the typed program. Output: [`TailLoop`]. In a context of many elements a call of such a function is
 //! one operation, in which each element runs its own loop: memory and kernels do not depend on the number of
 //! rounds.
 //!
-//! A function has a loop form if its parameters and its result are scalars or tuples of scalars, each call of
-//! itself is the last thing it does, and all other calls can be expanded. Functions that it calls last are
+//! A function has a loop form if its result is a scalar or a tuple of scalars, each call of itself is the last
+//! thing it does, and all other calls can be expanded. It may read sequences of scalars and take parts of them;
+//! a sequence that it passes on must be a part of the same parameter. Functions that it calls last are
 //! expanded, too, so functions that call each other in turn are one loop. Conditions on constants are decided
 //! here, so that an expanded recursion on a constant ends.
 
@@ -17,13 +18,16 @@ use crate::core::{Body, DefinitionKind, Expr, ExprId, LocalId, Pattern, PatternI
 use crate::eval::{Run, Value};
 use crate::flat;
 use crate::types::{Base, Type as Nesl, TypeId};
-use crate::vcode::{LoopBlock, LoopEnd, Op, Reg, Shape, Step, TailLoop, Type};
+use crate::vcode::{LoopBlock, LoopEnd, LoopOperand, Op, Reg, Shape, Step, TailLoop, Type};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
 /// Maximum nesting of expanded functions.
 const MAX_EXPANDED: u32 = 16;
+
+/// Maximum number of operands and results of a loop.
+const MAX_OPERANDS: usize = 48;
 
 /// Maximum number of steps of a loop.
 const MAX_STEPS: usize = 1500;
@@ -40,12 +44,60 @@ enum Val {
     Scalar(Reg),
     /// The parts of a pair, or the captured variables of a function.
     Tuple(Rc<[Val]>),
+    Seq(Rc<Sequence>),
+}
+
+/// A part of tables.
+struct Sequence {
+    start: Reg,
+    length: Reg,
+    /// The number of its first table.
+    table: usize,
+    element: Shape,
+}
+
+/// Operands of a call under construction.
+#[derive(Default)]
+struct Operands {
+    list: Vec<LoopOperand>,
+    params: Vec<Type>,
+    tables: usize,
+}
+
+impl Operands {
+    fn param(&mut self, ty: Type) -> Reg {
+        self.list.push(LoopOperand::Param);
+        self.params.push(ty);
+        self.params.len() as Reg - 1
+    }
+
+    /// Adds the operands of a value. Sequences must have scalar elements.
+    fn add(&mut self, shape: &Shape) -> LoopResult<Val> {
+        Ok(match shape {
+            Shape::Int => Val::Scalar(self.param(Type::Int)),
+            Shape::Float => Val::Scalar(self.param(Type::Float)),
+            Shape::Bool => Val::Scalar(self.param(Type::Bool)),
+            Shape::Tuple(parts) => Val::Tuple(parts.iter().map(|part| self.add(part)).collect::<LoopResult<Rc<[Val]>>>()?),
+            Shape::Seq(element) if element.is_scalar() => {
+                let (start, length) = (self.param(Type::Int), self.param(Type::Int));
+                self.list.push(LoopOperand::Pool);
+                let (mut types, table) = (vec![], self.tables);
+                element.results(&mut types);
+                self.tables += types.len();
+                self.list.extend(types.into_iter().map(LoopOperand::Table));
+                Val::Seq(Rc::new(Sequence { start, length, table, element: (**element).clone() }))
+            }
+            Shape::Seq(_) => return Err("it has nested sequences".to_owned()),
+        })
+    }
 }
 
 /// Writes the round of a loop.
 struct LoopWriter<'c, 'e> {
     c: &'c mut Compiler<'e>,
     root: Callee,
+    /// The captured variables and the argument of a call.
+    given: Val,
     body: Rc<Body>,
     locals: HashMap<LocalId, Val>,
     registers: Vec<Type>,
@@ -112,13 +164,14 @@ impl Compiler<'_> {
 
     fn loop_form(&mut self, callee: &Callee) -> LoopResult<TailLoop> {
         let (argument, result) = self.shapes(callee)?;
-        if !argument.is_scalar() || !result.is_scalar() {
-            return Err("it has sequences".to_owned());
+        if !result.is_scalar() {
+            return Err("its result has sequences".to_owned());
         }
-        let (mut params, mut results) = (vec![], vec![]);
-        argument.results(&mut params);
+        let (mut operands, mut results) = (Operands::default(), vec![]);
+        let given = operands.add(&argument)?;
+        let Operands { list: operands, params, .. } = operands;
         result.results(&mut results);
-        if params.len() + results.len() > 64 {
+        if operands.len() + results.len() > MAX_OPERANDS {
             return Err("it has too many parameters".to_owned());
         }
         let (body, source) = (self.body(callee).map_err(|fault| fault.message)?, self.name(callee).0);
@@ -130,11 +183,12 @@ impl Compiler<'_> {
             registers: params.clone(),
             constants: HashMap::new(),
             steps: vec![],
+            given: given.clone(),
             written: 0,
             expanded: 0,
             repeats: false,
         };
-        let Val::Tuple(given) = unslot(&argument, &mut (0..)) else { return Err("no arguments".to_owned()) };
+        let Val::Tuple(given) = given else { return Err("no arguments".to_owned()) };
         writer.bind_argument(&given)?;
         let Some(id) = body.result else { return Err("it has no result".to_owned()) };
         let round = writer.tail(id)?;
@@ -145,7 +199,7 @@ impl Compiler<'_> {
         let may_fail = may_fail(&round);
         let mut invariant = vec![true; params.len()];
         note_changes(&round, &mut invariant);
-        Ok(TailLoop { source, params, invariant, results, registers, round, may_fail })
+        Ok(TailLoop { source, operands, params, invariant, results, registers, round, may_fail })
     }
 
     /// Compiles a function that is a call of a loop form.
@@ -155,7 +209,8 @@ impl Compiler<'_> {
         let Some(result) = body.result.map(|result| body.types[result]) else { return internal("a function has no result") };
         let argument = self.argument_type(&key.callee, &body)?;
         let plain = self.name(&key.callee).0;
-        let flattened = self.function(Key { plain: true, ..key.clone() }, &plain, source.clone())?;
+        let forms = vec![true; key.forms.len()];
+        let flattened = self.function(Key { plain: true, forms, ..key.clone() }, &plain, source.clone())?;
         let mut lowering = Lowering::new(self, body.clone(), name, source);
         lowering.b.span = body.result.map(|result| body.spans[result]).unwrap_or_default();
         lowering.push_root();
@@ -165,6 +220,7 @@ impl Compiler<'_> {
         lowering.push_level(context, Origin::Distribute(segment));
         let mut forms = key.forms.iter().copied();
         let value: Vectors = lowering.parameter(argument, context, &mut forms);
+        let value = lowering.as_parts(&value, context);
         let mut args = vec![segment];
         value.vectors(&mut args);
         let value = lowering.results(result, flat::Op::Loop(form, flattened), args);
@@ -325,7 +381,11 @@ impl LoopWriter<'_, '_> {
                 let Some((callee, given)) = self.called(*function, *argument)? else { return self.returned(last) };
                 if callee == self.root {
                     self.repeats = true;
-                    return Ok(LoopEnd::Again(slots_of(&given)));
+                    let given = Val::Tuple(given.into());
+                    if !has_tables_of(&given, &self.given) {
+                        return Err("it makes sequences".to_owned());
+                    }
+                    return Ok(LoopEnd::Again(slots_of(&[given])));
                 }
                 self.within(&callee, &given, |w, result| w.end(result))
             }
@@ -366,7 +426,7 @@ impl LoopWriter<'_, '_> {
     fn scalar(&mut self, id: ExprId) -> LoopResult<Reg> {
         match self.value(id)? {
             Val::Scalar(reg) => Ok(reg),
-            Val::Tuple(_) => Err("a scalar was expected".to_owned()),
+            Val::Tuple(_) | Val::Seq(_) => Err("a scalar was expected".to_owned()),
         }
     }
 
@@ -426,7 +486,7 @@ impl LoopWriter<'_, '_> {
         }
         let shape = self.c.shape(ty)?;
         if !shape.is_scalar() {
-            return Err("it has sequences".to_owned());
+            return Err("it chooses between sequences".to_owned());
         }
         let mut types = vec![];
         shape.results(&mut types);
@@ -481,10 +541,10 @@ impl LoopWriter<'_, '_> {
             self.push(Step::Require(condition, String::from_utf8_lossy(text).into(), body.spans[id]))?;
             return Ok(Val::Scalar(self.constant(Type::Bool, 1)?));
         }
-        if !self.has_scalars(body.types[argument]) {
-            return Err("it has sequences".to_owned());
-        }
         let value = self.value(argument)?;
+        if let Some(value) = self.of_sequence(id, primitive, &value)? {
+            return Ok(value);
+        }
         let regs = slots_of(std::slice::from_ref(&value));
         let [first, ..] = regs[..] else { return Err("a primitive without operands".to_owned()) };
         let ty = self.registers[first as usize];
@@ -512,8 +572,33 @@ impl LoopWriter<'_, '_> {
         }))
     }
 
-    fn has_scalars(&mut self, ty: TypeId) -> bool {
-        self.c.shape(ty).is_ok_and(|shape| shape.is_scalar())
+    /// Writes a primitive on a sequence. Returns `None` for a primitive on scalars.
+    fn of_sequence(&mut self, id: ExprId, primitive: Primitive, value: &Val) -> LoopResult<Option<Val>> {
+        let span = self.body.spans[id];
+        Ok(match (primitive, value) {
+            (Primitive::Length, Val::Seq(seq)) => Some(Val::Scalar(seq.length)),
+            (Primitive::Elt, Val::Tuple(parts)) => {
+                let [Val::Seq(seq), Val::Scalar(index)] = &parts[..] else { return Err("it indexes no sequence".to_owned()) };
+                let (mut types, mut regs) = (vec![], vec![]);
+                seq.element.results(&mut types);
+                for (number, ty) in types.into_iter().enumerate() {
+                    let (to, args) = (self.reg(ty), [*index, seq.start, seq.length]);
+                    self.push(Step::Read { to, table: seq.table + number, args, span })?;
+                    regs.push(to);
+                }
+                Some(unslot(&seq.element, &mut regs.into_iter()))
+            }
+            (Primitive::Subseq, Val::Tuple(parts)) => {
+                let [Val::Seq(seq), Val::Tuple(bounds)] = &parts[..] else { return Err("it cuts no sequence".to_owned()) };
+                let [Val::Scalar(from), Val::Scalar(to)] = bounds[..] else { return Err("it cuts at no ints".to_owned()) };
+                self.push(Step::Part([from, to, seq.length], span))?;
+                let start = self.op(id, Op::Add, Type::Int, &[seq.start, from])?;
+                let length = self.op(id, Op::Subtract, Type::Int, &[to, from])?;
+                Some(Val::Seq(Rc::new(Sequence { start, length, table: seq.table, element: seq.element.clone() })))
+            }
+            (_, value) if has_sequence(value) => return Err("it has other operations on sequences".to_owned()),
+            _ => None,
+        })
     }
 
     fn base_type(&mut self, ty: TypeId) -> Option<Type> {
@@ -542,9 +627,28 @@ fn slots_of(values: &[Val]) -> Vec<Reg> {
         match value {
             Val::Scalar(reg) => out.push(*reg),
             Val::Tuple(parts) => open.extend(parts.iter().rev()),
+            Val::Seq(seq) => out.extend([seq.start, seq.length]),
         }
     }
     out
+}
+
+fn has_sequence(value: &Val) -> bool {
+    match value {
+        Val::Scalar(_) => false,
+        Val::Tuple(parts) => parts.iter().any(has_sequence),
+        Val::Seq(_) => true,
+    }
+}
+
+/// Tells whether the sequences of a value are parts of the same tables as those of another one.
+fn has_tables_of(value: &Val, other: &Val) -> bool {
+    match (value, other) {
+        (Val::Tuple(a), Val::Tuple(b)) => a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| has_tables_of(a, b)),
+        (Val::Seq(a), Val::Seq(b)) => a.table == b.table,
+        (Val::Scalar(_), Val::Scalar(_)) => true,
+        _ => false,
+    }
 }
 
 fn may_fail(block: &LoopBlock) -> bool {

@@ -71,9 +71,7 @@ impl Machine<'_, '_, '_> {
                 if starts.len() == ends.len() && starts.len() == lengths.len() =>
             {
                 for ((&start, &end), &length) in starts.iter().zip(ends.iter()).zip(lengths.iter()) {
-                    if start < 0 || start > end || end > length {
-                        return Fault::at_run_time(format!("elements {start} to {end} are outside of a sequence of {length}"));
-                    }
+                    part(start, end, length)?;
                 }
                 Ok(())
             }
@@ -154,7 +152,16 @@ fn message(start: i64, length: i64, pool: &[i64]) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-fn place(index: i64, length: i64) -> Run<()> {
+/// Checks the start and the end of a part of a sequence.
+pub(super) fn part(start: i64, end: i64, length: i64) -> Run<()> {
+    if start < 0 || start > end || end > length {
+        return Fault::at_run_time(format!("elements {start} to {end} are outside of a sequence of {length}"));
+    }
+    Ok(())
+}
+
+/// Checks an index of a sequence.
+pub(super) fn place(index: i64, length: i64) -> Run<()> {
     match length {
         _ if (0..length).contains(&index) => Ok(()),
         0 => Fault::at_run_time(format!("the index {index} is outside of an empty sequence")),

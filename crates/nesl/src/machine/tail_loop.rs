@@ -8,7 +8,7 @@
 use super::Machine;
 use crate::eval::{Fault, Run};
 use crate::run::{Entry, LoopOutcome, LoopRun};
-use crate::vcode::{FuncId, LoopBlock, LoopCall, LoopEnd, Op, Reg, Step, TailLoop, Type};
+use crate::vcode::{FuncId, LoopBlock, LoopCall, LoopEnd, LoopOperand, Op, Reg, Step, TailLoop, Type};
 use broadloom_diag::Span;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,6 +29,7 @@ const MAX_ROUNDS: u64 = 1 << 30;
 /// Progress of loops on the host.
 struct HostLoop<'a> {
     form: &'a TailLoop,
+    tables: &'a [Entry],
     /// Registers: ints, bits of floats, and bools as 0 or 1.
     regs: Vec<i64>,
     next: Vec<i64>,
@@ -51,7 +52,7 @@ fn element_of(entry: &Entry, index: usize) -> Option<i64> {
 impl Machine<'_, '_, '_> {
     /// Executes a call by its loop form. Returns the function to call instead, if the form cannot be used.
     pub(super) fn tail_loop(&mut self, call: &LoopCall) -> Run<Option<FuncId>> {
-        let range = self.range(call.form.params.len() as u32 + 1, 0)?;
+        let range = self.range(call.form.operands.len() as u32 + 1, 0)?;
         let operands = self.stack[range.clone()].to_vec();
         let Some(results) = self.looped(&call.form, &operands)? else { return Ok(Some(call.fallback)) };
         self.stack.truncate(range.start);
@@ -60,24 +61,38 @@ impl Machine<'_, '_, '_> {
     }
 
     fn looped(&mut self, form: &Arc<TailLoop>, operands: &[Entry]) -> Run<Option<Vec<Entry>>> {
-        let Some((context, params)) = operands.split_first() else { return Ok(None) };
-        if let (Entry::Segdes(segments), true) = (context, params.iter().all(|param| element_of(param, 0).is_some())) {
+        let Some((context, operands)) = operands.split_first() else { return Ok(None) };
+        let (mut params, mut tables) = (vec![], vec![]);
+        for (entry, operand) in operands.iter().zip(&form.operands) {
+            match operand {
+                LoopOperand::Param => params.push(entry.clone()),
+                LoopOperand::Pool => {}
+                LoopOperand::Table(_) => tables.push(entry.clone()),
+            }
+        }
+        let is_host = |entry: &Entry| matches!(entry, Entry::Int(_) | Entry::Float(_) | Entry::Bool(_));
+        if let (Entry::Segdes(segments), true) = (context, params.iter().chain(&tables).all(is_host)) {
             let calls = segments.total;
             let threshold = self.accelerator.as_deref().map_or(usize::MAX, |accelerator| accelerator.threshold());
             if calls < threshold
-                && let Some(results) = self.loops_on_host(form, calls, params)?
+                && let Some(results) = self.loops_on_host(form, calls, (&params, &tables))?
             {
                 return Ok(Some(results));
             }
         }
-        self.loops_on_device(form, context, params)
+        self.loops_on_device(form, context, (&params, &tables))
     }
 
     /// Runs the loops of all elements on the host. Returns `None` if the device must take over.
-    fn loops_on_host(&mut self, form: &TailLoop, calls: usize, params: &[Entry]) -> Run<Option<Vec<Entry>>> {
+    fn loops_on_host(
+        &mut self,
+        form: &TailLoop,
+        calls: usize,
+        (params, tables): (&[Entry], &[Entry]),
+    ) -> Run<Option<Vec<Entry>>> {
         self.reserve(calls.saturating_mul(form.results.len()))?;
         let left = if self.accelerator.is_some() { HOST_STEPS } else { u64::MAX };
-        let mut run = HostLoop { form, regs: vec![0; form.registers.len()], next: vec![], steps: 0, left };
+        let mut run = HostLoop { form, tables, regs: vec![0; form.registers.len()], next: vec![], steps: 0, left };
         let mut columns: Vec<Vec<i64>> = form.results.iter().map(|_| Vec::with_capacity(calls)).collect();
         for index in 0..calls {
             for (reg, param) in run.regs.iter_mut().zip(params) {
@@ -108,7 +123,7 @@ impl Machine<'_, '_, '_> {
             let mut block: &LoopBlock = &form.round;
             loop {
                 run.steps += 1 + block.steps.len() as u64;
-                self.steps_on_host(&mut run.regs, &block.steps)?;
+                self.steps_on_host((&mut run.regs, run.tables), &block.steps)?;
                 match &block.end {
                     LoopEnd::If(condition, branches) => {
                         block = if run.regs[*condition as usize] != 0 { &branches.0 } else { &branches.1 };
@@ -147,12 +162,12 @@ impl Machine<'_, '_, '_> {
         })
     }
 
-    fn steps_on_host(&self, regs: &mut [i64], steps: &[Step]) -> Run<()> {
-        let failed = |message: &str, span: &Span| {
-            let mut fault = Fault::new(crate::codes::RUN_TIME, message);
+    fn steps_on_host(&self, (regs, tables): (&mut [i64], &[Entry]), steps: &[Step]) -> Run<()> {
+        let at = |mut fault: Box<Fault>, span: &Span| {
             fault.span = Some(*span);
-            Err(fault)
+            fault
         };
+        let failed = |message: &str, span: &Span| Err(at(Fault::new(crate::codes::RUN_TIME, message), span));
         for step in steps {
             match step {
                 Step::Const(to, bits) => {
@@ -168,7 +183,17 @@ impl Machine<'_, '_, '_> {
                 }
                 Step::Choose(condition, then, otherwise) => {
                     let chosen = if regs[*condition as usize] != 0 { then } else { otherwise };
-                    self.steps_on_host(regs, chosen)?;
+                    self.steps_on_host((regs, tables), chosen)?;
+                }
+                Step::Read { to, table, args, span } => {
+                    let [index, start, length] = args.map(|reg| regs[reg as usize]);
+                    super::check::place(index, length).map_err(|fault| at(fault, span))?;
+                    let place = usize::try_from(start + index).unwrap_or(usize::MAX);
+                    regs[*to as usize] = tables.get(*table).and_then(|table| element_of(table, place)).unwrap_or(0);
+                }
+                Step::Part(args, span) => {
+                    let [start, end, length] = args.map(|reg| regs[reg as usize]);
+                    super::check::part(start, end, length).map_err(|fault| at(fault, span))?;
                 }
                 Step::Code(reg, span) => {
                     let code = regs[*reg as usize];
@@ -262,9 +287,14 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Runs the loops of all elements on the device. Returns `None` if there are no elements, or no device.
-    fn loops_on_device(&mut self, form: &Arc<TailLoop>, context: &Entry, params: &[Entry]) -> Run<Option<Vec<Entry>>> {
+    fn loops_on_device(
+        &mut self,
+        form: &Arc<TailLoop>,
+        context: &Entry,
+        (params, tables): (&[Entry], &[Entry]),
+    ) -> Run<Option<Vec<Entry>>> {
         let Some(accelerator) = self.accelerator.as_deref_mut() else { return Ok(None) };
-        let Some(mut run) = LoopRun::new(accelerator, form, context, params)? else { return Ok(None) };
+        let Some(mut run) = LoopRun::new(accelerator, form, context, (params, tables))? else { return Ok(None) };
         let mut rounds = run.first_rounds();
         let made = loop {
             let start = Instant::now();
@@ -272,7 +302,7 @@ impl Machine<'_, '_, '_> {
             let outcome = run.launch(accelerator, rounds)?;
             match outcome {
                 LoopOutcome::Done(made) => break made,
-                LoopOutcome::Failed(index) => return Err(self.loop_fault(form, &run, index)?),
+                LoopOutcome::Failed(index) => return Err(self.loop_fault(form, &run, (index, tables))?),
                 LoopOutcome::Open => self.look_at_limits(form, rounds)?,
             }
             rounds = match start.elapsed() {
@@ -291,11 +321,15 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Returns the error of an element, found by repeating its loop on the host.
-    fn loop_fault(&mut self, form: &TailLoop, run: &LoopRun, index: usize) -> Run<Box<Fault>> {
+    fn loop_fault(&mut self, form: &TailLoop, run: &LoopRun, (index, tables): (usize, &[Entry])) -> Run<Box<Fault>> {
         let Some(accelerator) = self.accelerator.as_deref_mut() else { return Fault::at_run_time("there is no device") };
         let mut regs = run.params_of(accelerator, index)?;
         regs.resize(form.registers.len(), 0);
-        let mut host = HostLoop { form, regs, next: vec![], steps: 0, left: u64::MAX };
+        let mut local = vec![];
+        for table in tables {
+            local.push(self.local(table.clone())?);
+        }
+        let mut host = HostLoop { form, tables: &local, regs, next: vec![], steps: 0, left: u64::MAX };
         match self.loop_on_host(&mut host) {
             Err(fault) => Ok(fault),
             Ok(_) => Fault::at_run_time(format!("`{}` divides by zero, or takes the root of a negative number", form.source)),

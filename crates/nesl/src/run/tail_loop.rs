@@ -9,8 +9,8 @@ use super::vector::Vector;
 use super::{Accelerator, Entry, OpResult, device_error, on_device};
 use crate::eval::{Fault, Run};
 use crate::vcode::{LoopBlock, LoopEnd, Op, Reg, Step, TailLoop, Type};
-use broadloom_graph::{Combine, Elementwise, Node};
-use broadloom_scalar::{Builder, Element, Function, Literal, MathFunction, Precision, Value, Variable};
+use broadloom_graph::{Boundary, Combine, Node, Reads, Shape};
+use broadloom_scalar::{Accessor, AccessorKind, Builder, Element, Function, Literal, MathFunction, Precision, Value, Variable};
 use std::sync::Arc;
 
 /// Minimum number of rounds of the first launch, and its number of steps of all elements together.
@@ -49,6 +49,7 @@ pub(crate) struct LoopRun {
     form: Arc<TailLoop>,
     calls: usize,
     params: Vec<Vector>,
+    tables: Vec<Node>,
     stage: LoopStage,
     /// Results of the last launch: for each element the results, whether it is unfinished and whether it has
     /// failed, and the parameters that change.
@@ -65,7 +66,7 @@ impl LoopRun {
         accelerator: &mut Accelerator,
         form: &Arc<TailLoop>,
         context: &Entry,
-        params: &[Entry],
+        (params, tables): (&[Entry], &[Entry]),
     ) -> Run<Option<LoopRun>> {
         accelerator.untraced()?;
         let segdes = accelerator.segdes(context)?;
@@ -79,7 +80,19 @@ impl LoopRun {
             let vector = accelerator.vector(param)?;
             vectors.push(accelerator.with_extent(&vector, &Extent::host(calls))?);
         }
-        Ok(Some(LoopRun { form: form.clone(), calls, params: vectors, stage: LoopStage::Attempt, state: vec![] }))
+        let mut nodes = vec![];
+        for table in tables {
+            let vector = accelerator.vector(table)?;
+            nodes.push(accelerator.padded(&vector)?);
+        }
+        // A round reads them at computed indices, so they are not computed again in the loop.
+        let is_lazy = |node: &&Node| node.buffer().is_none();
+        let lazy: Vec<Node> = nodes.iter().filter(is_lazy).cloned().collect();
+        if !lazy.is_empty() {
+            accelerator.evaluate(&lazy)?;
+        }
+        let stage = LoopStage::Attempt;
+        Ok(Some(LoopRun { form: form.clone(), calls, params: vectors, tables: nodes, stage, state: vec![] }))
     }
 
     /// Returns the number of rounds of the first launch.
@@ -101,10 +114,14 @@ impl LoopRun {
         if self.stage == LoopStage::Resume {
             inputs.extend(self.state.get(..results).unwrap_or_default());
         }
-        let mut state = vec![];
-        for number in 0..function.results().len() {
-            state.push(accelerator.elementwise(Elementwise::Call(function.clone(), number as u8), &inputs)?);
-        }
+        let state = match self.tables.is_empty() {
+            true => on_device(Node::call(&function, &inputs))?,
+            false => {
+                let zero = |node: &Node| Boundary::Constant([Literal::zero(node.ty().element())].as_slice().into());
+                let tables: Vec<(&Node, Reads)> = self.tables.iter().map(|node| (node, Reads::At(zero(node)))).collect();
+                on_device(Node::compute(&function, &Shape::from(self.calls), &inputs, &tables, &[]))?
+            }
+        };
         accelerator.evaluate(&state)?;
         let [open, failed] = [state[results - 2].clone(), state[results - 1].clone()];
         self.state = state;
@@ -171,6 +188,7 @@ struct LoopCode<'a> {
     form: &'a TailLoop,
     int: Element,
     float: Element,
+    tables: Vec<Accessor>,
     values: Vec<Option<Value>>,
     /// Registers that both branches of a choice set.
     chosen: Vec<Option<Variable>>,
@@ -190,6 +208,10 @@ impl LoopCode<'_> {
             Type::Bool => Element::Bool,
             Type::Int | Type::Char | Type::Segdes => int,
         };
+        let tables: Vec<Accessor> = form.tables().map(|ty| f.accessor("table", AccessorKind::Input, element(ty), 1)).collect();
+        if !tables.is_empty() {
+            f.parameter("position", Element::I64);
+        }
         let rounds = f.parameter("rounds", Element::I32);
         let given: Vec<Value> = form.params.iter().map(|ty| f.parameter("p", element(*ty))).collect();
         let results: Vec<Variable> = form.results.iter().map(|ty| f.variable(element(*ty))).collect();
@@ -208,7 +230,7 @@ impl LoopCode<'_> {
             params.push((!invariant).then(|| f.variable_with(*value)));
         }
         let chosen = vec![None; form.registers.len()];
-        let mut code = LoopCode { f: &f, form, int, float, values, chosen, params, results, open, failed };
+        let mut code = LoopCode { f: &f, form, int, float, tables, values, chosen, params, results, open, failed };
         let left = f.variable_with(rounds);
         f.while_loop(
             || f.and(f.get(open), f.gt(f.get(left), 0)),
@@ -310,6 +332,16 @@ impl LoopCode<'_> {
                     f.begin_else();
                     self.steps(otherwise);
                     f.end_if();
+                }
+                Step::Read { to, table, args, .. } => {
+                    let [index, start, length] = args.map(|reg| self.value(reg));
+                    self.fail_if(f.or(f.lt(index, 0), f.ge(index, length)));
+                    let place = f.convert(f.add(start, index), Element::I64);
+                    self.values[*to as usize] = Some(f.read(self.tables[*table], &[place.into()]));
+                }
+                Step::Part(args, _) => {
+                    let [start, end, length] = args.map(|reg| self.value(reg));
+                    self.fail_if(f.or(f.or(f.lt(start, 0), f.gt(start, end)), f.gt(end, length)));
                 }
                 Step::Code(reg, _) => {
                     let code = self.value(*reg);

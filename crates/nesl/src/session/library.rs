@@ -30,10 +30,9 @@ pub(super) const FILES: [(&str, &str); 12] = [
 pub(super) const HIDDEN: &str = "prim_";
 
 /// Names of the library that a program may redefine.
-pub(super) const REDEFINABLE: [&str; 41] = [
+pub(super) const REDEFINABLE: [&str; 40] = [
     "all",
     "any",
-    "arguments",
     "bottop",
     "cond_put",
     "count",

@@ -153,12 +153,10 @@ impl Session {
 
     /// Sets the variable `arguments`: the arguments of the program.
     pub fn set_arguments(&mut self, arguments: &[String]) {
-        if arguments.is_empty() {
-            return;
-        }
         let quoted = |text: &String| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
         let texts: Vec<String> = arguments.iter().map(quoted).collect();
-        self.eval_each("arguments", &format!("arguments = [{}];", texts.join(", ")), |_| {});
+        let value = if texts.is_empty() { "[] [char]".to_owned() } else { format!("[{}]", texts.join(", ")) };
+        self.eval_each("arguments", &format!("arguments = {value};"), |_| {});
     }
 
     /// Executes a text and returns the answers. `name` identifies the text in messages.

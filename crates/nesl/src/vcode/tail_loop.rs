@@ -1,4 +1,5 @@
-//! Loop forms of functions: a function over scalars whose only recursion is its last call, as a loop.
+//! Loop forms of functions: a function whose only recursion is its last call, as a loop. Its sequences are
+//! parts of vectors that it reads, *tables*: a sequence is two parameters, its start and its length.
 //!
 //! A round of the loop executes a tree of blocks. Each leaf returns the results, or gives the parameters of
 //! the next round. Registers are assigned once, except those that both branches of [`Step::Choose`] copy to.
@@ -10,11 +11,24 @@ use std::sync::Arc;
 /// Register of a loop: a scalar. The first ones are the parameters.
 pub type Reg = u32;
 
+/// Operand of a call, in the order of the stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoopOperand {
+    /// A parameter.
+    Param,
+    /// The segment descriptor of the tables that follow. It is not used.
+    Pool,
+    /// A table of this type.
+    Table(Type),
+}
+
 /// Function as a loop.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TailLoop {
     /// The name of the function in the program.
     pub source: String,
+    /// The operands of a call.
+    pub operands: Vec<LoopOperand>,
     /// Types of the parameters.
     pub params: Vec<Type>,
     /// True for each parameter that no round changes.
@@ -33,6 +47,14 @@ impl TailLoop {
     /// Returns the number of steps of a round, all branches included.
     pub fn size(&self) -> usize {
         self.round.size()
+    }
+
+    /// Returns the types of the tables.
+    pub fn tables(&self) -> impl Iterator<Item = Type> + '_ {
+        self.operands.iter().filter_map(|operand| match operand {
+            LoopOperand::Table(ty) => Some(*ty),
+            LoopOperand::Param | LoopOperand::Pool => None,
+        })
     }
 }
 
@@ -84,6 +106,19 @@ pub enum Step {
         /// The expression that it belongs to.
         span: Span,
     },
+    /// Reads an element of a sequence. An index outside of it ends the run with an error.
+    Read {
+        /// The result.
+        to: Reg,
+        /// The number of the table.
+        table: usize,
+        /// The index in the sequence, and the start and the length of the sequence.
+        args: [Reg; 3],
+        /// The expression that it belongs to.
+        span: Span,
+    },
+    /// Ends the run with an error unless a start, an end and a length are those of a part of a sequence.
+    Part([Reg; 3], Span),
     /// Copies a register.
     Copy(Reg, Reg),
     /// Executes one of two lists of steps, by a bool.
@@ -98,7 +133,13 @@ impl Step {
     fn size(&self) -> usize {
         match self {
             Step::Choose(_, then, otherwise) => 1 + then.iter().chain(otherwise).map(Step::size).sum::<usize>(),
-            Step::Const(..) | Step::Op { .. } | Step::Copy(..) | Step::Code(..) | Step::Require(..) => 1,
+            Step::Const(..)
+            | Step::Op { .. }
+            | Step::Read { .. }
+            | Step::Part(..)
+            | Step::Copy(..)
+            | Step::Code(..)
+            | Step::Require(..) => 1,
         }
     }
 
@@ -110,7 +151,7 @@ impl Step {
                 Op::Sqrt | Op::Log => *ty == Type::Float,
                 _ => false,
             },
-            Step::Code(..) | Step::Require(..) => true,
+            Step::Code(..) | Step::Require(..) | Step::Read { .. } | Step::Part(..) => true,
             Step::Choose(_, then, otherwise) => then.iter().chain(otherwise).any(Step::may_fail),
             Step::Const(..) | Step::Copy(..) => false,
         }

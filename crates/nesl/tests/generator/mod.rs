@@ -85,23 +85,36 @@ impl Generator {
         text
     }
 
-    /// Writes a function over scalars that calls itself last, in several branches, up to some hundred times.
+    /// Writes a function over scalars and a sequence that it reads, which calls itself last, in several
+    /// branches, up to some hundred times.
     fn deep(&mut self, number: u32) -> String {
         let scalar = |this: &mut Self| [Ty::Int, Ty::Int, Ty::Float, Ty::Bool][this.below(4)].clone();
         let parts = [scalar(self), scalar(self)];
-        let argument = Ty::Pair(Box::new(parts[0].clone()), Box::new(parts[1].clone()));
         let result = parts[self.below(2)].clone();
-        let (name, n, x, y) = (format!("deep{number}"), self.name(), self.name(), self.name());
-        let scope = [(n.clone(), Ty::Int), (x.clone(), parts[0].clone()), (y.clone(), parts[1].clone())];
+        let (name, n, x, y, v) = (format!("deep{number}"), self.name(), self.name(), self.name(), self.name());
+        let of_ints = Ty::Seq(Box::new(Ty::Int));
+        let mut scope = vec![(n.clone(), Ty::Int), (x.clone(), parts[0].clone()), (y.clone(), parts[1].clone())];
+        let reads = self.below(2) == 0;
+        let (mut rest, mut last) = (parts[1].clone(), y.clone());
+        if reads {
+            scope.push((v.clone(), of_ints.clone()));
+            (rest, last) = (Ty::Pair(Box::new(rest), Box::new(of_ints)), format!("({y}, {v})"));
+        }
+        let argument = Ty::Pair(Box::new(parts[0].clone()), Box::new(rest));
         let mut body = self.scalar(&result, &scope, 2);
         for _ in 0..1 + self.below(3) {
-            let next = format!("({}, {})", self.scalar(&parts[0], &scope, 2), self.scalar(&parts[1], &scope, 2));
+            let mut second = self.scalar(&parts[1], &scope, 2);
+            if reads {
+                let passed = [v.clone(), v.clone(), format!("subseq({v}, min(1, #{v}), #{v})")][self.below(3)].clone();
+                second = format!("({second}, {passed})");
+            }
+            let next = format!("({}, {second})", self.scalar(&parts[0], &scope, 2));
             let condition = self.scalar(&Ty::Bool, &scope, 1);
             body = format!("if {condition} then {body} else {name}(min({n}, 400) - 1, {next})");
         }
         let base = self.scalar(&result, &scope, 1);
         let text = format!(
-            "function {name}({n}, ({x}, {y})) : (int, {}) -> {} = if {n} <= 0 then {base} else {body};",
+            "function {name}({n}, ({x}, {last})) : (int, {}) -> {} = if {n} <= 0 then {base} else {body};",
             shown(&argument),
             shown(&result)
         );
@@ -120,6 +133,11 @@ impl Generator {
             return self.literal(ty);
         }
         let depth = depth - 1;
+        let source = scope.iter().find(|(_, ty)| matches!(ty, Ty::Seq(_))).map(|(name, _)| name);
+        if let (Ty::Int, Some(source), 0) = (ty, source, self.below(3)) {
+            let index = self.scalar(&Ty::Int, scope, depth);
+            return format!("(if #{source} == 0 then 7 else {source}[mod({index}, #{source})])");
+        }
         let mut part = |ty: &Ty| self.scalar(ty, scope, depth);
         let [a, b, c] = [part(&Ty::Int), part(&Ty::Int), part(&Ty::Int)];
         let [p, q, r] = [part(&Ty::Float), part(&Ty::Float), part(&Ty::Bool)];

@@ -8,7 +8,7 @@ use broadloom_nesl::session::Settings;
 use libtest_mimic::Failed;
 
 /// Programs with the least number of calls that run as loops on the device, if every operation does.
-const PROGRAMS: [(&str, u64); 18] = [
+const PROGRAMS: [(&str, u64); 26] = [
     ("function count(n, k) = if n == 0 then k else count(n - 1, k + 1); {count(n, 0) : n in [1000000, 5, 0]};", 3),
     // Several tail calls, in several branches.
     (
@@ -64,6 +64,38 @@ const PROGRAMS: [(&str, u64); 18] = [
     ("function down(x, n) = if n == 0 then x else down(sqrt(x) - 0.5, n - 1); {down(x, 40) : x in [100.0, 3.0]};", 0),
     ("function code(n, c) = if n == 0 then c else code(n - 1, code_char(char_code(c) * 2)); {code(n, `a) : n in [1, 2]};", 0),
     ("function power(n, a) = if n == 0 then a else power(n - 1, a + 2^(n - 3)); {power(n, 0) : n in [3, 5]};", 0),
+    // Sequences that rounds read, and parts of them.
+    (
+        "function lower(s, x, a, b) = if a >= b then a else let m = (a + b) / 2 in if s[m] < x then lower(s, x, m + 1, b) else lower(s, x, a, m); \
+         let s = {i * i : i in index(40)} in {lower(s, x, 0, #s) : x in [0, 1, 5, 36, 1521, 9999]};",
+        6,
+    ),
+    (
+        "function digits(s, i, n) = if i == #s then n else digits(s, i + 1, n * 10 + char_code(s[i]) - 48); {digits(s, 0, 0) : s in [\"12\", \"\", \"907\"]};",
+        3,
+    ),
+    (
+        "function total(v, n) = if #v == 0 then n else total(drop(v, 1), n + v[0]); {total(v, 0.0) : v in [[1.5, 2.5], [] float, [4.0]]};",
+        3,
+    ),
+    (
+        "function lookup(table, key, i) = if i == #table then (-1, f) else let (k, v, b) = table[i] in if k == key then (v, b) else lookup(table, key, i + 1); \
+      {lookup(table, key, 0) : table in [[(1, 10, t), (2, 20, f)], [(3, 30, t)]]; key in [2, 4]};",
+        2,
+    ),
+    (
+        "function common(a, b, i, j, n) = if (i == #a) or (j == #b) then n else if a[i] == b[j] then common(a, b, i + 1, j + 1, n + 1) \
+      else if a[i] < b[j] then common(a, b, i + 1, j, n) else common(a, b, i, j + 1, n); \
+      let w = [1, 3, 4, 7] in {common(v, w, 0, 0, 0) : v in [[1, 2, 3], [] int, [0, 4, 7, 8]]};",
+        3,
+    ),
+    ("function at(v, i) = if i == 3 then v[i] else at(v, i + 1); {at(v, 0) : v in [[1, 2, 3, 4], [5]]};", 0),
+    ("function cut(v, n) = if n == 0 then #v else cut(subseq(v, 1, n), n - 1); {cut(v, 2) : v in [[1, 2, 3], [1]]};", 0),
+    // Sequences that are exchanged or made are no loop.
+    (
+        "function other(a, b, n) = if n == 0 then #a else other(b, a ++ [n], n - 1); {other(v, [1], 3) : v in [[1, 2, 3], [1]]};",
+        0,
+    ),
     // Other recursion is no loop.
     ("function fac(n) = if n < 2 then 1 else n * fac(n - 1); {fac(n) : n in [0, 5]};", 0),
 ];
