@@ -88,7 +88,7 @@ fn parameter_to_json(parameter: &Parameter) -> Value {
         Kind::Number(low, high) => value["range"] = json!([low, high]),
         Kind::Choice(words) => value["values"] = json!(words),
         Kind::Numbers(count) if count > 0 => value["count"] = json!(count),
-        Kind::Numbers(_) | Kind::File => {}
+        Kind::Numbers(_) | Kind::Planes | Kind::File => {}
     }
     value
 }
