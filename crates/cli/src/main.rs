@@ -39,8 +39,10 @@ use broadloom::cpu::signals;
 use broadloom::device::settings;
 use broadloom::diag::{Diagnostic, Diagnostics, Sources};
 use clap::Parser;
+use clap::error::{ContextKind, ContextValue};
 use failure::{Exit, Failure, codes};
 use options::{Command, Options};
+use std::ffi::OsString;
 use std::process::ExitCode;
 use terminal::{Color, Terminal};
 use watch::Watch;
@@ -48,9 +50,9 @@ use watch::Watch;
 fn main() -> ExitCode {
     signals::ignore_file_size();
     let words = options::split_output_arguments(options::called_as(std::env::args_os()));
-    let options = match Options::try_parse_from(words) {
+    let options = match Options::try_parse_from(&words) {
         Ok(options) => options,
-        Err(answer) if answer.use_stderr() => answer.exit(),
+        Err(answer) if answer.use_stderr() => return print_usage_error(&answer, &words),
         Err(answer) => return ExitCode::from(print_answer(&answer) as u8),
     };
     let mut terminal = Terminal::new(options.color);
@@ -62,6 +64,19 @@ fn main() -> ExitCode {
     let exit = terminal.finish(exit);
     drop(watch);
     ExitCode::from(exit as u8)
+}
+
+/// Prints a mistake in the command line, and what to write instead of a parameter of an effect as an option.
+fn print_usage_error(answer: &clap::Error, words: &[OsString]) -> ExitCode {
+    // A closed standard error is ignored.
+    let _ = answer.print();
+    let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    if let Some(ContextValue::String(option)) = answer.get(ContextKind::InvalidArg)
+        && let Some(advice) = effect::advice_on_option(option, &words)
+    {
+        Terminal::new(Color::Auto).remark(&format!("help: {advice}"));
+    }
+    ExitCode::from(answer.exit_code() as u8)
 }
 
 /// Prints the help or the version.

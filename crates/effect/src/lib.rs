@@ -10,6 +10,10 @@
 //! assert_eq!(right.plane("Y").unwrap().to_f32(), [0.1, 0.2, 0.4, 0.5]);
 //! # Ok::<(), broadloom_effect::ImageError>(())
 //! ```
+//!
+//! Modules use only those before them: `image`, `functor`, `graph`, `plan`, `layers`; `file`, which stands on `image`
+//! alone; `declaration`, the parameters of effects and the interface of engines; `effects` and `reference`, which do not
+//! know each other; `catalogue`, the table of all effects.
 
 pub mod catalogue;
 mod declaration;

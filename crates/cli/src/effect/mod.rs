@@ -35,6 +35,10 @@ pub fn run(options: &Effect, terminal: &mut Terminal) -> Result<Exit, Failure> {
         _ => {}
     }
     let steps = catalogue::chain(&options.name, &options.settings).map_err(failure)?;
+    if let Some(setting) = options.files.iter().filter_map(|file| file.to_str()).find(|file| is_setting(&steps, file)) {
+        let message = format!("`{setting}` is a setting, not a file");
+        return Err(usage(message, &format!("write --set {setting}")));
+    }
     if options.json {
         return Err(usage("--json is for `list` and `help`".to_owned(), "leave it out"));
     }
@@ -46,6 +50,24 @@ pub fn run(options: &Effect, terminal: &mut Terminal) -> Result<Exit, Failure> {
         return Err(usage(message, &format!("broadloom effect help {}", steps[0].effect().name)));
     };
     pipeline::run(options, &steps, inputs, output, terminal)
+}
+
+/// Returns whether a word sets a parameter of the effects of a chain and is no file.
+fn is_setting(steps: &[Step], word: &str) -> bool {
+    let name = word.split_once('=').map(|(place, _)| place.rsplit('.').next().unwrap_or(place));
+    name.is_some_and(|name| steps.iter().any(|step| step.has(name))) && !std::path::Path::new(word).exists()
+}
+
+/// Returns what to type instead of an option that has the name of a parameter, such as `--sigma 3`.
+pub fn advice_on_option(option: &str, words: &[String]) -> Option<String> {
+    let name = option.trim_start_matches('-').split('=').next()?;
+    let effects =
+        catalogue::EFFECTS.iter().filter(|effect| words.iter().any(|word| word.split(',').any(|word| word == effect.name)));
+    let mut parameters = effects.flat_map(|effect| effect.all_parameters());
+    let parameter = parameters.find(|parameter| parameter.name == name)?;
+    let at = words.iter().position(|word| word.split('=').next() == Some(option))?;
+    let value = words[at].split_once('=').map(|(_, value)| value).or_else(|| words.get(at + 1).map(String::as_str));
+    Some(format!("write --set {}={}", parameter.name, value.unwrap_or("…")))
 }
 
 /// Fails if files are given with `list`.

@@ -195,11 +195,13 @@ fn mistakes_are_told_and_nothing_is_written() {
     std::fs::write(folder.join("broken.png"), b"\x89PNG\r\n\x1a\n\0\0").unwrap();
     let out = at("out.png");
     // A result that cannot be written is reported before anything is read or computed.
-    let cases: [(&[&str], i32, &str); 16] = [
-        (&["box", &at("none.png"), &at("none/out.png")], 3, "out.png: cannot be written: No such file or directory"),
+    let cases: [(&[&str], i32, &str); 17] = [
+        (&["box", &at("none.png"), &at("none/out.png")], 3, "cannot be written: there is no folder"),
         (&["box", &at("none.png"), &at("in.pfm/out.png")], 3, "out.png: cannot be written: "),
         (&["box", &at("none.png"), &at("out.pfm"), "--depth", "8"], 2, "out.pfm: "),
         (&["gausian", &input, &out], 2, "did you mean `gaussian`?"),
+        (&["blur", &input, &out], 2, "there is no effect `blur`; did you mean `gaussian`?"),
+        (&["canny", "low=100", &input, &out], 2, "`low=100` is a setting, not a file"),
         (&["gaussian", &input, &out, "--set", "sgma=1"], 2, "did you mean `sigma`?"),
         (&["gaussian", &input, &out, "--set", "sigma=x"], 2, "it takes a number from 0 to 10000"),
         (&["gaussian", &input], 2, "takes 2 files: image, and the result; there are 1"),
@@ -211,11 +213,16 @@ fn mistakes_are_told_and_nothing_is_written() {
         (&["box", &input, &at("none/out.png")], 3, "out.png: cannot be written"),
         (&["color_matrix", &input, &out], 2, "it needs red, green and blue"),
         (&["warp", "-", "-", &out], 2, "standard input holds one image"),
-        (&["box", &input, "-", "--explain", "--device", "cpu"], 2, "standard output cannot take the image and the text"),
     ];
+    // What a person types first is answered by what to type.
+    broadloom(&["effect", "gaussian", &input, &out, "--sigma", "3"]).exits(2).complains(&["help: write --set sigma=3"]);
+    broadloom(&["effect", "canny", &input, &out, "--low=100"]).exits(2).complains(&["help: write --set low=100"]);
     for (call, code, text) in cases {
         broadloom(&[&["effect"], call, &["--reference"]].concat()).exits(code).complains(&[text]);
     }
+    broadloom(&["effect", "box", &input, "-", "--explain", "--device", "cpu"])
+        .exits(2)
+        .complains(&["standard output cannot take the image and the text"]);
     broadloom(&["effect", "box", &input, &out, "--device", "none"]).exits(3).complains(&["no device `none`"]);
     assert_eq!(names(&folder), ["broken.png", "in.pfm"]);
 }
@@ -271,6 +278,29 @@ fn images_come_from_standard_input_and_go_to_standard_output() {
             &output.stdout[..4.min(output.stdout.len())]
         );
     }
+}
+
+/// `--keep-going` skips frames that cannot be read, and the command ends with 1. `--to` converts colours.
+#[test]
+fn broken_frames_are_skipped_if_asked() {
+    let folder = empty_folder("effect-keep-going");
+    let at = in_folder(&folder);
+    for frame in 1..=4 {
+        pfm(&folder.join(format!("in.{frame}.pfm")), 4, 3, |x, _| x as f32 / 4.0);
+    }
+    std::fs::write(folder.join("in.2.pfm"), "Pf\n4 3\n-1.0\n").unwrap();
+    let call = ["effect", "box", &at("in.%d.pfm"), &at("out.%d.png"), "--reference"];
+    broadloom(&call).exits(2).complains(&["in.2.pfm: broken PFM"]);
+    let keep = [&call[..], &["--keep-going", "--to", "p3"]].concat();
+    broadloom(&keep).exits(1).complains(&["skipped", "in.2.pfm: broken PFM", "1 of 4 frames were skipped"]);
+    let written = |frame: u32| folder.join(format!("out.{frame}.png")).exists();
+    assert_eq!([1, 2, 3, 4].map(written), [true, false, true, true]);
+    let png = std::fs::read(at("out.1.png")).unwrap();
+    assert!(png.windows(4).any(|chunk| chunk == b"cICP"));
+    // A neighbour that cannot be read skips the frames around it.
+    let call =
+        ["effect", "temporal_degrain", &at("in.%d.pfm"), &at("t.%d.pfm"), "--set", "frames=1", "--reference", "--keep-going"];
+    broadloom(&call).exits(1).complains(&["3 of 4 frames were skipped"]);
 }
 
 /// The pictures of the documents are what the effects give, up to the rounding of a sample. `BLESS=1` rewrites

@@ -19,12 +19,33 @@ pub use crate::reference::Reference;
 pub use chain::chain;
 pub use table::EFFECTS;
 
+/// Words that other programs use, and the names of the effects.
+const OTHER_NAMES: &[(&str, &str)] = &[
+    ("bw", "grayscale"),
+    ("blur", "gaussian"),
+    ("contrast", "levels"),
+    ("corners", "harris"),
+    ("denoise", "degrain"),
+    ("edges", "canny"),
+    ("exposure", "tone_map"),
+    ("gray", "grayscale"),
+    ("grey", "grayscale"),
+    ("merge", "composite"),
+    ("mirror", "flip"),
+    ("over", "composite"),
+    ("scale", "resize"),
+    ("sharpen", "unsharp"),
+    ("thumbnail", "resize"),
+    ("turn", "rotate"),
+];
+
 impl Effect {
     /// Returns the effect with the given name.
     pub fn find(name: &str) -> Result<&'static Effect, EffectError> {
+        let other = |name: &str| OTHER_NAMES.iter().find(|(other, _)| *other == name).map(|(_, name)| *name);
         let unknown = || EffectError::UnknownEffect {
             name: name.to_owned(),
-            nearest: nearest(name, EFFECTS.iter().map(|effect| effect.name)).map(str::to_owned),
+            nearest: other(name).or_else(|| nearest(name, EFFECTS.iter().map(|effect| effect.name))).map(str::to_owned),
         };
         EFFECTS.iter().find(|effect| effect.name == name).ok_or_else(unknown)
     }

@@ -102,10 +102,10 @@ fn along(picture: &Picture, axis: Axis, new: usize, filter: Filter) -> Result<Pi
     let (width, height) = if axis == Axis::Horizontal { (new, height) } else { (width, new) };
     if taps <= FEW_TAPS {
         // The table is an image of the new size whose rows, or columns, are all equal. It is a broadcast
-        // view, so every weight is read at the current pixel.
+        // view at the place of the result, so every weight is read at the current pixel.
         let line = if axis == Axis::Horizontal { [taps + 1, 1, new] } else { [taps + 1, new, 1] };
         let table = Node::upload(picture.context(), Type::F32, Shape::from(line), &bytes)?;
-        let table = Picture::from_node(table.broadcast_to(&Shape::from([taps + 1, height, width]))?, 0, 0)?;
+        let table = Picture::from_node(table.broadcast_to(&Shape::from([taps + 1, height, width]))?, bounds.x, bounds.y)?;
         let inputs = [Indexer::along(axis), Indexer::point().pixel(taps + 1)];
         let functor = Primitive::from_kernel("resize", &inputs, &[Output::Component], &[], |k| {
             let entry = |number: usize| k.input(1).component(number).centre();

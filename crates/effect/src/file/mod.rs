@@ -4,7 +4,7 @@
 //! | --- | --- | --- | --- |
 //! | PNG | 1 to 16 bits, palettes, interlaced | 8 and 16 bits | grey or RGB, with or without alpha |
 //! | JPEG | baseline and progressive | 8 bits | grey or RGB |
-//! | TIFF | 8 and 16 bits, half, float and double | 8 and 16 bits, half, float | any number |
+//! | TIFF | 1 to 32 bits, palettes, CMYK, half, float and double | 8 and 16 bits, half, float | any number |
 //! | EXR | half, float and 32-bit integers; tiles and several parts | half and float | any number, with layers |
 //! | WebP | 8 bits, lossy and lossless | 8 bits, lossless | RGB, with or without alpha |
 //! | HDR | bytes with a common exponent | the same | RGB |

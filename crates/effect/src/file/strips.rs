@@ -9,6 +9,18 @@ use std::sync::{Condvar, Mutex, PoisonError};
 /// Number of strips per core that are encoded before the first of them is written.
 const AHEAD: usize = 4;
 
+/// Ends the work of the other threads when the thread that has it panics.
+struct EndOnPanic<'a>(&'a AtomicBool, &'a Condvar);
+
+impl Drop for EndOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store(true, Ordering::Relaxed);
+            self.1.notify_all();
+        }
+    }
+}
+
 /// Encodes strips on all cores and writes them in order. `encode` takes the number of a strip. Only a few strips per
 /// core are in memory at a time. The first failure ends the work.
 pub(super) fn in_order<T: Send>(
@@ -28,6 +40,7 @@ pub(super) fn in_order<T: Send>(
             let sender = sender.clone();
             let (next, has_failed, written, progress, encode) = (&next, &has_failed, &written, &progress, &encode);
             scope.spawn(move || {
+                let _end = EndOnPanic(has_failed, progress);
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let is_ahead = |written: &mut usize| index >= *written + cores * AHEAD && !has_failed.load(Ordering::Relaxed);

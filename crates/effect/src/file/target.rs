@@ -66,7 +66,13 @@ pub(super) fn check(path: &Path) -> Result<(), Problem> {
         return Err(is_folder());
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    match fs::metadata(folder).map_err(Problem::Write)?.is_dir() {
+    let metadata = fs::metadata(folder).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            Problem::Write(io::Error::new(error.kind(), format!("there is no folder {}: create it before", folder.display())))
+        }
+        _ => Problem::Write(error),
+    });
+    match metadata?.is_dir() {
         true => Ok(()),
         false => Err(Problem::Write(io::Error::new(io::ErrorKind::NotADirectory, "its folder is a file"))),
     }

@@ -7,7 +7,7 @@ use super::source::Source;
 use super::strips::in_order;
 use super::target::Out;
 use super::{Limits, Problem, check_size, deflate, directory, fields};
-use crate::image::{Alpha, ColorSpace, Field, Image, Plane, Profile, Rect, Sample, SampleType, reserved};
+use crate::image::{Alpha, ColorSpace, Field, Image, Plane, Profile, Rect, Sample, SampleType, Samples, reserved};
 use half::f16;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
@@ -20,6 +20,9 @@ const STRIP: usize = 1 << 18;
 
 /// Value of the tag PhotometricInterpretation for RGB.
 const RGB: u16 = 2;
+
+/// Value of the tag PhotometricInterpretation for indices of a palette.
+const PALETTE: u16 = 3;
 
 /// Value of the tag Compression for zlib streams.
 const DEFLATE: u16 = 8;
@@ -146,25 +149,34 @@ pub(super) fn read(mut source: Source, limits: Limits) -> Result<Image, Problem>
     bounded.ifd_value_size = len.max(1 << 16);
     let mut decoder = Decoder::new(Changed { source, changes: vec![] }).map_err(broken)?.with_limits(bounded);
     let count = decoder.find_tag_unsigned::<u16>(Tag::SamplesPerPixel).map_err(broken)?.unwrap_or(1);
-    let is_rgb = decoder.find_tag_unsigned::<u16>(Tag::PhotometricInterpretation).map_err(broken)? == Some(RGB);
-    if is_rgb && count > 3 {
+    let interpretation = decoder.find_tag_unsigned::<u16>(Tag::PhotometricInterpretation).map_err(broken)?;
+    let is_rgb = interpretation == Some(RGB);
+    let palette = match interpretation {
+        Some(PALETTE) if count == 1 => decoder.find_tag_unsigned_vec::<u16>(Tag::ColorMap).map_err(broken)?,
+        _ => None,
+    };
+    if is_rgb && count > 3 || palette.is_some() {
         change(&mut decoder, &[(Tag::PhotometricInterpretation, 1)]).map_err(broken)?;
     }
     let color = decoder.colortype().map_err(broken)?;
     let (width, height) = decoder.dimensions().map_err(broken)?;
     let extra = decoder.find_tag_unsigned_vec::<u16>(Tag::ExtraSamples).map_err(broken)?.unwrap_or_default();
-    if !matches!(color, ColorType::Gray(_) | ColorType::RGB(_) | ColorType::Multiband { .. }) {
+    let is_cmyk = matches!(color, ColorType::CMYK(_));
+    if !is_cmyk && !matches!(color, ColorType::Gray(_) | ColorType::RGB(_) | ColorType::Multiband { .. }) {
         return Err(Problem::Unsupported(format!("a TIFF of colours that are not read: {color:?}")));
     }
     let names = names(is_rgb, count, &extra);
     let depth = u64::from(color.bit_depth());
-    if !matches!(depth, 8 | 16 | 32 | 64) {
-        return Err(Problem::Unsupported(format!("a TIFF of {depth} bits, of which 8, 16, 32 and 64 are read")));
+    let is_packed = matches!(depth, 1 | 2 | 4) && count == 1 && decoder.get_chunk_type() == ChunkType::Strip;
+    if !is_packed && !matches!(depth, 8 | 16 | 32 | 64) || palette.is_some() && depth > 8 {
+        return Err(Problem::Unsupported(format!(
+            "a TIFF of {depth} bits, of which 8, 16, 32 and 64 are read, and 1, 2 and 4 of grey or a palette in strips"
+        )));
     }
     if names.is_empty() || names.len() > Image::MAX_PLANES {
         return Err(Problem::Decode(format!("it has {} components", names.len())));
     }
-    let pixel = depth / 8 * names.len() as u64;
+    let pixel = depth.div_ceil(8) * names.len() as u64;
     check_size(u64::from(width), u64::from(height), pixel, limits)?;
     let tile = match decoder.get_chunk_type() {
         ChunkType::Strip => (width, height),
@@ -184,7 +196,10 @@ pub(super) fn read(mut source: Source, limits: Limits) -> Result<Image, Problem>
     let is_planar = decoder.read_image_to_buffer(&mut result).map_err(broken)?.planes > 1;
     let places = |(columns, rows): (u32, u32)| (columns as usize, rows as usize);
     let layout = Layout { tile: places(tile), tiles: places(tiles), is_planar };
-    let image = match result {
+    if is_packed && let DecodingResult::U8(bytes) = &mut result {
+        *bytes = unpacked(bytes, bounds, depth as usize, palette.is_none())?;
+    }
+    let mut image = match result {
         DecodingResult::U8(samples) => planes(&names, bounds, &samples, &layout, |x| x)?,
         DecodingResult::U16(samples) => planes(&names, bounds, &samples, &layout, |x| x)?,
         DecodingResult::F16(samples) => planes(&names, bounds, &samples, &layout, |x| f16::from_bits(x.to_bits()))?,
@@ -193,8 +208,23 @@ pub(super) fn read(mut source: Source, limits: Limits) -> Result<Image, Problem>
             metadata.losses.push("its samples of 64 bits are read as 32 bits".to_owned());
             planes(&names, bounds, &samples, &layout, |x| x as f32)?
         }
-        _ => return Err(Problem::Unsupported("a TIFF of integers that are signed or longer than 16 bits".to_owned())),
+        DecodingResult::U32(samples) => planes(&names, bounds, &samples, &layout, |x| x)?,
+        DecodingResult::I8(samples) => planes(&names, bounds, &samples, &layout, f32::from)?,
+        DecodingResult::I16(samples) => planes(&names, bounds, &samples, &layout, f32::from)?,
+        DecodingResult::I32(samples) => {
+            metadata.losses.push("its signed integers of 32 bits are read as floats of 32 bits".to_owned());
+            planes(&names, bounds, &samples, &layout, |x| x as f32)?
+        }
+        _ => return Err(Problem::Unsupported("a TIFF of integers of 64 bits".to_owned())),
     };
+    if let Some(palette) = palette {
+        image = colored(&image, &palette, depth as usize)?;
+    }
+    if is_cmyk {
+        metadata.losses.push("its CMYK is read as RGB, each colour times the missing black, without its profile".to_owned());
+        metadata.color.profile = None;
+        image = without_ink(&image)?;
+    }
     let is_integer = matches!(image.sample_type(), SampleType::U8 | SampleType::U16);
     let has_srgb_curve = metadata.color.profile.as_ref().is_some_and(Profile::has_srgb_curve);
     let color = if is_integer || has_srgb_curve { ColorSpace::Srgb } else { ColorSpace::Linear };
@@ -202,6 +232,60 @@ pub(super) fn read(mut source: Source, limits: Limits) -> Result<Image, Problem>
     let is_associated = extra.iter().find(|kind| matches!(kind, 1 | 2)) == Some(&1);
     let alpha = if is_associated { Alpha::Associated } else { Alpha::Straight };
     Ok(image.with_implied_color(color).with_metadata(metadata).with_alpha(alpha))
+}
+
+/// Returns the samples of rows with several samples in a byte. Each row begins at a byte. `is_grey` scales them to 0 … 255.
+fn unpacked(bytes: &[u8], bounds: Rect, bits: usize, is_grey: bool) -> Result<Vec<u8>, Problem> {
+    let (width, most) = (bounds.width as usize, (1u8 << bits) - 1);
+    let line = (width * bits).div_ceil(8);
+    if bytes.len() < line * bounds.height as usize {
+        return Err(Problem::Decode(format!("{bounds} pixels need more than {} bytes", bytes.len())));
+    }
+    let mut samples = reserved::<u8>(bounds.area())?;
+    for row in bytes.chunks_exact(line).take(bounds.height as usize) {
+        samples.extend((0..width).map(|x| {
+            let sample = row[x * bits / 8] >> (8 - bits - x * bits % 8) & most;
+            if is_grey { sample * (255 / most) } else { sample }
+        }));
+    }
+    Ok(samples)
+}
+
+/// Returns the colours of an image of indices. A palette has all reds, then all greens, then all blues.
+fn colored(image: &Image, palette: &[u16], bits: usize) -> Result<Image, Problem> {
+    let count = 1usize << bits;
+    let indices = Some(image.planes()[0].samples()).filter(|_| palette.len() >= 3 * count);
+    let Some(Samples::U8(indices)) = indices else {
+        return Err(Problem::Decode(format!("its palette has {} numbers, of which {} are needed", palette.len(), 3 * count)));
+    };
+    // Palettes of 8 bits have them twice, or with zeros behind.
+    let is_narrow =
+        [257, 256].into_iter().any(|factor| palette.iter().all(|value| value >> 8 == value / factor && value % factor == 0));
+    let planes = ["R", "G", "B"].into_iter().enumerate().map(|(component, name)| {
+        let of = |index: &u8| palette[component * count + usize::from(*index)];
+        match is_narrow {
+            true => Plane::new(
+                name,
+                image.width(),
+                image.height(),
+                indices.iter().map(|index| (of(index) >> 8) as u8).collect::<Vec<u8>>(),
+            ),
+            false => Plane::new(name, image.width(), image.height(), indices.iter().map(of).collect::<Vec<u16>>()),
+        }
+    });
+    Ok(Image::new(image.bounds(), planes.collect::<Result<Vec<Plane>, _>>()?)?)
+}
+
+/// Returns RGB of the four planes of CMYK: (1 − ink) · (1 − black).
+fn without_ink(image: &Image) -> Result<Image, Problem> {
+    let [inks @ .., black] = image.planes() else { return Ok(image.clone()) };
+    let wanted = if image.sample_type() == SampleType::U8 { SampleType::U8 } else { SampleType::U16 };
+    let black = black.to_f32();
+    let planes = ["R", "G", "B"].into_iter().zip(inks).map(|(name, ink)| {
+        let values = ink.to_f32().iter().zip(&black).map(|(ink, black)| (1.0 - ink) * (1.0 - black)).collect::<Vec<f32>>();
+        Ok(Plane::new(name, image.width(), image.height(), values)?.converted(wanted))
+    });
+    Ok(Image::new(image.bounds(), planes.collect::<Result<Vec<Plane>, Problem>>()?)?)
 }
 
 /// Splits interleaved or planar samples into planes.

@@ -56,6 +56,7 @@ const EACH: &[(&str, f32)] = &[
     ("levels black=0.1 white=0.8 low=0.2 high=0.9", 1e-5),
     ("resize percent=150 filter=nearest", 0.0),
     ("resize percent=30 filter=nearest", 0.0),
+    ("resize percent=150", 1e-5),
 ];
 
 /// Effects that select and combine planes agree with their references, alone and in a chain.

@@ -50,9 +50,10 @@ fn needed(context: &Context, text: &str, [width, height]: [u32; 2]) -> (u64, u64
 const ON_CPU: &[&str] = &["bilateral", "degrain levels=6", "median radius=4", "median radius=20", "nlmeans"];
 
 /// Returns effects whose plans are made without a run. `canny` is excluded because it runs. `lut` is excluded
-/// because it needs a file and is a point functor.
+/// because it needs a file and is a point functor, `channels` and `premultiply` because they compute nothing here.
 fn names() -> Vec<&'static str> {
-    let all = EFFECTS.iter().map(|effect| effect.name).filter(|name| !matches!(*name, "canny" | "lut"));
+    let all =
+        EFFECTS.iter().map(|effect| effect.name).filter(|name| !matches!(*name, "canny" | "lut" | "channels" | "premultiply"));
     let wanting = |name: &'static str| if name == "resize" { "resize width=700" } else { name };
     all.map(wanting).chain(MORE.iter().copied()).collect()
 }

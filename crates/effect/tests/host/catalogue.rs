@@ -50,6 +50,12 @@ fn error(names: &str, settings: &[&str]) -> String {
 fn mistakes_suggest_the_nearest_name() {
     assert_eq!(error("gausian", &[]), "there is no effect `gausian`; did you mean `gaussian`?");
     assert_eq!(error("quark", &[]), "there is no effect `quark`");
+    for (word, effect) in
+        [("blur", "gaussian"), ("sharpen", "unsharp"), ("denoise", "degrain"), ("mirror", "flip"), ("scale", "resize")]
+    {
+        assert_eq!(error(word, &[]), format!("there is no effect `{word}`; did you mean `{effect}`?"));
+        assert!(Effect::find(effect).is_ok());
+    }
     assert_eq!(error("", &[]), "there is no effect ``");
     assert_eq!(
         error("unsharp", &["ammount=2"]),

@@ -27,10 +27,11 @@ fn compression_changes_no_sample() {
     let folder = Folder::new();
     let types = [SampleType::U8, SampleType::U16, SampleType::F16, SampleType::F32];
     let cases: [(&str, &[SampleType]); 3] = [("x.png", &types[..2]), ("x.tif", &types), ("x.exr", &types[2..])];
-    let images = [photograph(520, 700, &["R", "G", "B"]), photograph(3, 1000, &["Y"]), noise(200, 150, &["R", "G", "B", "A"], 1)];
+    let images = [photograph(520, 680, &["R", "G", "B"]), photograph(3, 1000, &["Y"]), noise(200, 150, &["R", "G", "B", "A"], 1)];
     for (name, types) in cases {
         for (index, image) in images.iter().enumerate() {
-            for sample in types {
+            // The largest image has one or two types: tests are not optimised.
+            for sample in types.iter().filter(|sample| index > 0 || matches!(sample, SampleType::U8 | SampleType::F16)) {
                 let image = image.converted(*sample);
                 let sizes = ALL.map(|compression| {
                     let path = folder.file(name);
@@ -38,7 +39,7 @@ fn compression_changes_no_sample() {
                     assert!(equal(&image, &read(&path).unwrap()), "{name} {index} of {sample}: {compression:?}");
                     std::fs::metadata(&path).unwrap().len()
                 });
-                let is_photograph = index == 0 && name != "x.exr";
+                let is_photograph = index == 0 && name != "x.exr" && *sample == SampleType::U8;
                 assert!(!is_photograph || sizes[0] > sizes[1] && sizes[1] >= sizes[2], "{name} of {sample}: {sizes:?}");
                 // Noise does not become larger than its samples by more than headers and filters. Each row of an EXR has a header.
                 let raw = image.bounds().area() as usize * image.planes().len() * sample.bytes();
@@ -223,7 +224,9 @@ fn colours_have_other_spaces() {
         for name in ["x.png", "x.tif", "x.exr"] {
             let mut converted = image.to_space(space).unwrap();
             let is_exr = name == "x.exr";
-            if is_exr && converted.color() == ColorSpace::Srgb {
+            // Floats without a profile are taken for linear light, which a warning tells.
+            let is_untold = is_exr && converted.color() == ColorSpace::Srgb || name == "x.tif" && space == TargetSpace::Srgb;
+            if is_untold {
                 continue;
             }
             if is_exr {
@@ -247,4 +250,79 @@ fn colours_have_other_spaces() {
     tables[16..20].copy_from_slice(b"RGB ");
     odd.metadata_mut().color.profile = Some(Profile::new(tables));
     assert!(odd.to_space(TargetSpace::Srgb).unwrap_err().to_string().contains("ICC profile has tables"));
+}
+
+/// Makes a TIFF of one strip from fields of type SHORT or LONG and the bytes of its pixels.
+fn tiff(size: [u32; 2], fields: &[(u16, &[u32])], pixels: &[u8]) -> Vec<u8> {
+    let strip = 1000u32;
+    let bytes = [pixels.len() as u32];
+    let mut all: Vec<(u16, &[u32])> =
+        vec![(256, &size[..1]), (257, &size[1..]), (259, &[1]), (273, &[1000]), (278, &size[1..]), (279, &bytes)];
+    all.extend(fields);
+    all.sort_by_key(|(tag, _)| *tag);
+    let mut file = b"II*\0\x08\0\0\0".to_vec();
+    file.extend((all.len() as u16).to_le_bytes());
+    let (mut behind, start) = (vec![], 400u32);
+    for (tag, values) in all {
+        file.extend(tag.to_le_bytes());
+        file.extend(4u16.to_le_bytes());
+        file.extend((values.len() as u32).to_le_bytes());
+        match values {
+            [one] => file.extend(one.to_le_bytes()),
+            _ => {
+                file.extend((start + behind.len() as u32).to_le_bytes());
+                behind.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+            }
+        }
+    }
+    file.resize(start as usize, 0);
+    file.extend(behind);
+    file.resize(strip as usize, 0);
+    file.extend(pixels);
+    file
+}
+
+/// TIFFs of a palette, few bits, CMYK, and signed and long integers are read.
+#[test]
+fn kinds_of_a_tiff_are_read() {
+    let decoded = |bytes: Vec<u8>| file::decode("x.tif", bytes, Limits::default()).unwrap_or_else(|error| panic!("{error}"));
+    let of = |bytes: Vec<u8>| {
+        decoded(bytes).planes().iter().map(|plane| plane.to_f32().iter().map(|x| x * 255.0).collect()).collect::<Vec<Vec<f32>>>()
+    };
+    // Ten pixels of one bit in two bytes for each row; 0 is black, then white.
+    let bits = [0b1010_0000, 0b1100_0000, 0b0000_0001, 0b0100_0000];
+    let expected = |on: f32| {
+        let rows = [[1, 0, 1, 0, 0, 0, 0, 0, 1, 1], [0, 0, 0, 0, 0, 0, 0, 1, 0, 1]];
+        vec![rows.concat().iter().map(|bit| if *bit == 1 { on } else { 255.0 - on }).collect::<Vec<f32>>()]
+    };
+    assert_eq!(of(tiff([10, 2], &[(258, &[1]), (262, &[1]), (277, &[1])], &bits)), expected(255.0));
+    assert_eq!(of(tiff([10, 2], &[(258, &[1]), (262, &[0]), (277, &[1])], &bits)), expected(0.0));
+    assert_eq!(of(tiff([3, 1], &[(258, &[4]), (262, &[1]), (277, &[1])], &[0x0f, 0x80])), [[0.0, 255.0, 136.0]]);
+    // A palette of two bits: black, red, green, grey.
+    let map: Vec<u32> = [[0, 255, 0, 128], [0, 0, 255, 128], [0, 0, 0, 128]].concat().iter().map(|value| value * 257).collect();
+    let palette = decoded(tiff([4, 1], &[(258, &[2]), (262, &[3]), (277, &[1]), (320, &map)], &[0b00_01_10_11]));
+    assert!(palette.names().eq(["R", "G", "B"]) && palette.sample_type() == SampleType::U8);
+    let found: Vec<Vec<f32>> = values(&palette).iter().map(|plane| plane.iter().map(|x| (x * 255.0).round()).collect()).collect();
+    assert_eq!(found, [[0.0, 255.0, 0.0, 128.0], [0.0, 0.0, 255.0, 128.0], [0.0, 0.0, 0.0, 128.0]]);
+    let wide: Vec<u32> = map.iter().map(|value| value / 2).collect();
+    assert_eq!(
+        decoded(tiff([4, 1], &[(258, &[2]), (262, &[3]), (277, &[1]), (320, &wide)], &[0b00_01_10_11])).sample_type(),
+        SampleType::U16
+    );
+    let short = tiff([4, 1], &[(258, &[2]), (262, &[3]), (277, &[1]), (320, &map[..7])], &[0]);
+    assert!(file::decode("x.tif", short, Limits::default()).unwrap_err().to_string().contains("its palette has 7 numbers"));
+    // CMYK: a light cyan, and black.
+    let cmyk = decoded(tiff([2, 1], &[(258, &[8; 4]), (262, &[5]), (277, &[4])], &[51, 0, 0, 0, 0, 0, 0, 255]));
+    assert_eq!(values(&cmyk), [[0.8, 0.0], [1.0, 0.0], [1.0, 0.0]]);
+    assert!(cmyk.metadata().losses[0].contains("CMYK is read as RGB"));
+    // Signed integers are their values; unsigned ones of 32 bits are identifiers.
+    let heights: Vec<u8> = [-5i16, 8848].iter().flat_map(|value| value.to_le_bytes()).collect();
+    let signed = decoded(tiff([2, 1], &[(258, &[16]), (262, &[1]), (277, &[1]), (339, &[2])], &heights));
+    assert_eq!(
+        (values(&signed), signed.sample_type(), signed.color()),
+        (vec![vec![-5.0, 8848.0]], SampleType::F32, ColorSpace::Linear)
+    );
+    let long: Vec<u8> = [7u32, 4_000_000_000].iter().flat_map(|value| value.to_le_bytes()).collect();
+    let long = decoded(tiff([2, 1], &[(258, &[32]), (262, &[1]), (277, &[1])], &long));
+    assert_eq!(long.planes()[0].row::<u32>(0).unwrap(), [7, 4_000_000_000]);
 }
