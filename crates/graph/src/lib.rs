@@ -71,7 +71,7 @@ pub use expr::node::{Context, Expression, Inputs, Length, Node, State};
 pub use expr::op::{Extreme, Op, Scalar};
 pub use expr::operation::{Applied, Extent, Feed, Form, Joining, Operation, PatternParts, Site, Variants};
 pub use expr::operations::{Reads, Step};
-pub use expr::segments::{Checked, Direction, Segments, StoredForms, Total};
+pub use expr::segments::{Direction, IndexedLines, Segments, StoredForms, Total};
 pub use expr::shape::{Axes, MAX_COUNT, MAX_RANK, Shape};
 pub use expr::tracing::Symbol;
 pub use expr::view::{AxisMap, View};
