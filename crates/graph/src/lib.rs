@@ -57,7 +57,7 @@ pub mod internals {
     pub use crate::tape::sizes::{ONE, Sizes};
 }
 
-pub use broadloom_skeleton::cost::{Costs, Teams, Workers};
+pub use broadloom_skeleton::cost::{ArenaBytes, ByWorker, Costs, FlattenedLevels, SequentialCalls, TeamCalls, Teams, Workers};
 pub use broadloom_skeleton::{Boundary, Combine, Rule, SortKey};
 pub use emit::patch::Patch;
 pub use expr::amount::Amount;

@@ -51,7 +51,7 @@ pub(crate) fn kernels(tape: &Tape, bindings: &Bindings, machine: &Machine) -> Cu
         return plain;
     }
     let is_cheaper =
-        |without: u128| total(tape, &staged, bindings, &costs).is_some_and(|with| with * 100 < without * cost::CHAIN_GAIN);
+        |without: u128| total(tape, &staged, bindings, &costs).is_some_and(|with| cost::CHAIN_GAIN.pays(with, without));
     if always || without.is_some_and(is_cheaper) { staged } else { plain }
 }
 

@@ -63,7 +63,7 @@ pub(crate) fn joined(tape: &Tape, plain: Cut, bindings: &Bindings, machine: &Mac
             break;
         }
     }
-    let pays = least * 100 < without * cost::JOIN_GAIN && best.groups.len() <= plain.groups.len();
+    let pays = cost::JOIN_GAIN.pays(least, without) && best.groups.len() <= plain.groups.len();
     if pays { best } else { plain }
 }
 

@@ -170,10 +170,10 @@ impl<'p> Patches<'p> {
             }
             let priced = fused.priced(patch);
             // Positions that share nothing, such as those of transposed reads, are better off in threads of their own.
-            if priced.work * 100 >= alone * u64::from(rows * columns) * cost::PATCH_GAIN {
+            if !cost::PATCH_GAIN.pays(priced.work, alone * u64::from(rows * columns)) {
                 continue;
             }
-            if priced.live <= cost::PATCH_LIVE && best.is_none_or(|best| priced.own * 100 < best.own * cost::patch_gain(rows)) {
+            if priced.live <= cost::PATCH_LIVE && best.is_none_or(|best| cost::patch_gain(rows).pays(priced.own, best.own)) {
                 best = Some(priced);
             }
         }
@@ -187,7 +187,7 @@ impl<'p> Patches<'p> {
         for columns in cost::PATCH_COLUMNS {
             let Some(priced) = self.cheapest(columns, remainder % columns) else { continue };
             let cost = priced.cost.max(self.memory);
-            if cost * 100 < least * cost::PATCH_GAIN {
+            if cost::PATCH_GAIN.pays(cost, least) {
                 least = cost;
                 found.insert(0, priced);
             }
@@ -233,7 +233,7 @@ impl<'p> Patches<'p> {
             let roots = self.group.roots_of(&self.group.feeds[0]);
             let strip = Fused::beside(self.tape, self.kept, roots, self.rank, places, ruled)?;
             let work = strip.priced(Patch { rows: positions, ..Patch::SINGLE }).work;
-            (work * 100 < alone * u64::from(positions) * cost::BORDER_GAIN).then_some(strip)
+            cost::BORDER_GAIN.pays(work, alone * u64::from(positions)).then_some(strip)
         };
         let along_rows = traced(&mut apart.clone().map(|column| (0, column)), last - 1)?;
         let along_columns = traced(&mut apart.map(|row| (row, 0)), last)?;

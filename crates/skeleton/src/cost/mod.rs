@@ -14,6 +14,7 @@
 //! The cost of a position is the sum over all that is computed there; loops count their rounds.
 
 mod blocks;
+mod gain;
 mod memory;
 mod operations;
 mod segments;
@@ -24,9 +25,11 @@ mod time;
 mod workers;
 
 pub use blocks::*;
+pub use gain::Gain;
 pub use memory::*;
 pub use operations::*;
 pub use segments::*;
+pub use sequential::{ArenaBytes, ByWorker, FlattenedLevels, SequentialCalls, TeamCalls};
 pub use sort::*;
 pub use stencil::*;
 pub use time::*;

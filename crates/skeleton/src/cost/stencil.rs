@@ -1,5 +1,6 @@
 //! Stencils: patches, strips, chains and relays, and the accesses that neighbouring positions share.
 
+use super::gain::Gain;
 use super::{Costs, LANES};
 use broadloom_device::MachineKind;
 
@@ -21,7 +22,7 @@ pub const STAGED_VALUE: u64 = 4;
 /// Kernels that are joined to a chain, at most.
 pub const CHAIN_LENGTH: usize = 16;
 /// Cost of a plan with chains, in hundredths of that of a plan without, from which on chains are not worth their larger kernels.
-pub const CHAIN_GAIN: u128 = 75;
+pub const CHAIN_GAIN: Gain = Gain::new(75);
 /// Blocks of a relay for each core: rows of a block follow each other and share what their lines are computed from.
 pub const RELAY_BLOCKS: u64 = 32;
 /// Rows of a relay that are computed together: places that they read alike are computed once.
@@ -43,12 +44,12 @@ pub const PATCH_LIVE: u32 = 96;
 /// Values that a thread reads for a patch of several columns, at most: loads of more are further ahead of their use than registers reach.
 pub const PATCH_READS: u64 = 1024;
 /// Cost of a patch in hundredths of that of a smaller one, from which on its larger code does not pay.
-pub const PATCH_GAIN: u64 = 95;
+pub const PATCH_GAIN: Gain = Gain::new(95);
 /// Cost of a patch of more than eight rows in hundredths of that of a lower one, from which on it does not pay: more rows remain below the last patch as well. On an H200
 /// the sparse filter of `diffusion`, 91 by this model, took 0.104 ms with 16 rows and 0.094 with eight. Means along both axes in one kernel are 69.
-pub const TALL_PATCH_GAIN: u64 = 80;
+pub const TALL_PATCH_GAIN: Gain = Gain::new(80);
 /// Cost of a plan in hundredths of that of one with more kernels, from which on larger kernels do not pay.
-pub const JOIN_GAIN: u128 = 95;
+pub const JOIN_GAIN: Gain = Gain::new(95);
 /// Time of a kernel of patches whose bytes take longer than its operations, in hundredths of the time of the bytes.
 pub const PATCH_MEMORY: u64 = 120;
 /// Threads for the positions around the patches of an image, for each of its rows and columns.
@@ -60,7 +61,7 @@ pub const BORDER_POSITIONS: u32 = 4;
 /// Operations of a position from which on those around patches may be computed in strips, whose code has to be compiled.
 pub const BORDER_WORK: u64 = 64;
 /// Cost of a position of such a strip, at most, in hundredths of that of a position alone.
-pub const BORDER_GAIN: u64 = 60;
+pub const BORDER_GAIN: Gain = Gain::new(60);
 /// Operations of a thread besides those of its positions: where it is, whether that is in the interior, addresses.
 pub const PATCH_START: u64 = 32;
 /// A read of neighbouring elements by neighbouring threads, which starts at a multiple of a row of the first cache: threads read by a quarter of the lanes that
@@ -75,8 +76,25 @@ pub const MOST_REACH: u32 = LANES / 4;
 /// A read of elements that lie several elements apart.
 pub const SCATTERED_READ: u64 = 16;
 
+/// Cost of a strip whose rows share what lanes compute, in hundredths of that of one whose rows do not, from which on it does not pay.
+pub const SHARED_STRIP_GAIN: Gain = Gain::new(90);
+/// Cost of the computation of a strip in hundredths of that of its rows one by one, from which on its rows share nothing but what they read.
+pub const STRIP_COMPUTATION_GAIN: Gain = Gain::new(95);
+/// Cost of a position of a strip in hundredths of that of a position alone, up to which the larger code of a strip pays.
+const STRIP_COST: u64 = 95;
+
+/// Returns the cost of a position in hundredths, where a strip of so many rows costs so much and so many lanes of a warp have results.
+pub fn strip_cost(cost: u64, rows: u32, lanes: u64) -> u64 {
+    cost * 100 * u64::from(LANES) / (u64::from(rows) * lanes)
+}
+
+/// Returns whether strips whose positions cost so many hundredths pay, where a position alone costs so much.
+pub fn strip_pays(hundredths: u64, alone: u64) -> bool {
+    hundredths <= alone * STRIP_COST
+}
+
 /// Returns the cost of a patch of so many rows in hundredths of that of a lower one, from which on its larger code does not pay.
-pub fn patch_gain(rows: u32) -> u64 {
+pub fn patch_gain(rows: u32) -> Gain {
     if rows > 8 { TALL_PATCH_GAIN } else { PATCH_GAIN }
 }
 
