@@ -1,6 +1,6 @@
 //! Failures of the command and its exit codes.
 
-use broadloom::diag::{Code, Diagnostic, Diagnostics, Sources};
+use broadloom::diag::{Diagnostic, Diagnostics, Sources};
 use std::fmt::Display;
 use std::path::Path;
 
@@ -37,7 +37,7 @@ impl Exit {
 
 /// Error codes of the command itself.
 pub mod codes {
-    use super::Code;
+    use broadloom::diag::Code;
 
     /// Unreadable file.
     pub const CANNOT_READ: Code = Code("C0001");

@@ -1,6 +1,6 @@
 //! Benchmarks over images.
 
-use super::repeated;
+use super::job::repeated;
 use crate::error::Failure;
 use crate::inputs::{unit, units, weighed};
 use crate::job::{Job, Work, close, close_at, equal};

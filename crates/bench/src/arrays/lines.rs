@@ -1,6 +1,6 @@
 //! Benchmarks over lines and tables of numbers.
 
-use super::repeated;
+use super::job::repeated;
 use crate::error::Failure;
 use crate::inputs::{self, hashed, ragged, unit, units, weighed};
 use crate::job::{Job, Work, close, close_at, equal};

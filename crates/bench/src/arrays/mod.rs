@@ -5,6 +5,7 @@
 //! every repetition calls. Peer and expression make the same inputs from [`crate::inputs`].
 
 mod images;
+mod job;
 mod lines;
 mod motion;
 mod order;
@@ -16,13 +17,10 @@ pub(crate) use vision::{CORNERS, corners};
 use crate::benchmark::{Benchmark, PreparedJob, Setup, Subject, count, square};
 use crate::error::Failure;
 use crate::group;
-use crate::job::{Job, Work};
-use broadloom::array::{Precision, evaluate_all};
-use broadloom::graph::{Node, Summary};
-use broadloom::{Array, Context, array};
+use crate::job::Job;
+use broadloom::Context;
+use broadloom::array::Precision;
 use order::ROW;
-use std::cell::RefCell;
-use std::rc::Rc;
 
 macro_rules! benchmark {
     ($name:ident in $place:ident, $tolerance:expr, $full:expr, $quick:expr, $shown:expr) => {
@@ -77,35 +75,4 @@ impl Subject for Expression {
         let predicted_ms = if setup.scale.quick { None } else { job.predicted_ms(&setup.device.measured_machine())? };
         Ok(PreparedJob { predicted_ms, ..PreparedJob::new(job, launches, compile) })
     }
-}
-
-/// Makes a job that builds arrays and computes them in one plan. The judge gets the arrays of the last
-/// repetition.
-fn repeated<T: array::Element>(
-    work: Work,
-    expression: impl Fn() -> array::Result<Vec<Array<T>>> + 'static,
-    judge: impl Fn(&[Vec<T>]) -> Result<f64, Failure> + 'static,
-) -> Job {
-    let expression = Rc::new(expression);
-    let again = expression.clone();
-    let planned = move || {
-        let nodes: Vec<Node> = again()?.iter().map(|array| array.node().clone()).collect();
-        match nodes.first() {
-            Some(first) => Ok(first.context().explain(&nodes)?),
-            None => Ok(Summary { kernels: vec![], peak_bytes: 0 }),
-        }
-    };
-    let last: Rc<RefCell<Vec<Array<T>>>> = Rc::default();
-    let results = last.clone();
-    let repetition = move || {
-        let arrays = expression()?;
-        evaluate_all(&arrays.iter().map(Array::node).collect::<Vec<_>>())?;
-        *last.borrow_mut() = arrays;
-        Ok(())
-    };
-    let judge = move |_| {
-        let values: Vec<Vec<T>> = results.borrow().iter().map(Array::to_vec).collect::<array::Result<_>>()?;
-        judge(&values)
-    };
-    Job::new(work, judge).expression(repetition).planned(planned)
 }

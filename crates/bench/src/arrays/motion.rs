@@ -5,7 +5,7 @@
 //! each block are gathered once per step, with the blocks along the last axis. Candidates are two further
 //! axes.
 
-use super::repeated;
+use super::job::repeated;
 use crate::error::Failure;
 use crate::inputs::{hashed, weighed};
 use crate::job::{Job, Work, equal};

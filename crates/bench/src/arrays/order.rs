@@ -1,6 +1,6 @@
 //! Benchmarks that sort, select or count elements.
 
-use super::repeated;
+use super::job::repeated;
 use crate::error::Failure;
 use crate::inputs::{hashed, units, weighed};
 use crate::job::{Job, Work, equal};

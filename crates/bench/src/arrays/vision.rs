@@ -1,7 +1,7 @@
 //! Computer vision benchmarks: colours, corners, distances, motion.
 
 use super::images::{bell, blurred, checksum};
-use super::repeated;
+use super::job::repeated;
 use crate::error::Failure;
 use crate::inputs::{hashed, unit, units, weighed};
 use crate::job::{Job, Work, close, equal};

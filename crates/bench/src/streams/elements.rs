@@ -1,9 +1,10 @@
 //! Programs with elementwise computations or histograms.
 
-use super::{Precision, Task, floats, program};
+use super::task::{Task, floats, program};
 use crate::inputs::{between, hashed, unit, weighed};
 use crate::job::{Work, close, equal};
 use crate::kernels::option;
+use broadloom::stream::compiled::Precision;
 
 pub(super) fn vector_add(n: usize) -> Task {
     Task {

@@ -1,8 +1,9 @@
 //! Signal processing: every output depends on a window of the input.
 
-use super::{Precision, Task, floats, program};
+use super::task::{Task, floats, program};
 use crate::inputs::{unit, weighed};
 use crate::job::{Verdict, Work, close_at};
+use broadloom::stream::compiled::Precision;
 use std::f64::consts::PI;
 
 /// Returns a sample of the input.

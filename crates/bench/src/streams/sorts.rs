@@ -1,8 +1,9 @@
 //! Programs that sort rows.
 
-use super::{Precision, Task, floats, program};
+use super::task::{Task, floats, program};
 use crate::inputs::{hashed, unit, weighed};
 use crate::job::{Work, equal};
+use broadloom::stream::compiled::Precision;
 
 /// Number of items in a row.
 pub(super) const ROW: usize = 32;

@@ -1,8 +1,9 @@
 //! Transforms and products of matrices.
 
-use super::{Precision, Task, floats, program};
+use super::task::{Task, floats, program};
 use crate::inputs::{unit, weighed};
 use crate::job::{Work, close_at};
+use broadloom::stream::compiled::Precision;
 use std::f64::consts::PI;
 
 /// Returns the outputs that are compared with the reference, spread over all of them.

@@ -4,7 +4,8 @@
 //! The report is read here when the program has ended. If a program is killed or starts other programs, its
 //! findings up to that point are kept.
 
-use super::{GRACE, command, failed, limit_time, not_started};
+use super::launch::{GRACE, command, limit_time, not_started};
+use super::shims::failed;
 use crate::failure::{Exit, Failure};
 use crate::findings::{count_text, stop_text};
 use crate::options::Check;

@@ -3,6 +3,7 @@
 //!
 //! **A variable that the user has set is not changed.**
 
+use super::shims::{NAMES, RUNTIME, SHIM, prepend};
 use crate::options::ASSEMBLER;
 use std::env;
 use std::ffi::OsString;
@@ -34,9 +35,9 @@ pub fn preload_list(folder: &Path, others: Option<OsString>) -> Option<OsString>
     if folder.as_os_str().as_encoded_bytes().iter().any(|byte| byte.is_ascii_whitespace() || *byte == b':') {
         return None;
     }
-    let linkers = super::NAMES[..super::RUNTIME].iter().map(|(name, _)| *name);
-    let all: Vec<PathBuf> = [super::SHIM].into_iter().chain(linkers).map(|name| folder.join(name)).collect();
-    Some(all.iter().rev().fold(others.unwrap_or_default(), |others, path| super::prepend(path, Some(others))))
+    let linkers = NAMES[..RUNTIME].iter().map(|(name, _)| *name);
+    let all: Vec<PathBuf> = [SHIM].into_iter().chain(linkers).map(|name| folder.join(name)).collect();
+    Some(all.iter().rev().fold(others.unwrap_or_default(), |others, path| prepend(path, Some(others))))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! The replacement library writes a trace when the program ends, and the table is computed from it. Kernels
 //! and copies are timed on the device, calls in the program.
 
-use super::{GRACE, finish, not_started};
+use super::launch::{GRACE, finish, not_started};
 use crate::failure::{Exit, Failure, codes};
 use crate::options::Exec;
 use crate::terminal::Terminal;

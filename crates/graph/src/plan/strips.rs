@@ -9,7 +9,7 @@ use crate::plan::group::{Group, GroupFunction, GroupKind};
 use crate::plan::kernel::{Kernel, Planner};
 use crate::plan::pattern::KernelProgram;
 use crate::tape::entries::Tape;
-use broadloom_skeleton::Stencil;
+use broadloom_skeleton::{Stencil, cost};
 
 /// Returns the kernel of a group in strips; `None` if rows share too little.
 pub(crate) fn kernel(planner: &Planner<'_>, group: &Group, functions: &[GroupFunction<'_>]) -> Result<Option<Kernel>> {
@@ -24,9 +24,10 @@ pub(crate) fn kernel(planner: &Planner<'_>, group: &Group, functions: &[GroupFun
     Ok(Some(Kernel { patches, ..Kernel::new(group.clone(), codes, bounds, cost, ready) }))
 }
 
-/// Returns the traces of a kernel whose threads have a strip of rows each, with the number of rows, where rows share enough of what they read and compute. On a CPU lanes may
-/// share too, and do if that leaves less than nine tenths. There, rows that share nothing but what they read are strips of their own: registers have no room for
-/// what the next rows read too, the cache has, and a core sees few rows at a time coming.
+/// Returns the traces of a kernel whose threads have a strip of rows each, with the number of rows, where
+/// rows share enough of what they read and compute. On a CPU lanes may share too, and do if that pays. There,
+/// rows that share nothing but what they read are strips of their own: registers have no room for what the
+/// next rows read too, the cache has, and a core sees few rows at a time coming.
 fn strip<'k>(tape: &'k Tape, cut: &'k Cut, group: &Group, parts: &[GroupFunction<'_>], cpu: bool) -> Option<(Fused<'k>, u32)> {
     let [part] = parts else { return None };
     let class = tape.shapes[part.shape as usize];
@@ -50,22 +51,24 @@ fn strip<'k>(tape: &'k Tape, cut: &'k Cut, group: &Group, parts: &[GroupFunction
             let fused = Fused::strip(tape, (&cut.kept, sliding), roots, class.rank.into(), *rows)?;
             let (before, behind) = fused.reach();
             let lanes = 32u64.checked_sub((before + behind).into()).filter(|lanes| *lanes >= 16)?;
-            let cost = fused.cost() * 100 * 32 / (u64::from(*rows) * lanes);
-            // A twentieth less has to be left for the larger code to pay.
-            (cost <= part.fused.cost() * 95 && fused.items() <= MAX_STRIP).then_some((fused, *rows, cost))
+            let cost = cost::strip_cost(fused.cost(), *rows, lanes);
+            let pays = cost::strip_pays(cost, part.fused.cost()) && fused.items() <= MAX_STRIP;
+            pays.then_some((fused, *rows, cost))
         })
     };
     let alone = highest(&cut.sliding);
     let is_map = group.kind == GroupKind::Map;
     let shared = if cpu && is_map { highest(&cut.near) } else { None };
     let ((fused, rows, _), sliding) = match (alone, shared) {
-        (Some(alone), Some(shared)) if shared.2 * 10 < alone.2 * 9 && !shared.0.chooses() => (shared, &cut.near),
+        (Some(alone), Some(shared)) if cost::SHARED_STRIP_GAIN.pays(shared.2, alone.2) && !shared.0.chooses() => {
+            (shared, &cut.near)
+        }
         (None, Some(shared)) if !shared.0.chooses() => (shared, &cut.near),
         (alone, _) => (alone?, &cut.sliding),
     };
     if cpu && is_map && !fused.calls(tape) {
         let one = Fused::strip(tape, (&cut.kept, sliding), roots, class.rank.into(), 1)?;
-        if one.computing() * u64::from(rows) * 95 <= fused.computing() * 100 {
+        if !cost::STRIP_COMPUTATION_GAIN.pays(fused.computing(), one.computing() * u64::from(rows)) {
             return Some((one, 1));
         }
     }

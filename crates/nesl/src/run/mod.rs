@@ -27,6 +27,7 @@
 //! the stack contains exactly the live vectors.
 
 mod bound;
+mod call_costs;
 mod check;
 mod column;
 mod element;

@@ -5,15 +5,16 @@
 //! many operations a byte is worth, how long a kernel will take. Nobody else asks what kind of machine it is;
 //! `crates/tidy` holds that.
 //!
-//! Numbers that depend on cores, resident threads, registers, caches or bandwidth are functions of [`Costs`]. A
-//! constant below is a property of an algorithm or of PTX, with its reason; where it differs between vectors and
-//! threads, it is an [`Each`]. They were found on the machines of `docs/PERFORMANCE.md`, an Intel Xeon with
-//! AVX-512 and an H200, which have the sizes that are assumed where a description has none.
+//! Numbers that depend on cores, resident threads, registers, caches or bandwidth are functions of [`Costs`].
+//! A constant below is a property of an algorithm or of PTX, with its reason; where it differs between
+//! vectors and threads, it is an [`Each`]. They were found on the machines of `docs/PERFORMANCE.md`, an Intel
+//! Xeon with AVX-512 and an H200, which have the sizes that are assumed where a description has none.
 //!
 //! Operations are counted in *simple operations*: an addition of one lane is 1 ([`operation`], [`function`]).
 //! The cost of a position is the sum over all that is computed there; loops count their rounds.
 
 mod blocks;
+mod gain;
 mod memory;
 mod operations;
 mod segments;
@@ -24,9 +25,11 @@ mod time;
 mod workers;
 
 pub use blocks::*;
+pub use gain::Gain;
 pub use memory::*;
 pub use operations::*;
 pub use segments::*;
+pub use sequential::{ArenaBytes, ByWorker, FlattenedLevels, SequentialCalls, TeamCalls};
 pub use sort::*;
 pub use stencil::*;
 pub use time::*;
@@ -54,7 +57,8 @@ pub struct Each<T> {
     pub threads: T,
 }
 
-/// Lanes of a warp, fixed by PTX. A last axis of as many elements is long: neighbouring threads work along it.
+/// Lanes of a warp, fixed by PTX. A last axis of as many elements is long: neighbouring threads work along
+/// it.
 pub const LANES: u32 = 32;
 
 /// The cost of work on a machine.

@@ -1,101 +1,170 @@
-//! Sequential calls. A recursive function with nested parallelism is flattened level by level, or its calls run in
-//! one thread each. Figures are those of quicksort on the machines of `docs/PERFORMANCE.md`.
+//! Sequential calls. A recursive function with nested parallelism is flattened level by level, or its calls
+//! run in one thread each. A front end describes the code of its calls ([`SequentialCalls`]).
 
 use super::workers::{Teams, Workers};
 use super::{Costs, LANES};
 use broadloom_device::MachineKind;
 
-/// Launches of a flattened level.
-const LEVEL_LAUNCHES: f64 = 24.0;
-/// Bytes that the kernels of a flattened level read and write for each element of its calls.
-const LEVEL_BYTES: f64 = 200.0;
-/// Flattened levels for each level of a balanced recursion: flattened code goes on until the deepest call ends.
-const LEVELS: f64 = 2.0;
-/// Dependent accesses of a thread to memory for each element and each level of a balanced recursion.
-const THREAD_ACCESSES: f64 = 10.0;
-/// Dependent accesses of a warp to memory for each element of a call, where other warps take parts of it.
-const WARP_ACCESSES: f64 = 1.0;
-/// The smallest number of elements of a call that another warp may take, and that another core may take.
-const TASK_ELEMENTS: u32 = 96;
-const CORE_TASK_ELEMENTS: u32 = 1 << 12;
-/// Elements of a small call as a multiple of a worker's part of all elements, at most: other workers wait for the call, or
-/// take parts of it.
-const PART_OF_WORKER: f64 = 1.5;
-const PART_OF_CORE: f64 = 2.0;
+/// A number for workers that are warps or threads of a GPU, and for those that are cores of a CPU.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ByWorker<T> {
+    /// For a GPU.
+    pub gpu: T,
+    /// For a CPU, and for the interpreter.
+    pub core: T,
+}
+
+/// Cost of flattened code.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FlattenedLevels {
+    /// Launches of a level.
+    pub launches: f64,
+    /// Bytes that the kernels of a level read and write for each element of its calls.
+    pub bytes: f64,
+    /// Levels for each level of a balanced recursion: flattened code goes on until the deepest call ends.
+    pub levels: f64,
+}
+
+/// Bytes of an arena. The total is rounded up to a multiple of 256.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArenaBytes {
+    /// Bytes for each element of the calls.
+    pub element: u64,
+    /// Bytes for each call.
+    pub call: u64,
+    /// Bytes besides.
+    pub fixed: u64,
+}
+
+/// Description of calls in teams of warps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TeamCalls {
+    /// Maximum number of calls. More calls keep single warps busy.
+    pub calls: u64,
+    /// Minimum number of elements of the largest call.
+    pub elements: u64,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Blocks of a multiprocessor.
+    pub blocks: u32,
+    /// Size of the arena of all teams. A team releases no memory, so it is for all levels of a recursion
+    /// together.
+    pub arena: ArenaBytes,
+    /// The arena has at most this part of the memory.
+    pub arena_share: u64,
+    /// Bytes of the stack of a thread for a call in a call.
+    pub frame: u64,
+    /// Minimum and maximum of calls inside of calls on a GPU.
+    pub depth: [u64; 2],
+    /// Blocks, threads of a block, and maximum of calls inside of calls for tests on a machine with few
+    /// threads.
+    pub forced: (u32, u32, u64),
+}
+
+/// Description of the calls of a front end that run sequentially or flattened: what their code needs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SequentialCalls {
+    /// Cost of the flattened code.
+    pub flattened: FlattenedLevels,
+    /// Dependent accesses of a worker to memory for each element of a call: of a warp, where other warps take
+    /// parts of the call, and of a core for each level of a balanced recursion.
+    pub accesses: ByWorker<f64>,
+    /// Minimum number of elements of a call that another worker may take.
+    pub task_elements: ByWorker<u32>,
+    /// Maximum number of elements of a small call as a multiple of a worker's part of all elements: other
+    /// workers wait for the call.
+    pub part_of_worker: f64,
+    /// The same for cores that take parts of calls.
+    pub part_of_core: f64,
+    /// Size of the arena of a worker. Memory of a CPU that is not used takes no page.
+    pub arena: ByWorker<ArenaBytes>,
+    /// Elements of a part of a call that a worker without calls can take in any case: its arena is made for
+    /// them.
+    pub task_arena_elements: u64,
+    /// Warps of a block.
+    pub warps_of_block: u32,
+    /// Maximum number of elements of a call that runs in one thread of a GPU, where there are calls for that
+    /// many threads.
+    pub thread_elements: u64,
+    /// Maximum number of threads of a block for such calls. They take different branches, and a warp executes
+    /// one branch at a time.
+    pub threads_of_block: u32,
+    /// Maximum of calls inside of calls of a thread of a GPU.
+    pub thread_depth: u64,
+    /// Maximum of calls inside of calls of a warp and of a core.
+    pub depth: ByWorker<u64>,
+    /// Calls in teams of warps.
+    pub teams: TeamCalls,
+}
+
 /// The part of the memory that arenas of sequential calls take, at most.
 const ARENA_SHARE: u64 = 16;
-/// Bytes of an arena for each element of a call, on a GPU and on a CPU, and besides. Memory of a CPU that is not used takes
-/// no page.
-const ARENA_OF_ELEMENT: u64 = 96;
-const CORE_ARENA_OF_ELEMENT: u64 = 192;
-const ARENA: u64 = 1 << 13;
-/// Elements of a part of a call that a worker without calls can take in any case: its arena is made for them.
-const TASK_ARENA_ELEMENTS: u64 = 1 << 12;
+/// The part of the memory that is the stack of all resident threads together.
+const STACK_SHARE: u64 = 16;
 /// Threads of a multiprocessor for sequential calls: half of those that are resident.
 const WORKERS_SHARE: u64 = 2;
-/// Warps of a block for sequential calls.
-const WARPS_OF_BLOCK: u32 = 2;
-/// Calls that teams of warps run, at most, and the smallest number of elements of the largest of them.
-const TEAM_CALLS: u64 = 1 << 10;
-const TEAM_ELEMENTS: u64 = 1 << 12;
-/// Threads of a block of teams, and blocks of a multiprocessor.
-const TEAM_THREADS: u32 = 512;
-const TEAM_BLOCKS: u32 = 2;
-/// Bytes of the arena of teams for each element and for each call, and besides. A team releases no memory, so they are for all
-/// levels of a recursion together.
-const TEAM_ARENA_OF_ELEMENT: u64 = 1536;
-const TEAM_ARENA_OF_CALL: u64 = 1 << 15;
-const TEAM_ARENA: u64 = 1 << 22;
-/// Bytes of the stack of a thread for a call in a call.
-const TEAM_FRAME: u64 = 384;
-/// The part of the memory that the arena of teams takes, at most.
-const TEAM_ARENA_SHARE: u64 = 4;
-/// Elements of a call that runs in one thread of a GPU, at most, where there are calls for that many threads.
-const THREAD_ELEMENTS: u64 = 128;
-/// Threads of a multiprocessor for such calls: an eighth of those that are resident.
+/// Threads of a multiprocessor for calls that run in one thread: an eighth of those that are resident.
 const THREADS_SHARE: u64 = 8;
-/// Threads of a block for such calls, at most. They take different branches, and a warp executes one branch at a time.
-const THREADS_OF_BLOCK: u32 = 8;
+
+impl ArenaBytes {
+    /// Returns the size of an arena; `u64::MAX` if it is larger than any memory.
+    fn of(&self, calls: u64, elements: u64) -> u64 {
+        let bytes =
+            self.fixed.saturating_add(calls.saturating_mul(self.call)).saturating_add(elements.saturating_mul(self.element));
+        bytes.checked_next_multiple_of(256).unwrap_or(u64::MAX)
+    }
+}
 
 impl Costs<'_> {
-    /// Returns the seconds of a flattened level, whatever its calls are.
-    fn level(&self) -> f64 {
-        let latencies = self.latencies();
-        LEVEL_LAUNCHES * latencies.launch + latencies.wait
+    /// Returns the number for the workers of this machine.
+    fn of_worker<T>(&self, each: ByWorker<T>) -> T {
+        match self.machine.kind {
+            MachineKind::Cuda => each.gpu,
+            MachineKind::Cpu | MachineKind::Interp => each.core,
+        }
     }
 
-    /// Returns how many elements a call has at most that runs sequentially, where all calls together have so many.
-    ///
-    /// A thread needs `n · log2(n) · THREAD_ACCESSES` accesses for a call of `n` elements, a warp `n · WARP_ACCESSES`. Flattened
-    /// code needs `LEVELS · log2(n)` levels. Calls of a thread are small up to the size at which both take equally long. Calls
-    /// of a warp are small up to the size at which the largest call takes as much longer as a level less saves. The bytes of
-    /// a level count only for calls that do not take much more than a worker's part of all elements: other workers would
-    /// wait for them. Cores wait less where they take parts of calls (`has_tasks`).
-    pub fn sequential_limit(&self, elements: u64, has_tasks: bool) -> u64 {
+    /// Returns the seconds of a flattened level, whatever its calls are.
+    fn level(&self, levels: &FlattenedLevels) -> f64 {
         let latencies = self.latencies();
-        let (accesses, levels) = match self.machine.kind {
-            MachineKind::Cuda => (WARP_ACCESSES, LEVELS * std::f64::consts::LOG2_E),
-            MachineKind::Cpu | MachineKind::Interp => (THREAD_ACCESSES, LEVELS),
+        levels.launches * latencies.launch + latencies.wait
+    }
+
+    /// Returns how many elements a call has at most that runs sequentially, where all calls together have so
+    /// many.
+    ///
+    /// A core needs `n · log2(n) · accesses` accesses for a call of `n` elements, a warp `n · accesses`.
+    /// Flattened code needs `levels · log2(n)` levels. Calls of a thread are small up to the size at which
+    /// both take equally long. Calls of a warp are small up to the size at which the largest call takes as
+    /// much longer as a level less saves. The bytes of a level count only for calls that do not take much
+    /// more than a worker's part of all elements: other workers would wait for them. Cores wait less where
+    /// they take parts of calls (`has_tasks`).
+    pub fn sequential_limit(&self, code: &SequentialCalls, elements: u64, has_tasks: bool) -> u64 {
+        let latencies = self.latencies();
+        let levels = match self.machine.kind {
+            MachineKind::Cuda => code.flattened.levels * std::f64::consts::LOG2_E,
+            MachineKind::Cpu | MachineKind::Interp => code.flattened.levels,
         };
-        let element = accesses * latencies.access;
-        let bytes = elements as f64 * LEVEL_BYTES * latencies.byte;
-        let (few, many) = (levels * self.level() / element, levels * (self.level() + bytes) / element);
+        let element = self.of_worker(code.accesses) * latencies.access;
+        let bytes = elements as f64 * code.flattened.bytes * latencies.byte;
+        let level = self.level(&code.flattened);
+        let (few, many) = (levels * level / element, levels * (level + bytes) / element);
         let share = match self.machine.kind {
-            MachineKind::Cpu | MachineKind::Interp if has_tasks => PART_OF_CORE,
-            MachineKind::Cpu | MachineKind::Interp | MachineKind::Cuda => PART_OF_WORKER,
+            MachineKind::Cpu | MachineKind::Interp if has_tasks => code.part_of_core,
+            MachineKind::Cpu | MachineKind::Interp | MachineKind::Cuda => code.part_of_worker,
         };
         let part = elements as f64 * share / self.workers() as f64;
         few.max(many.min(part)) as u64
     }
 
-    /// Returns whether some small calls run sequentially while the large ones stay flattened, where all have so many elements
-    /// and the small ones so many.
+    /// Returns whether some small calls run sequentially while the large ones stay flattened, where all have
+    /// so many elements and the small ones so many.
     ///
-    /// The levels of the large calls remain, so only bytes are saved. That pays where they take longer than the launches of
-    /// a level do, and where most of them are saved.
-    pub fn separates_calls(&self, elements: u64, small: u64) -> bool {
-        let bytes = elements as f64 * LEVEL_BYTES * self.latencies().byte;
-        small > 0 && small >= elements / 2 && bytes >= self.level()
+    /// The levels of the large calls remain, so only bytes are saved. That pays where they take longer than
+    /// the launches of a level do, and where most of them are saved.
+    pub fn separates_calls(&self, code: &SequentialCalls, elements: u64, small: u64) -> bool {
+        let bytes = elements as f64 * code.flattened.bytes * self.latencies().byte;
+        small > 0 && small >= elements / 2 && bytes >= self.level(&code.flattened)
     }
 
     /// Returns how many workers run sequential calls at the same time.
@@ -108,31 +177,28 @@ impl Costs<'_> {
         }
     }
 
-    /// Returns how so many calls are launched, of which the largest has so many elements. `has_tasks` is set where threads can
-    /// take parts of calls.
-    pub fn sequential_workers(&self, calls: u64, largest: u64, has_tasks: bool) -> Workers {
-        let of_element = match self.machine.kind {
-            MachineKind::Cuda => ARENA_OF_ELEMENT,
-            MachineKind::Cpu | MachineKind::Interp => CORE_ARENA_OF_ELEMENT,
-        };
-        let arena = |elements: u64| {
-            let bytes = ARENA.saturating_add(elements.saturating_mul(of_element));
-            bytes.checked_next_multiple_of(256).unwrap_or(u64::MAX)
-        };
+    /// Returns how so many calls are launched, of which the largest has so many elements. `has_tasks` is set
+    /// where threads can take parts of calls.
+    pub fn sequential_workers(&self, code: &SequentialCalls, calls: u64, largest: u64, has_tasks: bool) -> Workers {
+        let size = self.of_worker(code.arena);
+        let arena = |elements: u64| size.of(1, elements);
         let threads = self.busy(self.resident_threads() / THREADS_SHARE).max(1);
         let (lanes, of_block, depth, all, grain) = match self.machine.kind {
-            // Many short calls keep all threads busy, each with its own. The shortest ones have nothing for the lanes to share.
-            MachineKind::Cuda if largest <= LANES.into() || calls >= threads && largest <= THREAD_ELEMENTS => {
-                let of_block = (calls / self.workers()).clamp(1, THREADS_OF_BLOCK.into());
-                (1, of_block as u32, 48, threads, 0)
+            // Many short calls keep all threads busy, each with its own. The shortest ones have nothing for
+            // the lanes to share.
+            MachineKind::Cuda if largest <= LANES.into() || calls >= threads && largest <= code.thread_elements => {
+                let of_block = (calls / self.workers()).clamp(1, code.threads_of_block.into());
+                (1, of_block as u32, code.thread_depth, threads, 0)
             }
-            MachineKind::Cuda => (LANES, WARPS_OF_BLOCK, 64, self.workers(), TASK_ELEMENTS),
-            MachineKind::Cpu | MachineKind::Interp if has_tasks => (1, 1, 96, self.workers(), CORE_TASK_ELEMENTS),
-            MachineKind::Cpu | MachineKind::Interp => (1, 1, 96, self.workers(), 0),
+            MachineKind::Cuda => (LANES, code.warps_of_block, code.depth.gpu, self.workers(), code.task_elements.gpu),
+            MachineKind::Cpu | MachineKind::Interp if has_tasks => {
+                (1, 1, code.depth.core, self.workers(), code.task_elements.core)
+            }
+            MachineKind::Cpu | MachineKind::Interp => (1, 1, code.depth.core, self.workers(), 0),
         };
         let tasks = largest.checked_div(grain.into()).unwrap_or(0);
         let memory = self.machine.memory_bytes / ARENA_SHARE;
-        let (least, arena) = (arena(largest.min(TASK_ARENA_ELEMENTS)), arena(largest));
+        let (least, arena) = (arena(largest.min(code.task_arena_elements)), arena(largest));
         let callers = all.min(calls).min(memory / arena).max(1);
         let left = memory.saturating_sub(callers.saturating_mul(arena));
         let task_arena = (left / all / 256 * 256).clamp(least, arena);
@@ -144,31 +210,26 @@ impl Costs<'_> {
         Workers { blocks, threads: of_block * lanes, lanes, grain, callers, arena, task_arena, depth }
     }
 
-    /// Returns how teams of warps run so many calls with so many elements, of which the largest has so many; `None` where
-    /// single warps or flattened code do. Teams are `forced` for tests, where the machine has few threads.
+    /// Returns how teams of warps run so many calls with so many elements, of which the largest has so many;
+    /// `None` where single warps or flattened code do. Teams are `forced` for tests, where the machine has
+    /// few threads.
     ///
-    /// A team takes a few microseconds for a pass over the elements of a call, a flattened level hundreds for its launches.
-    /// Calls for many warps have no need of it.
-    pub fn sequential_teams(&self, calls: u64, elements: u64, largest: u64, forced: bool) -> Option<Teams> {
-        let (blocks, threads) = match self.machine.kind {
-            MachineKind::Cuda => (self.machine.multiprocessors.max(1) * TEAM_BLOCKS, TEAM_THREADS),
-            MachineKind::Cpu | MachineKind::Interp if forced => (3, 5 * LANES),
+    /// A team takes a few microseconds for a pass over the elements of a call, a flattened level hundreds for
+    /// its launches. Calls for many warps have no need of it.
+    pub fn sequential_teams(&self, code: &TeamCalls, calls: u64, elements: u64, largest: u64, forced: bool) -> Option<Teams> {
+        let (blocks, threads, depth) = match self.machine.kind {
+            MachineKind::Cuda => {
+                let stack = self.machine.memory_bytes / STACK_SHARE / self.busy(self.resident_threads()).max(1);
+                let [least, most] = code.depth;
+                (self.machine.multiprocessors.max(1) * code.blocks, code.threads, (stack / code.frame).clamp(least, most))
+            }
+            MachineKind::Cpu | MachineKind::Interp if forced => code.forced,
             MachineKind::Cpu | MachineKind::Interp => return None,
         };
-        if !forced && (calls > TEAM_CALLS || largest < TEAM_ELEMENTS) {
+        if !forced && (calls > code.calls || largest < code.elements) {
             return None;
         }
-        let of_elements = elements.checked_mul(TEAM_ARENA_OF_ELEMENT)?;
-        let arena = of_elements.checked_add(calls.checked_mul(TEAM_ARENA_OF_CALL)?)?.checked_add(TEAM_ARENA)?;
-        let arena = arena.checked_next_multiple_of(256)?;
-        let depth = match self.machine.kind {
-            // All resident threads together have a sixteenth of the memory as stack.
-            MachineKind::Cuda => {
-                let stack = self.machine.memory_bytes / 16 / self.busy(self.resident_threads()).max(1);
-                (stack / TEAM_FRAME).clamp(16, 80)
-            }
-            MachineKind::Cpu | MachineKind::Interp => 64,
-        };
-        (arena <= self.machine.memory_bytes / TEAM_ARENA_SHARE).then_some(Teams { blocks, threads, arena, depth })
+        let arena = code.arena.of(calls, elements);
+        (arena <= self.machine.memory_bytes / code.arena_share).then_some(Teams { blocks, threads, arena, depth })
     }
 }

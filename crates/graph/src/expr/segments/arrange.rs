@@ -1,7 +1,9 @@
 //! Concatenation, interleaving and merging of segments.
 
+use super::descriptor::Segments;
+use super::elements::{binary, call, choose};
+use super::form_cache::FormCache;
 use super::pick::at_places;
-use super::{Segments, binary, call, choose};
 use crate::expr::error::Result;
 use crate::expr::node::Node;
 use broadloom_scalar::{BinaryOp, Builder, Element, Type};
@@ -82,7 +84,7 @@ impl Segments {
     pub fn merged(&self, outer: &Segments) -> Result<Segments> {
         outer.checked("merge", &outer.data.total, &self.data.count.places(Element::I64)?)?;
         let bounds = self.data.bounds.gather(&[&outer.data.bounds], &broadloom_skeleton::Boundary::Clamp)?;
-        let forms = super::Forms::default();
+        let forms = FormCache::default();
         Ok(Segments::made(outer.data.count.clone(), self.data.total.clone(), bounds, forms, None))
     }
 }

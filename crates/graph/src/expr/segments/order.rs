@@ -1,7 +1,10 @@
 //! Sorting within segments.
 
-use super::{Segments, convert};
+use super::descriptor::Segments;
+use super::elements::convert;
+use super::measure::Total;
 use crate::expr::amount::Amount;
+use crate::expr::check::same_context;
 use crate::expr::error::{Error, Result};
 use crate::expr::node::Node;
 use broadloom_device::Machine;
@@ -18,6 +21,33 @@ fn in_place(machine: &Machine, types: &[Type], values: bool, longest: &Amount) -
             return Some(taken);
         }
         length = 2 * u64::from(taken);
+    }
+}
+
+impl Node {
+    /// Sorts lines of one length by keys within each segment. The sort is stable. Keys come first in the
+    /// result. NaN comes after all numbers.
+    ///
+    /// If `longest` promises segments that are short enough, each segment is sorted in place. Of a longer
+    /// segment, only the start is then sorted, and the rest is arbitrary. Otherwise all are sorted at once,
+    /// with the segment number as first key.
+    pub fn segmented_sort(
+        offsets: &Node,
+        longest: Option<Amount>,
+        keys: &[(&Node, SortKey)],
+        values: &[&Node],
+    ) -> Result<Vec<Node>> {
+        offsets.checked_offsets("segmented sort")?;
+        let Some((first, _)) = keys.first() else {
+            return Err(offsets.refused("segmented sort", "there are no keys"));
+        };
+        same_context("segmented sort", &[offsets, first])?;
+        first.check_line("segmented sort")?;
+        let segments = Segments::from_offsets(offsets, Total::of(first))?;
+        match longest {
+            Some(longest) => segments.no_longer_than(longest).sort(keys, values),
+            None => segments.sort(keys, values),
+        }
     }
 }
 

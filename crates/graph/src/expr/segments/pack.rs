@@ -1,6 +1,8 @@
 //! Packing of segments: the elements selected by flags, and the segments that they form.
 
-use super::{Measure, Segments, choose, convert};
+use super::descriptor::{PackOrigin, Segments};
+use super::elements::{choose, convert};
+use super::measure::Measure;
 use crate::expr::elementwise::Elementwise;
 use crate::expr::error::Result;
 use crate::expr::node::{Expression, Inputs, Length, Node, State};
@@ -9,15 +11,6 @@ use crate::expr::shape::Shape;
 use broadloom_scalar::{Element, Type};
 use broadloom_skeleton::{Combine, Rule};
 use std::collections::HashMap;
-
-/// Segments from which a pack selected elements.
-#[derive(Debug)]
-pub(super) struct Origin {
-    segments: Segments,
-    flags: Node,
-    /// Packed lines, each with the line that it was packed from.
-    lines: Vec<(Node, Node)>,
-}
 
 /// Maximum number of operations per element that are moved before a pack: they are also computed for elements
 /// that are not selected.
@@ -45,7 +38,7 @@ impl Segments {
         let length = Length::of(count, packed.first().map_or_else(|| flags.bound().size(), |line| line.bound().size()));
         let packed: Vec<Node> = packed.into_iter().map(|line| line.with_length(Some(length.clone()))).collect();
         let lines = packed.iter().cloned().zip(values.iter().map(|line| (*line).clone())).collect();
-        let origin = Origin { segments: self.clone(), flags: flags.clone(), lines };
+        let origin = PackOrigin { segments: self.clone(), flags: flags.clone(), lines };
         let (count, total) = (self.data.count.clone(), Measure::device(&length)?);
         let segments = Segments::with_lengths(&lengths, count, total, Some(origin))?;
         segments.data.forms.set_lengths(&convert(&lengths, Element::I64)?);
@@ -83,7 +76,7 @@ impl Before {
     }
 }
 
-impl Origin {
+impl PackOrigin {
     /// Returns the line before the pack that corresponds to a line: elementwise work is moved before the
     /// pack.
     fn before(&self, packed: &Segments, line: &Node, known: &mut Before) -> Result<Option<Node>> {

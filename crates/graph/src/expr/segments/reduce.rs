@@ -1,6 +1,7 @@
 //! Reduction of each segment to one value.
 
-use super::{Segments, binary, convert};
+use super::descriptor::Segments;
+use super::elements::{binary, convert};
 use crate::expr::elementwise::Elementwise;
 use crate::expr::error::Result;
 use crate::expr::node::Node;

@@ -1,6 +1,7 @@
 //! Scans within segments, forwards or backwards.
 
-use super::{Segments, choose};
+use super::descriptor::Segments;
+use super::elements::choose;
 use crate::expr::error::Result;
 use crate::expr::node::Node;
 use crate::expr::shape::Shape;

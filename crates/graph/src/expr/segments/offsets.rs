@@ -1,5 +1,5 @@
-//! Segments of a line: their starts and ends, and sorting within them. A line is a one-dimensional array.
-//! Operations within segments are in [`operations`](crate::expr::operations).
+//! Offsets, which define the segments of a line. A line is a one-dimensional array. Operations within
+//! segments are in [`operations`](crate::expr::operations).
 //!
 //! Segments follow each other. *Offsets*, one more than there are segments, define them: segment `k` has the
 //! indices from `offsets[k]` up to but not including `offsets[k + 1]`, and is empty if both are equal. The
@@ -8,19 +8,18 @@
 //! outside the line. The work is spread over elements, not over segments, so the lengths of segments do not
 //! matter. Only segments that are known to be short are sorted one by one.
 
-use super::{Segments, Total};
+use super::elements::{integers, number};
+use super::measure::{Measure, NARROW};
 use crate::expr::amount::Amount;
-use crate::expr::check::same_context;
 use crate::expr::elementwise::Elementwise;
 use crate::expr::error::Result;
 use crate::expr::known::known;
 use crate::expr::node::{Expression, Node, State};
-use crate::expr::op::Op;
+use crate::expr::op::{Op, zeros};
+use crate::expr::shape::Shape;
+use crate::expr::view::AxisMap;
 use broadloom_scalar::{BinaryOp, Builder, Element, Function, Literal, Type, Value};
-use broadloom_skeleton::SortKey;
-
-/// Totals below this use 32-bit counts.
-pub(super) const NARROW: usize = i32::MAX as usize;
+use broadloom_skeleton::{Boundary, Combine};
 
 /// Converts an integer to a `u32` of at most [`NARROW`]; negative ones become 0.
 fn narrowed(f: &Builder, value: Value, ty: Type) -> Value {
@@ -60,6 +59,33 @@ pub(super) fn held_offset(ty: Type, narrow: bool) -> Result<Function> {
     })
 }
 
+/// Pads a line to a shape with zeros after its length.
+pub(super) fn padded(line: &Node, shape: Shape) -> Result<Node> {
+    let zero = Boundary::Constant(zeros(line.ty()));
+    match line.length() {
+        None => line.affine("segments", &[AxisMap::same(0)], shape, Some(&zero)),
+        Some(_) => line.gather(&[&Node::position(line.context(), shape, 0, Element::I64)?], &zero),
+    }
+}
+
+/// Returns the saturating sum of two numbers, with [`NARROW`] as the maximum.
+pub(super) fn narrow_sum() -> Result<Combine> {
+    let function = known("ends", Type::U32, || {
+        let f = Builder::function("ends");
+        let (a, b) = (f.parameter("a", Type::U32), f.parameter("b", Type::U32));
+        Ok(f.finish_function(&[f.min(f.add(a, b), NARROW as u32)])?)
+    })?;
+    Ok(Combine::commutative(function, &[Literal::zero(Element::U32)])?)
+}
+
+/// Clamps offsets to the line: the first becomes 0, those from the index `from` on become the number of
+/// elements. They have 32 bits if `narrow`.
+pub(super) fn bounds(offsets: &Node, from: &Node, total: &Measure, narrow: bool) -> Result<Node> {
+    let places = Node::position(offsets.context(), offsets.bound().clone(), 0, Element::I64)?;
+    let function = held_offset(offsets.ty(), narrow)?;
+    Node::elementwise(Elementwise::Call(function, 0), &[&places, offsets, from, &total.count])
+}
+
 /// Returns whether two functions have equal parameters and code. A text renames functions that share a name.
 fn has_code(function: &Function, other: &Function) -> bool {
     let code = |function: &Function| function.to_string().split_once('(').map(|(_, code)| code.to_owned());
@@ -69,8 +95,7 @@ fn has_code(function: &Function, other: &Function) -> bool {
 impl Node {
     /// Checks offsets: a line of integers with at least one element.
     pub(super) fn checked_offsets(&self, operation: &str) -> Result<()> {
-        self.check_line(operation)?;
-        self.check_integers(operation)?;
+        integers(operation, self)?;
         if self.bound().is_empty() {
             return Err(self.refused(operation, "there is one more offset than there are segments"));
         }
@@ -82,8 +107,8 @@ impl Node {
     pub fn segment_offsets(&self, length: impl Into<Amount>) -> Result<Node> {
         self.checked_offsets("segments")?;
         let offsets = self.hosted()?;
-        let last = super::number(self.context(), &offsets.bound().size().minus(&1.into()))?;
-        let length = super::number(self.context(), &length.into())?;
+        let last = number(self.context(), &offsets.bound().size().minus(&1.into()))?;
+        let length = number(self.context(), &length.into())?;
         let places = offsets.position_like(0, Element::I64)?;
         Node::elementwise(Elementwise::Call(held_offset(self.ty(), false)?, 0), &[&places, &offsets, &last, &length])
     }
@@ -136,31 +161,6 @@ impl Node {
                 inputs[0].bound().rank() == 0 && inputs[0].is_minimum(limit)
             }
             State::Pending(_) | State::Ready(_) | State::Symbolic(_) => false,
-        }
-    }
-
-    /// Sorts lines of one length by keys within each segment. The sort is stable. Keys come first in the
-    /// result. NaN comes after all numbers.
-    ///
-    /// If `longest` promises segments that are short enough, each segment is sorted in place. Of a longer
-    /// segment, only the start is then sorted, and the rest is arbitrary. Otherwise all are sorted at once,
-    /// with the segment number as first key.
-    pub fn segmented_sort(
-        offsets: &Node,
-        longest: Option<Amount>,
-        keys: &[(&Node, SortKey)],
-        values: &[&Node],
-    ) -> Result<Vec<Node>> {
-        offsets.checked_offsets("segmented sort")?;
-        let Some((first, _)) = keys.first() else {
-            return Err(offsets.refused("segmented sort", "there are no keys"));
-        };
-        same_context("segmented sort", &[offsets, first])?;
-        first.check_line("segmented sort")?;
-        let segments = Segments::from_offsets(offsets, Total::of(first))?;
-        match longest {
-            Some(longest) => segments.no_longer_than(longest).sort(keys, values),
-            None => segments.sort(keys, values),
         }
     }
 }
