@@ -4,7 +4,7 @@
 //! instruction there. **Decoding checks every length against the bytes left, and returns a kernel or
 //! nothing.**
 
-use super::Places;
+use super::places::Places;
 use crate::abi::Kind;
 use crate::code::{Accesses, Code, Named, Rare, RareOperand, Site};
 use broadloom_analysis::Proof;

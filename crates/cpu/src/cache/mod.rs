@@ -6,6 +6,7 @@
 
 mod content;
 pub mod entry;
+mod places;
 
 use crate::code::Code;
 use crate::compile;
@@ -13,13 +14,13 @@ use crate::grid::Ready;
 use crate::signals::without_file_size_signal;
 use broadloom_device::CacheFolder;
 use broadloom_device::cache::{Key, Miss, Origin, digest};
-use broadloom_diag::Span;
 use broadloom_ptx::{Callee, Func, Item, Module, Symbol};
 use broadloom_transform::return_exits::addressed;
 use content::Content;
+pub use places::Places;
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::hash::Hash as _;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
@@ -40,29 +41,6 @@ pub struct Wanted {
     pub keys: [Key; 2],
     name: String,
     pub places: Places,
-}
-
-/// Spans of the instructions that a kernel reaches, by number.
-#[derive(Debug, Default)]
-pub struct Places(pub Vec<Span>);
-
-impl Places {
-    fn of(module: &Module, reachable: &[Func]) -> Places {
-        let instructions = reachable.iter().flat_map(|func| module.functions[*func].instructions());
-        Places(instructions.map(|(_, inst)| inst.span).collect())
-    }
-
-    /// Returns the number of the first instruction at each span.
-    fn numbers(&self) -> HashMap<Span, u64> {
-        self.0.iter().enumerate().rev().map(|(number, span)| (*span, number as u64)).collect()
-    }
-
-    /// Returns a hash of the spans.
-    fn variant(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        self.0.hash(&mut hasher);
-        hasher.finish()
-    }
 }
 
 impl Cache {

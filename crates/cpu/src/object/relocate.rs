@@ -1,10 +1,26 @@
 //! Relocation of an image: patches the places that hold or reach addresses.
 
-use super::elf::{Elf, Relocation};
-use super::{Machine, ObjectError, Plan, STUB_BYTES};
+use super::elf::{Elf, Machine, Relocation};
+use super::error::ObjectError;
+use super::plan::{Plan, STUB_BYTES};
+
+impl Plan {
+    /// Returns the bytes in memory for a first byte at `base`.
+    pub fn image(&self, elf: &Elf<'_>, base: u64, resolve: &dyn Fn(&str) -> Option<usize>) -> Result<Vec<u8>, ObjectError> {
+        let mut image = vec![0; self.bytes as usize];
+        for (section, offset) in elf.sections.iter().zip(&self.sections) {
+            if let Some(offset) = offset {
+                let contents = elf.contents(section)?;
+                image[*offset as usize..][..contents.len()].copy_from_slice(contents);
+            }
+        }
+        relocate(elf, self, &mut image, base, resolve)?;
+        Ok(image)
+    }
+}
 
 /// Applies all relocations. `base` is the address of the image's first byte.
-pub(super) fn relocate(
+fn relocate(
     elf: &Elf<'_>,
     plan: &Plan,
     image: &mut [u8],
