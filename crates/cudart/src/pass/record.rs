@@ -5,8 +5,9 @@
 //! a kernel store the name. A lookup of a driver function by name returns this library's symbol, so that
 //! later calls come here.
 
+use super::frame::{Frame, RecordedCall};
+use super::library;
 use super::timing::{self, Timed};
-use super::{Frame, library, missing};
 use crate::functions::{FUNCTIONS, exported_at};
 use crate::pointer::{In, Out, Text};
 use crate::tell::tell;
@@ -89,12 +90,6 @@ fn role_at(index: usize) -> Role {
     ROLES.get_or_init(|| FUNCTIONS.iter().map(|function| role(function.name)).collect())[index]
 }
 
-/// State of a recorded call in progress.
-pub(crate) struct Open {
-    span: Span,
-    timed: Option<Timed>,
-}
-
 /// Returns the kernel names by handle or host function.
 fn names() -> MutexGuard<'static, HashMap<usize, String>> {
     static NAMES: OnceLock<Mutex<HashMap<usize, String>>> = OnceLock::new();
@@ -123,7 +118,7 @@ pub(super) extern "C" fn enter(frame: &mut Frame) -> *const () {
     if depth == 0 {
         guarded(|| begin(frame));
     }
-    function.unwrap_or(missing as *const ())
+    function.unwrap_or(library::missing as *const ())
 }
 
 /// Ends a call.
@@ -145,7 +140,7 @@ fn begin(frame: &mut Frame) {
         }
         Role::Plain | Role::Wait | Role::Register | Role::Named | Role::Renamed | Role::ByName => None,
     };
-    frame.open = Some(Box::new(Open { span, timed }));
+    frame.open = Some(Box::new(RecordedCall { span, timed }));
 }
 
 /// Starts timing a launch.
@@ -175,10 +170,10 @@ fn launch(frame: &Frame, parts: Parts, library: &'static str, per_thread: bool, 
     timing::begin(library, stream, name, notes)
 }
 
-fn end(frame: &mut Frame, open: Open) {
+fn end(frame: &mut Frame, open: RecordedCall) {
     static AT_FIRST_CALL: Once = Once::new();
     static AT_FIRST_LAUNCH: Once = Once::new();
-    let Open { span, timed } = open;
+    let RecordedCall { span, timed } = open;
     drop(span);
     let name = FUNCTIONS[frame.index].name;
     let good = frame.result[0] as u32 == 0;
