@@ -7,7 +7,9 @@
 //! Each folder is opened relative to its parent and examined ([`Folder`]). Files that others could have
 //! written are not read.
 
-use super::{Counts, Key, Miss, counts};
+use super::counts::{self, Counts};
+use super::key::{FORMAT, Key};
+use super::miss::Miss;
 use crate::private::{Folder, KnownFolder, Named, Refusal, Secret, UNFINISHED};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -17,8 +19,6 @@ use std::time::{Duration, SystemTime};
 
 /// Devices with cached code.
 pub(super) const DEVICES: [&str; 2] = ["cpu", "cuda"];
-/// Version of the format of entries and their names.
-pub(super) const FORMAT: u32 = 4;
 const MAGIC: [u8; 8] = *b"broadlm\0";
 /// Size in bytes before the tag of an entry: magic, format, key.
 const UNTAGGED: usize = 8 + 4 + 32;

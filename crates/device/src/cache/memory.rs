@@ -1,6 +1,6 @@
 //! Cache in memory with least-recently-used eviction.
 
-use super::Key;
+use super::key::Key;
 use std::collections::HashMap;
 use std::sync::Arc;
 
