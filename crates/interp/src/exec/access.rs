@@ -1,6 +1,7 @@
 //! Loads, stores and addresses (manual: "Data Movement and Conversion Instructions", "Memory Consistency
 //! Model").
 
+use super::ordering::{order, scope};
 use super::{Engine, Next, Stop};
 use crate::cta::{Cta, Site};
 use crate::marks;
@@ -25,35 +26,9 @@ pub(super) enum Place {
     Param(u64),
 }
 
-/// Returns the scope among the modifiers; system scope if there is none. Plain accesses do not use it.
-pub(super) fn scope(op: &Op) -> Scope {
-    if op.has(Modifier::Cta) {
-        Scope::Cta
-    } else if op.has(Modifier::Gpu) || op.has(Modifier::Gl) || op.has(Modifier::Cluster) {
-        Scope::Gpu
-    } else {
-        Scope::System
-    }
-}
-
 /// Returns whether a shared address may lead to another block of the cluster.
 pub(super) fn reaches_cluster(op: &Op) -> bool {
     op.space == Space::Generic || op.has(Modifier::SharedCluster)
-}
-
-/// Returns the memory order of an access.
-pub(super) fn order(op: &Op) -> Order {
-    if op.has(Modifier::AcqRel) {
-        Order::AcquireRelease
-    } else if op.has(Modifier::Acquire) {
-        Order::Acquire
-    } else if op.has(Modifier::Release) {
-        Order::Release
-    } else if op.has(Modifier::Relaxed) || op.has(Modifier::Volatile) || op.has(Modifier::Mmio) {
-        Order::Relaxed
-    } else {
-        Order::Weak
-    }
 }
 
 impl<W: Watch> Engine<'_, W> {
