@@ -3,7 +3,7 @@
 //! Integers wrap around, so sums may be reassociated. There are no floating-point identities: adding zero
 //! loses the sign of a zero, multiplying by one loses the payload of a NaN, and `.ftz` flushes small numbers.
 
-use super::immediate;
+use super::immediate::immediate;
 use super::known::Known;
 use crate::write::made;
 use broadloom_eval::{Operation, Outcome, truncate};
