@@ -47,7 +47,7 @@ pub struct SortKey {
 
 /// The memory that a round reads or writes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum RoundMemory {
     /// The source, or the sink.
     Outside,
     /// The first or the second set of temporaries.

@@ -46,7 +46,7 @@ fn relocate(
                 None => return Err(ObjectError::Undefined(symbol.name.to_owned())),
             },
         };
-        let mut place = Place { image, base, at: start + relocation.offset, plan, relocation, target, local };
+        let mut place = RelocationSite { image, base, at: start + relocation.offset, plan, relocation, target, local };
         match elf.machine {
             Machine::X86_64 => place.x86_64()?,
             Machine::Aarch64 => place.aarch64()?,
@@ -108,8 +108,8 @@ mod arm {
     pub(super) const PLT32: u32 = 314;
 }
 
-/// Relocation about to be applied.
-struct Place<'a> {
+/// Relocation about to be applied, and the bytes of the image that it changes.
+struct RelocationSite<'a> {
     image: &'a mut [u8],
     base: u64,
     /// Offset in the image.
@@ -122,7 +122,7 @@ struct Place<'a> {
     local: bool,
 }
 
-impl Place<'_> {
+impl RelocationSite<'_> {
     fn out_of_range(&self) -> ObjectError {
         ObjectError::OutOfRange(self.relocation.kind)
     }

@@ -3,7 +3,7 @@
 //! Every instruction looks up the running block, which runs for a long time. The last one looked up is found
 //! at once, any other by a search.
 
-use super::clock::{Clock, Known};
+use super::clock::{Clock, PublishedClock};
 use super::copies::Copies;
 use super::defined::Bytes;
 use super::value::Doubt;
@@ -16,9 +16,9 @@ pub(super) struct ThreadShadow {
     pub(super) clock: Clock,
     pub(super) time: u32,
     /// Knowledge seen by strong reads, to be learnt at the next fence.
-    pub(super) pending: Option<Known>,
+    pub(super) pending: Option<PublishedClock>,
     /// Knowledge released by the last fence, for the strong writes after it.
-    pub(super) fenced: Option<(Known, Scope)>,
+    pub(super) fenced: Option<(PublishedClock, Scope)>,
     /// Times of the lanes of its warp when they last met it at a warp instruction; recorded once there are
     /// volatile accesses.
     pub(super) met: Vec<u32>,

@@ -59,7 +59,7 @@ use blocks::{BlockShadow, Blocks, ThreadShadow};
 use broadloom_device::FaultKind;
 use broadloom_device::place::SourcePlace;
 use broadloom_ptx::{Func, Inst, Lines, Modifier, Module, Opcode, Printer, Space};
-use clock::{Clock, Known, Vector, join_foreign};
+use clock::{Clock, PublishedClock, Vector, join_foreign};
 use history::{Manner, Record};
 use lanes::VolatileLoads;
 use meetings::Meetings;
@@ -78,7 +78,7 @@ const MOST_FINDINGS: usize = 1000;
 type PlaceOfFinding = (FindingKind, String, Func, Inst, Option<(Func, Inst)>);
 
 /// Release by a strong write: its scope, the writing block, and the knowledge of the writing thread.
-type Released = (Scope, u32, Known);
+type Released = (Scope, u32, PublishedClock);
 
 /// Findings, kept over all launches of a device.
 #[derive(Debug, Default)]
@@ -438,7 +438,7 @@ impl Watch for Checker<'_> {
                 thread.clock.acquire(block as u32, &pending);
             }
         }
-        let mut fenced: Option<Known> = None;
+        let mut fenced: Option<PublishedClock> = None;
         for (known, _) in
             all.iter().filter_map(|index| shadow.threads[*index].fenced.as_ref()).filter(|(_, scope)| *scope > Scope::Cta)
         {

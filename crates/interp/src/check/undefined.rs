@@ -1,7 +1,7 @@
 //! Uninitialised reads: uses of undefined values.
 
 use super::origins::Origin;
-use super::value::{Doubt, Known, undecided};
+use super::value::{Doubt, OperandBits, undecided};
 use super::{Checker, FindingKind};
 use crate::cta::{Cta, Site};
 use crate::op::{Arg, Handler, Machine, Op};
@@ -159,7 +159,7 @@ impl Checker<'_> {
             {
                 cause = Some((first + *slot as usize, doubt));
             }
-            operands.push(Known { value, unknown: doubt.bits });
+            operands.push(OperandBits { value, unknown: doubt.bits });
         }
         let Some((slot, doubt)) = cause else { return };
         let bits = undecided(op, &operands);

@@ -37,7 +37,7 @@ use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 use identities::Simpler;
 pub(crate) use immediate::immediate;
-pub(crate) use known::Known;
+pub(crate) use known::KnownValues;
 
 /// Name of the pass.
 pub const NAME: &str = "fold";
@@ -64,7 +64,7 @@ struct Folding<'f> {
     function: &'f mut Function,
     facts: Facts,
     /// Known values, as a register holds them.
-    known: Known,
+    known: KnownValues,
     substitution: Substitution,
     /// Instruction that defines each register.
     definition: SecondaryMap<Reg, PackedOption<Inst>>,
@@ -83,7 +83,7 @@ impl<'f> Folding<'f> {
             results: results.collect(),
             function,
             facts,
-            known: Known::default(),
+            known: KnownValues::default(),
             substitution: Substitution::default(),
             definition: SecondaryMap::new(),
             changed: false,
