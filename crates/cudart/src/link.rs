@@ -180,7 +180,7 @@ enum Kind {
     Other,
 }
 
-/// Directive at the top of a module: a variable or a function.
+/// Directive at the top level of a module.
 struct ModuleDirective<'a> {
     text: &'a str,
     name: Option<&'a str>,
