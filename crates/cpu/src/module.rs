@@ -32,7 +32,7 @@ pub(crate) struct LaunchRequest<'a> {
     pub(crate) opaques: OpaqueTable,
 }
 
-/// A loaded module.
+/// Module loaded on the CPU.
 #[derive(Debug)]
 pub(crate) struct CpuModule {
     device: Arc<DeviceState>,

@@ -42,7 +42,7 @@ pub(crate) struct LoadedKernel {
     record: Arc<Record>,
 }
 
-/// A loaded module.
+/// Module loaded on a GPU.
 #[derive(Debug)]
 pub(crate) struct CudaModule {
     pub(crate) inner: Arc<Inner>,

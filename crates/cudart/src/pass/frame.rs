@@ -26,6 +26,7 @@ pub(crate) struct Frame {
     pub(super) floats: [[u64; 2]; 8],
 }
 
+// The stack must stay aligned.
 const _: () = assert!(size_of::<Frame>().is_multiple_of(16));
 
 impl Frame {
