@@ -33,17 +33,17 @@ fn main() {
             let (name, state, reason) = (words.next().unwrap_or(""), words.next().unwrap_or(""), words.next().unwrap_or(""));
             assert!(!area.is_empty() && !state.is_empty(), "{path}:{}: no area or no state", number + 1);
             let state = if state == "done" {
-                writeln!(own, "Own(crate::{library}::{area}::{name} as *const ()),").unwrap();
+                writeln!(own, "FunctionAddress(crate::{library}::{area}::{name} as *const ()),").unwrap();
                 "State::Done".to_owned()
             } else {
                 assert!(!reason.is_empty(), "{path}:{}: an error without a reason", number + 1);
                 writeln!(refused, "refused!({name}, {state:?}, {reason:?});").unwrap();
-                writeln!(own, "Own({name} as *const ()),").unwrap();
+                writeln!(own, "FunctionAddress({name} as *const ()),").unwrap();
                 format!("State::Refused {{ status: {state:?}, reason: {reason:?} }}")
             };
             writeln!(rows, "Function {{ name: {name:?}, library: {library:?}, area: {area:?}, state: {state} }},").unwrap();
             writeln!(symbols, "symbol!({name}, {index});").unwrap();
-            writeln!(exported, "Own(symbols::{name} as *const ()),").unwrap();
+            writeln!(exported, "FunctionAddress(symbols::{name} as *const ()),").unwrap();
             writeln!(indices, "{name:?} => {index},").unwrap();
             places.insert(name.to_owned(), index);
             index += 1;
@@ -53,8 +53,8 @@ fn main() {
     let code = format!(
         "/// Every function, as the lists have it.\npub const FUNCTIONS: &[Function] = &[\n{rows}];\n\n\
          {refused}\n\
-         /// What each function does here, in the order of the list.\npub(crate) static OWN: [Own; {index}] = [\n{own}];\n\n\
-         /// The symbol of each function.\nstatic EXPORTED: [Own; {index}] = [\n{exported}];\n\n\
+         /// What each function does here, in the order of the list.\npub(crate) static OWN: [FunctionAddress; {index}] = [\n{own}];\n\n\
+         /// The symbol of each function.\nstatic EXPORTED: [FunctionAddress; {index}] = [\n{exported}];\n\n\
          mod symbols {{\nuse crate::pass::entry::symbol;\n{symbols}}}\n\n\
          /// The place of a function in the list.\npub(crate) fn index_of(name: &str) -> Option<usize> {{\n\
          Some(match name {{\n{indices}_ => return None,\n}})\n}}\n\n\

@@ -19,9 +19,10 @@ pub(crate) struct Test {
 /// Maximum depth to which predicates of predicates are followed.
 const DEPTH: u32 = 8;
 
-/// State of the backward search from a predicate.
+/// State of the backward search from a predicate: the remaining depth, and whether its value is that of some
+/// lane only.
 #[derive(Clone, Copy)]
-struct Known {
+struct SearchState {
     depth: u32,
     in_some_lane: bool,
 }
@@ -59,10 +60,10 @@ impl<'a> Conditions<'a> {
         let goes_on = index + 1 == data.edges.len();
         match last.opcode() {
             Some(Opcode::Bra | Opcode::Ret | Opcode::Exit | Opcode::Trap) => {
-                self.implied(guard.reg, goes_on == guard.negated, Known { depth: DEPTH, in_some_lane: false }, &mut tests);
+                self.implied(guard.reg, goes_on == guard.negated, SearchState { depth: DEPTH, in_some_lane: false }, &mut tests);
             }
             _ if goes_on => {
-                self.implied(guard.reg, guard.negated, Known { depth: DEPTH, in_some_lane: false }, &mut tests);
+                self.implied(guard.reg, guard.negated, SearchState { depth: DEPTH, in_some_lane: false }, &mut tests);
             }
             _ => {}
         }
@@ -70,12 +71,12 @@ impl<'a> Conditions<'a> {
     }
 
     /// Collects the conditions that follow from the value of a predicate.
-    fn implied(&self, reg: Reg, value: bool, known: Known, tests: &mut Vec<Test>) {
+    fn implied(&self, reg: Reg, value: bool, known: SearchState, tests: &mut Vec<Test>) {
         let Some(inst) = self.definition[reg].filter(|_| known.depth > 0) else { return };
         let data = &self.function.insts[inst];
         let operand = |index: usize| data.operands.get(index);
-        let mut known = Known { depth: known.depth - 1, ..known };
-        let also = |operand: Option<&Operand>, value: bool, known: Known, tests: &mut Vec<Test>| match operand {
+        let mut known = SearchState { depth: known.depth - 1, ..known };
+        let also = |operand: Option<&Operand>, value: bool, known: SearchState, tests: &mut Vec<Test>| match operand {
             Some(Operand::Reg(reg)) => self.implied(*reg, value, known, tests),
             Some(Operand::Not(reg)) => self.implied(*reg, !value, known, tests),
             _ => {}

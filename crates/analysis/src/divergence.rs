@@ -20,9 +20,9 @@ use broadloom_ptx::{Block, Function, Opcode};
 use cranelift_entity::SecondaryMap;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fate of lanes that diverge at a branch.
+/// Region in which lanes that diverge at a branch are on different paths.
 #[derive(Clone, Debug, Default)]
-pub struct Apart {
+pub struct DivergentRegion {
     /// Blocks at which lanes from different paths meet.
     pub joins: BitSet<Block>,
     /// Loops that lanes leave in different iterations.
@@ -72,11 +72,11 @@ impl<'a> Paths<'a> {
     }
 
     /// Returns the fate of lanes that take different edges out of a block.
-    pub fn apart(&self, from: Block) -> Apart {
-        let mut walk = Walk {
+    pub fn apart(&self, from: Block) -> DivergentRegion {
+        let mut walk = LabelPropagation {
             paths: self,
             from,
-            found: Apart::default(),
+            found: DivergentRegion::default(),
             label: SecondaryMap::new(),
             waiting: BTreeSet::new(),
             back: BTreeMap::new(),
@@ -116,10 +116,11 @@ impl<'a> Paths<'a> {
     }
 }
 
-struct Walk<'a> {
+/// Propagation of labels along the paths of a branch. A block that two labels reach is a join.
+struct LabelPropagation<'a> {
     paths: &'a Paths<'a>,
     from: Block,
-    found: Apart,
+    found: DivergentRegion,
     label: SecondaryMap<Block, Option<u32>>,
     /// Indices of blocks that have a label and have not propagated it.
     waiting: BTreeSet<u32>,
@@ -127,7 +128,7 @@ struct Walk<'a> {
     back: BTreeMap<Loop, u32>,
 }
 
-impl Walk<'_> {
+impl LabelPropagation<'_> {
     fn arrive(&mut self, from: Block, target: Block, label: u32) {
         let loops = self.paths.loops;
         let own = self.paths.place[target];

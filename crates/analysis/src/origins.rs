@@ -15,43 +15,46 @@ use crate::facts::param_offsets;
 use broadloom_ptx::{Base, Function, InstData, Modifier, Opcode, Operand, Param, Reg, Space, Symbol};
 use cranelift_entity::SecondaryMap;
 
-/// Knowledge about a register.
+/// Buffer that a register may point into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-enum Known {
-    /// Not visited yet.
+enum PointerOrigin {
     #[default]
-    Open,
+    Unvisited,
     /// Value that cannot hold a pointer.
     Offset,
     /// Pointer into the buffer of the parameter at this offset of the parameter block.
     Param(u64),
-    Nothing,
+    Unknown,
 }
 
-impl Known {
-    fn meet(self, other: Known) -> Known {
+impl PointerOrigin {
+    fn meet(self, other: PointerOrigin) -> PointerOrigin {
         match (self, other) {
-            (Known::Open, known) | (known, Known::Open) => known,
+            (PointerOrigin::Unvisited, known) | (known, PointerOrigin::Unvisited) => known,
             (a, b) if a == b => a,
-            (Known::Offset | Known::Param(_) | Known::Nothing, _) => Known::Nothing,
+            (PointerOrigin::Offset | PointerOrigin::Param(_) | PointerOrigin::Unknown, _) => PointerOrigin::Unknown,
         }
     }
 
-    fn plus(self, other: Known) -> Known {
+    fn plus(self, other: PointerOrigin) -> PointerOrigin {
         match (self, other) {
-            (Known::Nothing, _) | (_, Known::Nothing) | (Known::Param(_), Known::Param(_)) => Known::Nothing,
-            (Known::Open, _) | (_, Known::Open) => Known::Open,
-            (Known::Offset, other) => other,
-            (Known::Param(param), Known::Offset) => Known::Param(param),
+            (PointerOrigin::Unknown, _) | (_, PointerOrigin::Unknown) | (PointerOrigin::Param(_), PointerOrigin::Param(_)) => {
+                PointerOrigin::Unknown
+            }
+            (PointerOrigin::Unvisited, _) | (_, PointerOrigin::Unvisited) => PointerOrigin::Unvisited,
+            (PointerOrigin::Offset, other) => other,
+            (PointerOrigin::Param(param), PointerOrigin::Offset) => PointerOrigin::Param(param),
         }
     }
 
     /// Combines two values by any other operation.
-    fn mixed(self, other: Known) -> Known {
+    fn mixed(self, other: PointerOrigin) -> PointerOrigin {
         match (self, other) {
-            (Known::Offset, Known::Offset) => Known::Offset,
-            (Known::Nothing | Known::Param(_), _) | (_, Known::Nothing | Known::Param(_)) => Known::Nothing,
-            (Known::Open, _) | (_, Known::Open) => Known::Open,
+            (PointerOrigin::Offset, PointerOrigin::Offset) => PointerOrigin::Offset,
+            (PointerOrigin::Unknown | PointerOrigin::Param(_), _) | (_, PointerOrigin::Unknown | PointerOrigin::Param(_)) => {
+                PointerOrigin::Unknown
+            }
+            (PointerOrigin::Unvisited, _) | (_, PointerOrigin::Unvisited) => PointerOrigin::Unvisited,
         }
     }
 }
@@ -59,7 +62,7 @@ impl Known {
 /// Parameters that addresses of a kernel in SSA form are derived from.
 #[derive(Clone, Debug)]
 pub struct Origins {
-    known: SecondaryMap<Reg, Known>,
+    known: SecondaryMap<Reg, PointerOrigin>,
 }
 
 impl Origins {
@@ -74,13 +77,13 @@ impl Origins {
                     let data = &function.insts[*inst];
                     let found = search.result(data);
                     data.each_written(|reg| {
-                        let found = if wide(reg) { found } else { Known::Offset };
+                        let found = if wide(reg) { found } else { PointerOrigin::Offset };
                         changed |= search.note(reg, found);
                     });
                 }
                 for edge in &function.blocks[*block].edges {
                     for (param, arg) in function.blocks[edge.target].params.iter().zip(&edge.args) {
-                        let found = if wide(*param) { search.known[*arg] } else { Known::Offset };
+                        let found = if wide(*param) { search.known[*arg] } else { PointerOrigin::Offset };
                         changed |= search.note(*param, found);
                     }
                 }
@@ -92,8 +95,8 @@ impl Origins {
     /// Returns the parameter that an address is derived from, by its offset in the parameter block.
     pub fn param(&self, reg: Reg) -> Option<u64> {
         match self.known[reg] {
-            Known::Param(offset) => Some(offset),
-            Known::Open | Known::Offset | Known::Nothing => None,
+            PointerOrigin::Param(offset) => Some(offset),
+            PointerOrigin::Unvisited | PointerOrigin::Offset | PointerOrigin::Unknown => None,
         }
     }
 }
@@ -101,51 +104,51 @@ impl Origins {
 struct Search<'f> {
     function: &'f Function,
     offsets: std::collections::BTreeMap<broadloom_ptx::Var, u64>,
-    known: SecondaryMap<Reg, Known>,
+    known: SecondaryMap<Reg, PointerOrigin>,
 }
 
 impl Search<'_> {
-    fn note(&mut self, reg: Reg, found: Known) -> bool {
+    fn note(&mut self, reg: Reg, found: PointerOrigin) -> bool {
         let now = self.known[reg].meet(found);
         std::mem::replace(&mut self.known[reg], now) != now
     }
 
-    fn operand(&self, data: &InstData, index: usize) -> Known {
+    fn operand(&self, data: &InstData, index: usize) -> PointerOrigin {
         match data.operands.get(index) {
             Some(Operand::Reg(reg)) if self.function.regs[*reg].ty.bits() == 64 => self.known[*reg],
-            Some(Operand::Reg(_) | Operand::Imm(_)) => Known::Offset,
-            _ => Known::Nothing,
+            Some(Operand::Reg(_) | Operand::Imm(_)) => PointerOrigin::Offset,
+            _ => PointerOrigin::Unknown,
         }
     }
 
     /// Classifies a 64-bit result.
-    fn result(&self, data: &InstData) -> Known {
+    fn result(&self, data: &InstData) -> PointerOrigin {
         let operand = |index: usize| self.operand(data, index);
         let first = data.types().next().map_or(0, |ty| ty.bits());
         let read = data.types().last().map_or(0, |ty| ty.bits());
         match data.opcode() {
             // The previous value may remain.
-            _ if data.guard.is_some() => Known::Nothing,
-            Some(Opcode::Ld) => self.param(data).map_or(Known::Nothing, Known::Param),
+            _ if data.guard.is_some() => PointerOrigin::Unknown,
+            Some(Opcode::Ld) => self.param(data).map_or(PointerOrigin::Unknown, PointerOrigin::Param),
             Some(Opcode::Mov) if first == 64 => operand(1),
             Some(Opcode::Cvta | Opcode::CvtaTo) if data.space() == Space::Global => operand(1),
-            Some(Opcode::Cvt) if read < 64 => Known::Offset,
+            Some(Opcode::Cvt) if read < 64 => PointerOrigin::Offset,
             Some(Opcode::Cvt) => operand(1),
             Some(Opcode::Add) if first == 64 => operand(1).plus(operand(2)),
             Some(Opcode::Sub) if first == 64 => match operand(2) {
-                Known::Offset => operand(1),
-                Known::Open => Known::Open,
-                Known::Param(_) | Known::Nothing => Known::Nothing,
+                PointerOrigin::Offset => operand(1),
+                PointerOrigin::Unvisited => PointerOrigin::Unvisited,
+                PointerOrigin::Param(_) | PointerOrigin::Unknown => PointerOrigin::Unknown,
             },
-            Some(Opcode::Mul) if data.has(Modifier::Wide) => Known::Offset,
+            Some(Opcode::Mul) if data.has(Modifier::Wide) => PointerOrigin::Offset,
             Some(Opcode::Mad) if data.has(Modifier::Wide) => operand(3),
             Some(Opcode::Mul | Opcode::And | Opcode::Or | Opcode::Min | Opcode::Max) if first == 64 => {
                 operand(1).mixed(operand(2))
             }
             Some(Opcode::Mad) if first == 64 => operand(1).mixed(operand(2)).plus(operand(3)),
-            Some(Opcode::Shl | Opcode::Shr | Opcode::Neg) if first == 64 => operand(1).mixed(Known::Offset),
+            Some(Opcode::Shl | Opcode::Shr | Opcode::Neg) if first == 64 => operand(1).mixed(PointerOrigin::Offset),
             Some(Opcode::Selp) if first == 64 => operand(1).meet(operand(2)),
-            _ => Known::Nothing,
+            _ => PointerOrigin::Unknown,
         }
     }
 

@@ -36,15 +36,15 @@ pub struct RangePlan {
     /// Registers whose instruction gives no bounds.
     pub(crate) unknown: Vec<bool>,
     /// Blocks, each after its immediate dominator.
-    pub(crate) blocks: Vec<Place>,
+    pub(crate) blocks: Vec<PlannedBlock>,
     pub(crate) place: SecondaryMap<Block, Option<u32>>,
     pub(crate) home: SecondaryMap<Reg, Option<Block>>,
     pub(crate) moves: usize,
 }
 
-/// Block in a plan.
+/// Block in a plan of ranges: what to compute in it and on its edges.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Place {
+pub(crate) struct PlannedBlock {
     /// Index of its immediate dominator.
     pub(crate) parent: Option<usize>,
     pub(crate) depth: usize,
@@ -167,7 +167,16 @@ impl RangePlan {
         }
         let inductions = finder.loops.headed_by(block).and_then(|id| finder.inductions(id));
         let params = data.params.iter().map(|reg| Merged { reg: *reg, first: vec![], again: vec![] }).collect();
-        self.blocks.push(Place { parent, depth, tests: vec![], params, is_entered_again: false, inductions, steps, edges });
+        self.blocks.push(PlannedBlock {
+            parent,
+            depth,
+            tests: vec![],
+            params,
+            is_entered_again: false,
+            inductions,
+            steps,
+            edges,
+        });
     }
 
     /// Records the predecessors of each block.
@@ -387,7 +396,7 @@ impl<'a, 'b> Solver<'a, 'b> {
         }
     }
 
-    fn merge(&mut self, place: &Place, mode: Mode) {
+    fn merge(&mut self, place: &PlannedBlock, mode: Mode) {
         let mut reach: Vec<Option<Range>> = vec![None; place.params.len()];
         if let Some(inductions) = &place.inductions {
             let start = |param: usize| {

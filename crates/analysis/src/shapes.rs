@@ -12,7 +12,7 @@
 
 use crate::bit_set::BitSet;
 use crate::cfg::Cfg;
-use crate::divergence::{Apart, Paths};
+use crate::divergence::{DivergentRegion, Paths};
 use crate::facts::Facts;
 use crate::loops::{Loop, Loops};
 use crate::obligations::Obligation;
@@ -193,7 +193,7 @@ struct Solver<'a> {
     joined: SecondaryMap<Block, Option<u32>>,
     left: BTreeMap<Loop, u32>,
     together: SecondaryMap<Block, Option<u32>>,
-    apart: BTreeMap<Block, Apart>,
+    apart: BTreeMap<Block, DivergentRegion>,
     partial: BitSet<Block>,
     changed: bool,
     obligations: Vec<Obligation>,

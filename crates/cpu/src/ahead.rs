@@ -11,8 +11,8 @@
 //! number of the device's threads.
 
 use crate::kernel::SpecialisedKernel;
-use crate::module::{LaunchRequest, Loaded, refused};
-use crate::stream::{Pending, Work};
+use crate::module::{CpuModule, LaunchRequest, refused};
+use crate::stream::{PendingLaunch, Work};
 use crate::worker::Shared;
 use broadloom_device::{Error, Result};
 use broadloom_ptx::{Reach, Space};
@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Returns whether a launch may go ahead, and counts it if so.
-pub(crate) fn may_go(module: &Loaded, request: &LaunchRequest<'_>, kernel: &SpecialisedKernel) -> bool {
+pub(crate) fn may_go(module: &CpuModule, request: &LaunchRequest<'_>, kernel: &SpecialisedKernel) -> bool {
     let (device, launch) = (module.device(), &request.launch);
     if !device.options.ahead || launch.time_limit.is_some() || launch.cooperative {
         return false;
@@ -41,9 +41,9 @@ pub(crate) fn may_go(module: &Loaded, request: &LaunchRequest<'_>, kernel: &Spec
 }
 
 /// Submits a launch to its stream and compiles its kernel on another thread.
-pub(crate) fn launch(module: &Arc<Loaded>, kernel: &Arc<SpecialisedKernel>, request: LaunchRequest<'_>) -> Result<()> {
+pub(crate) fn launch(module: &Arc<CpuModule>, kernel: &Arc<SpecialisedKernel>, request: LaunchRequest<'_>) -> Result<()> {
     let stream = request.launch.stream;
-    let pending = Arc::new(Pending::default());
+    let pending = Arc::new(PendingLaunch::default());
     let name = module.module().functions[request.kernel].name.clone();
     let arrival = Arrival { shared: module.device().shared.clone(), kernel: name, pending: pending.clone() };
     module.device().shared.streams.submit(stream, Work::Pending(pending), None, &|| Ok(()))?;
@@ -69,7 +69,7 @@ pub(crate) fn launch(module: &Arc<Loaded>, kernel: &Arc<SpecialisedKernel>, requ
 struct Arrival {
     shared: Arc<Shared>,
     kernel: String,
-    pending: Arc<Pending>,
+    pending: Arc<PendingLaunch>,
 }
 
 impl Drop for Arrival {

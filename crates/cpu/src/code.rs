@@ -37,7 +37,7 @@ pub struct Code {
     pub shared_bytes: u64,
     /// Variables and functions of the module whose addresses the code reads from
     /// [`crate::abi::Warp::variables`].
-    pub variables: Vec<Named>,
+    pub variables: Vec<AddressedItem>,
     /// Pure instructions that the runtime evaluates, by index.
     pub operations: Vec<Rare>,
     /// Instructions that can fault by themselves.
@@ -58,7 +58,7 @@ pub struct Code {
 
 /// Item whose address only a loaded module knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Named {
+pub enum AddressedItem {
     /// A global or constant variable of the module.
     Variable(Var),
     /// Variable declared inside a function.

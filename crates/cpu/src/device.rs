@@ -9,7 +9,7 @@ use crate::grid::{Grid, Ready};
 use crate::handle::Handle;
 use crate::lanes;
 use crate::memory::{Memory, Owner};
-use crate::module::Loaded;
+use crate::module::CpuModule;
 use crate::options::{self, Options};
 use crate::services::SERVICES;
 use crate::state::DeviceState;
@@ -218,7 +218,7 @@ impl Backend for Cpu {
     }
 
     fn load(&self, module: &Arc<Verified>) -> Result<Arc<dyn LoadedModule>> {
-        Ok(Arc::new(Handle::new(Loaded::new(&self.inner, module)?)))
+        Ok(Arc::new(Handle::new(CpuModule::new(&self.inner, module)?)))
     }
 
     fn create_texture(&self, texture: &Texture) -> Result<u64> {

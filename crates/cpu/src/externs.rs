@@ -11,7 +11,7 @@ pub fn address(name: &str) -> Option<usize> {
             match name { $($name => Some($function as $ty as usize),)* _ => libm_address(name) }
         };
     }
-    type Half = extern "C" fn(f32) -> f32;
+    type FloatFunction = extern "C" fn(f32) -> f32;
     type FromDouble = extern "C" fn(f64) -> f32;
     type Wide = extern "C" fn(u128, u128) -> u128;
     type WideSigned = extern "C" fn(i128, i128) -> i128;
@@ -25,13 +25,13 @@ pub fn address(name: &str) -> Option<usize> {
         "memset" => libc::memset as Set,
         "memcmp" => libc::memcmp as Compare,
         "bcmp" => libc::memcmp as Compare,
-        "__extendhfsf2" => extend_half as Half,
-        "__truncsfhf2" => truncate_to_half as Half,
+        "__extendhfsf2" => extend_half as FloatFunction,
+        "__truncsfhf2" => truncate_to_half as FloatFunction,
         "__truncdfhf2" => truncate_double_to_half as FromDouble,
-        "__truncsfbf2" => truncate_to_brain as Half,
+        "__truncsfbf2" => truncate_to_brain as FloatFunction,
         "__truncdfbf2" => truncate_double_to_brain as FromDouble,
         "__extendhfdf2" => extend_half_to_double as extern "C" fn(f32) -> f64,
-        "__extendbfsf2" => extend_brain as Half,
+        "__extendbfsf2" => extend_brain as FloatFunction,
         "__udivti3" => divide as Wide,
         "__umodti3" => remainder as Wide,
         "__divti3" => divide_signed as WideSigned,

@@ -6,7 +6,7 @@
 
 use crate::ahead;
 use crate::kernel::SpecialisedKernel;
-use crate::module::{LaunchRequest, Loaded};
+use crate::module::{CpuModule, LaunchRequest};
 use crate::registers;
 use crate::stream::{Limit, Work};
 use broadloom_device::texture::{self, Surface, Texture};
@@ -24,14 +24,14 @@ type Kernels = HashMap<(Func, [u32; 3], Option<[u32; 3]>), Arc<SpecialisedKernel
 /// Handle of a loaded module, for launches. Compilations share it.
 #[derive(Debug)]
 pub(crate) struct Handle {
-    module: Arc<Loaded>,
+    module: Arc<CpuModule>,
     kernels: Mutex<Kernels>,
     /// Register estimates, by function.
     registers: Mutex<HashMap<Func, u32>>,
 }
 
 impl Handle {
-    pub(crate) fn new(module: Loaded) -> Handle {
+    pub(crate) fn new(module: CpuModule) -> Handle {
         Handle { module: Arc::new(module), kernels: Mutex::default(), registers: Mutex::default() }
     }
 

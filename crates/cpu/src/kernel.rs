@@ -7,10 +7,10 @@
 //! Both versions may assume that some of the pointer parameters point to different buffers. A launch that
 //! violates this gets code from another such pair without the assumption.
 
-use crate::cache::{Cache, Wanted};
+use crate::cache::{Cache, LookupRequest};
 use crate::compile::{self, CompileError, Draft};
 use crate::grid::Ready;
-use crate::module::{LaunchableCode, Loaded, refused};
+use crate::module::{CpuModule, LaunchableCode, refused};
 use crate::statistics::KernelStatistics;
 use broadloom_analysis::{Facts, KnownParams, Proof, rounded_up};
 use broadloom_device::cache::Miss;
@@ -75,7 +75,7 @@ pub(crate) struct SpecialisedKernel {
 /// Facts that are known before there is code.
 #[derive(Debug)]
 struct Start {
-    wanted: Wanted,
+    request: LookupRequest,
     /// Assumptions of fast code; `None` if there are none.
     proof: Option<Proof>,
     /// Parameters that the proof depends on.
@@ -96,12 +96,12 @@ enum CodeProgress {
 }
 
 /// Proof that code needs, parameters that it assumes to be apart, and the code.
-type Found = (Option<Proof>, Vec<(u64, u64)>, CodeProgress);
+type FoundCode = (Option<Proof>, Vec<(u64, u64)>, CodeProgress);
 
 /// Looks up code in the cache: fast code, or general code.
-fn find(module: &Loaded, wanted: &Wanted) -> std::result::Result<Found, Miss> {
+fn find(module: &CpuModule, request: &LookupRequest) -> std::result::Result<FoundCode, Miss> {
     let find = |fast: bool| {
-        let found = module.device().cache.find(wanted, fast);
+        let found = module.device().cache.find(request, fast);
         found.map(|ready| (ready.code.proof.clone(), ready.code.apart.clone(), CodeProgress::Found(ready, fast)))
     };
     find(true).or_else(|miss| find(false).map_err(|_| miss))
@@ -130,7 +130,7 @@ impl SpecialisedKernel {
     }
 
     /// Returns the module that code is compiled from.
-    fn text<'a>(&'a self, module: &'a Loaded) -> &'a Module {
+    fn text<'a>(&'a self, module: &'a CpuModule) -> &'a Module {
         let Some(size) = self.cluster else { return module.module() };
         self.own.get_or_init(|| {
             let mut own = module.module().clone();
@@ -145,7 +145,7 @@ impl SpecialisedKernel {
     }
 
     /// Returns the code for a launch. Concurrent requests for the same code wait.
-    pub(crate) fn code_for(&self, module: &Loaded, grid: [u32; 3], params: &[u8]) -> Result<LaunchableCode> {
+    pub(crate) fn code_for(&self, module: &CpuModule, grid: [u32; 3], params: &[u8]) -> Result<LaunchableCode> {
         if !self.are_apart(module, params)? {
             let other =
                 self.other.get_or_init(|| Box::new(SpecialisedKernel::taking(self.kernel, self.block, self.cluster, false)));
@@ -156,7 +156,7 @@ impl SpecialisedKernel {
     }
 
     /// Returns the code for a launch, if it is compiled or in the cache.
-    pub(crate) fn known_code_for(&self, module: &Loaded, grid: [u32; 3], params: &[u8]) -> Option<Result<LaunchableCode>> {
+    pub(crate) fn known_code_for(&self, module: &CpuModule, grid: [u32; 3], params: &[u8]) -> Option<Result<LaunchableCode>> {
         if let Err(error) = self.known_start(module)? {
             return Some(Err(error));
         }
@@ -170,7 +170,7 @@ impl SpecialisedKernel {
     }
 
     /// Returns fast or general code, if it is compiled or in the cache.
-    pub(crate) fn known_code(&self, module: &Loaded, fast: bool) -> Option<Result<LaunchableCode>> {
+    pub(crate) fn known_code(&self, module: &CpuModule, fast: bool) -> Option<Result<LaunchableCode>> {
         if let Some(code) = self.codes[usize::from(fast)].get() {
             return Some(code.clone());
         }
@@ -186,14 +186,14 @@ impl SpecialisedKernel {
     }
 
     /// Returns the start, if there is one or the cache has it.
-    fn known_start(&self, module: &Loaded) -> Option<Result<&Start>> {
+    fn known_start(&self, module: &CpuModule) -> Option<Result<&Start>> {
         if self.start.get().is_none() {
             let started = Instant::now();
-            let wanted = self.wanted(module).ok()?;
+            let request = self.request(module).ok()?;
             let keep = |miss| *self.missed.lock().unwrap_or_else(PoisonError::into_inner) = Some(miss);
-            let (proof, apart, made) = find(module, &wanted).map_err(keep).ok()?;
+            let (proof, apart, made) = find(module, &request).map_err(keep).ok()?;
             let reads = proof.as_ref().map(Proof::params).unwrap_or_default();
-            let start = Start { wanted, proof, reads, apart, made: Mutex::new(Some(made)), took: started.elapsed() };
+            let start = Start { request, proof, reads, apart, made: Mutex::new(Some(made)), took: started.elapsed() };
             // Another thread may have been faster.
             let _ = self.start.set(Ok(start));
         }
@@ -201,13 +201,13 @@ impl SpecialisedKernel {
     }
 
     /// Returns fast or general code.
-    pub(crate) fn code(&self, module: &Loaded, fast: bool) -> Result<LaunchableCode> {
+    pub(crate) fn code(&self, module: &CpuModule, fast: bool) -> Result<LaunchableCode> {
         self.codes[usize::from(fast)].get_or_init(|| self.make(module, fast)).clone()
     }
 
     /// Returns whether pointers point to different buffers where that was assumed. Buffers come and go, so
     /// each launch is checked.
-    fn are_apart(&self, module: &Loaded, params: &[u8]) -> Result<bool> {
+    fn are_apart(&self, module: &CpuModule, params: &[u8]) -> Result<bool> {
         let pairs = &self.start(module)?.apart;
         if pairs.is_empty() {
             return Ok(true);
@@ -217,7 +217,7 @@ impl SpecialisedKernel {
         Ok(pairs.iter().all(|(a, b)| matches!((buffer(*a), buffer(*b)), (Some(a), Some(b)) if a != b)))
     }
 
-    fn may_run_fast_code(&self, module: &Loaded, grid: [u32; 3], params: &[u8]) -> Result<bool> {
+    fn may_run_fast_code(&self, module: &CpuModule, grid: [u32; 3], params: &[u8]) -> Result<bool> {
         let start = self.start(module)?;
         let Some(proof) = &start.proof else { return Ok(true) };
         let known = KnownParams::block(params);
@@ -251,17 +251,17 @@ impl SpecialisedKernel {
         Ok(holds)
     }
 
-    fn start(&self, module: &Loaded) -> Result<&Start> {
+    fn start(&self, module: &CpuModule) -> Result<&Start> {
         self.start.get_or_init(|| self.begin(module)).as_ref().map_err(Clone::clone)
     }
 
     /// Finds the assumptions of fast code: from the cache, else by running the passes.
-    fn begin(&self, module: &Loaded) -> Result<Start> {
+    fn begin(&self, module: &CpuModule) -> Result<Start> {
         let mut span = trace::span_with(|| format!("find {}", self.text(module).functions[self.kernel].name));
         let started = Instant::now();
-        let wanted = self.wanted(module)?;
+        let request = self.request(module)?;
         let missed = self.missed.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let (proof, apart, made) = match missed.map_or_else(|| find(module, &wanted), Err) {
+        let (proof, apart, made) = match missed.map_or_else(|| find(module, &request), Err) {
             Ok(found) => found,
             Err(miss) => {
                 span.note_with("not in the cache", || miss.to_string());
@@ -270,24 +270,24 @@ impl SpecialisedKernel {
             }
         };
         let reads = proof.as_ref().map(Proof::params).unwrap_or_default();
-        Ok(Start { wanted, proof, reads, apart, made: Mutex::new(Some(made)), took: started.elapsed() })
+        Ok(Start { request, proof, reads, apart, made: Mutex::new(Some(made)), took: started.elapsed() })
     }
 
     /// Returns the cache key of its code, or an error if there can be no code.
-    fn wanted(&self, module: &Loaded) -> Result<Wanted> {
+    fn request(&self, module: &CpuModule) -> Result<LookupRequest> {
         let text = self.text(module);
         let refused = refused(text, self.kernel);
         if refused.has_errors() {
             return Err(Error::Unsupported(refused));
         }
-        Ok(Cache::wanted(text, self.kernel, self.block, &self.options(module, true)))
+        Ok(Cache::request(text, self.kernel, self.block, &self.options(module, true)))
     }
 
-    fn options(&self, module: &Loaded, fast: bool) -> compile::Options {
+    fn options(&self, module: &CpuModule, fast: bool) -> compile::Options {
         compile::Options { assume_no_wrap: fast, assume_apart: self.apart, ..module.device().options.compile.clone() }
     }
 
-    fn draft(&self, module: &Loaded, fast: bool) -> Result<Draft> {
+    fn draft(&self, module: &CpuModule, fast: bool) -> Result<Draft> {
         let _span = trace::span("passes");
         module.device().drafts.fetch_add(1, Ordering::Relaxed);
         Draft::new(self.text(module), self.kernel, self.block, &self.options(module, fast))
@@ -295,7 +295,7 @@ impl SpecialisedKernel {
     }
 
     /// Reports an internal error at the launched kernel, or that kernels are not compiled any more.
-    fn told(&self, module: &Loaded, error: &CompileError) -> Error {
+    fn told(&self, module: &CpuModule, error: &CompileError) -> Error {
         if compile::is_over() {
             let kernel = &error.kernel;
             let reason = format!("the process ends, and kernel `{kernel}` is launched for the first time");
@@ -307,7 +307,7 @@ impl SpecialisedKernel {
         Error::Unsupported(diagnostics)
     }
 
-    fn make(&self, module: &Loaded, fast: bool) -> Result<LaunchableCode> {
+    fn make(&self, module: &CpuModule, fast: bool) -> Result<LaunchableCode> {
         let start = self.start(module)?;
         let started = Instant::now();
         let (ready, miss, before) = self.ready(module, start, fast)?;
@@ -331,8 +331,8 @@ impl SpecialisedKernel {
     }
 
     /// Returns the code, the reason of a cache miss, and the time that its start took.
-    fn ready(&self, module: &Loaded, start: &Start, fast: bool) -> Result<(Arc<Ready>, Option<Miss>, Duration)> {
-        let (cache, wanted) = (&module.device().cache, &start.wanted);
+    fn ready(&self, module: &CpuModule, start: &Start, fast: bool) -> Result<(Arc<Ready>, Option<Miss>, Duration)> {
+        let (cache, request) = (&module.device().cache, &start.request);
         let function = &self.text(module).functions[self.kernel];
         let mut before = start.took;
         let (draft, miss) = match start.made.lock().unwrap_or_else(PoisonError::into_inner).take() {
@@ -343,7 +343,7 @@ impl SpecialisedKernel {
             Some(CodeProgress::Draft(draft, miss)) if fast => (*draft, miss),
             Some(_) | None => {
                 before = Duration::ZERO;
-                match cache.find(wanted, fast) {
+                match cache.find(request, fast) {
                     Ok(ready) => return Ok((ready, None, before)),
                     Err(miss) => (self.draft(module, fast)?, miss),
                 }
@@ -360,10 +360,10 @@ impl SpecialisedKernel {
         // A reader of this entry must know whether there is a faster version.
         (code.proof, code.apart) = (start.proof.clone(), start.apart.clone());
         crate::background::count();
-        cache.store(wanted, fast, &code);
+        cache.store(request, fast, &code);
         let broken = |reason: String| self.told(module, &CompileError { kernel: function.name.clone(), reason });
         let ready = Arc::new(Ready::new(&function.name, code).map_err(|error| broken(error.to_string()))?);
-        cache.keep(wanted, fast, &ready);
+        cache.keep(request, fast, &ready);
         Ok((ready, Some(miss), before))
     }
 }

@@ -54,8 +54,9 @@ pub enum Owner {
     Workspace,
 }
 
+/// Memory that an allocation is in.
 #[derive(Debug)]
-enum Place {
+enum AllocationPlace {
     /// Element of a slab, by class.
     Slab(usize),
     /// Separate mapping.
@@ -66,15 +67,15 @@ enum Place {
 struct Allocation {
     bytes: u64,
     owner: Owner,
-    place: Place,
+    place: AllocationPlace,
 }
 
 impl Allocation {
     /// Returns the bytes that it takes of the limit.
     fn taken(&self) -> u64 {
         match &self.place {
-            Place::Slab(class) => ALIGN << class,
-            Place::Own(mapping) => mapping.bytes() as u64,
+            AllocationPlace::Slab(class) => ALIGN << class,
+            AllocationPlace::Own(mapping) => mapping.bytes() as u64,
         }
     }
 }
@@ -261,8 +262,8 @@ impl Memory {
             address >= start && address.checked_add(bytes).is_some_and(|last| last <= end)
         };
         let own = |allocation: &Allocation| match &allocation.place {
-            Place::Own(mapping) => holds(mapping),
-            Place::Slab(_) => false,
+            AllocationPlace::Own(mapping) => holds(mapping),
+            AllocationPlace::Slab(_) => false,
         };
         let below = state.live.range(..=address).next_back().is_some_and(|(_, allocation)| own(allocation));
         below
@@ -372,7 +373,7 @@ impl State {
             }
             let Some(address) = self.free_small[class].pop() else { return Err(refused) };
             self.used += taken;
-            self.live.insert(address, Allocation { bytes, owner, place: Place::Slab(class) });
+            self.live.insert(address, Allocation { bytes, owner, place: AllocationPlace::Slab(class) });
             return Ok(address);
         }
         let size =
@@ -395,15 +396,15 @@ impl State {
         };
         self.used += mapping.bytes() as u64;
         let address = mapping.start() as u64;
-        self.live.insert(address, Allocation { bytes, owner, place: Place::Own(mapping) });
+        self.live.insert(address, Allocation { bytes, owner, place: AllocationPlace::Own(mapping) });
         Ok(address)
     }
 
     fn take_over(&mut self, bytes: u64) -> Option<u64> {
         let size = usize::try_from(bytes).ok()?.checked_next_multiple_of(page_bytes())?;
         let fits = |dying: &Dying| match &dying.allocation.place {
-            Place::Slab(class) => bytes <= MAX_SMALL && *class == class_of(bytes),
-            Place::Own(mapping) => bytes > MAX_SMALL && fitting(size).contains(&mapping.bytes()),
+            AllocationPlace::Slab(class) => bytes <= MAX_SMALL && *class == class_of(bytes),
+            AllocationPlace::Own(mapping) => bytes > MAX_SMALL && fitting(size).contains(&mapping.bytes()),
         };
         let (index, _) = self.dying.iter().enumerate().rev().take(LOOKED_AT).find(|(_, dying)| fits(dying))?;
         let Dying { start, mut allocation, .. } = self.dying.remove(index)?;
@@ -447,8 +448,8 @@ impl State {
     fn release(&mut self, start: u64, allocation: Allocation, limit: u64) {
         self.used -= allocation.taken();
         match allocation.place {
-            Place::Slab(class) => self.free_small[class].push(start),
-            Place::Own(mapping) => {
+            AllocationPlace::Slab(class) => self.free_small[class].push(start),
+            AllocationPlace::Own(mapping) => {
                 self.pooled += mapping.bytes() as u64;
                 self.pool.entry(mapping.bytes()).or_default().push(mapping);
                 self.shrink_pool((limit / 4).min(limit.saturating_sub(self.used)));

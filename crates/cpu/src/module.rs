@@ -32,21 +32,21 @@ pub(crate) struct LaunchRequest<'a> {
     pub(crate) opaques: OpaqueTable,
 }
 
-/// A loaded module.
+/// Module loaded on the CPU.
 #[derive(Debug)]
-pub(crate) struct Loaded {
+pub(crate) struct CpuModule {
     device: Arc<DeviceState>,
     /// Module with all static variables at its top.
     module: Module,
     pub(crate) variables: Variables,
 }
 
-impl Loaded {
-    pub(crate) fn new(device: &Arc<DeviceState>, module: &Arc<Verified>) -> Result<Loaded> {
+impl CpuModule {
+    pub(crate) fn new(device: &Arc<DeviceState>, module: &Arc<Verified>) -> Result<CpuModule> {
         let mut module: Module = (***module).clone();
         hoist_statics::run(&mut module);
         let variables = Variables::load(&module, &device.memory, &device.opaques)?;
-        Ok(Loaded { device: device.clone(), module, variables })
+        Ok(CpuModule { device: device.clone(), module, variables })
     }
 
     pub(crate) fn module(&self) -> &Module {
@@ -79,7 +79,7 @@ impl Loaded {
         self: &Arc<Self>,
         kernel: Func,
         limit: Option<Duration>,
-        make: impl FnOnce(&Loaded) -> Result<LaunchableCode> + Send + 'static,
+        make: impl FnOnce(&CpuModule) -> Result<LaunchableCode> + Send + 'static,
     ) -> Result<(LaunchableCode, Duration)> {
         let started = Instant::now();
         let module = self.clone();
@@ -198,7 +198,7 @@ pub fn refused(module: &Module, kernel: Func) -> Diagnostics {
     refused
 }
 
-impl Drop for Loaded {
+impl Drop for CpuModule {
     fn drop(&mut self) {
         self.variables.unload(&self.device.memory, &self.device.opaques, || self.device.shared.streams.horizon());
     }

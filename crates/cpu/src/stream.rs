@@ -29,7 +29,7 @@ pub(crate) enum Work {
     /// A grid of blocks.
     Launch(Box<Grid>),
     /// A grid whose kernel is still being compiled. The stream waits for it.
-    Pending(Arc<Pending>),
+    Pending(Arc<PendingLaunch>),
     /// Copies bytes within the device. The ranges have been checked; they may overlap when there is one part.
     Copy { to: u64, from: u64, bytes: u64 },
     /// Sets bytes.
@@ -46,9 +46,9 @@ pub(crate) enum Work {
 
 /// Launch whose kernel is still being compiled. It becomes a grid, or the reason why there is none.
 #[derive(Debug, Default)]
-pub(crate) struct Pending(OnceLock<Mutex<Option<Result<Box<Grid>>>>>);
+pub(crate) struct PendingLaunch(OnceLock<Mutex<Option<Result<Box<Grid>>>>>);
 
-impl Pending {
+impl PendingLaunch {
     /// Sets the outcome. [`Streams::arrive`] lets its stream continue.
     pub(crate) fn set(&self, grid: Result<Box<Grid>>) {
         let _ = self.0.set(Mutex::new(Some(grid)));

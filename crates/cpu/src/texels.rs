@@ -88,7 +88,7 @@ unsafe fn any(fetch: &Fetch, texture: &Texture, inputs: *const u64, outputs: *mu
     let pitches = [u64::from(image.format.texel_bytes()), image.row_pitch, image.slice_pitch];
     // SAFETY: rows are as promised. Texel indices are inside the image, see `places` and `numbers`.
     unsafe {
-        let mut wanted = Wanted { base: level.address, offsets: [[0; LANES]; 8], weights: [[1.0; LANES]; 8], outputs };
+        let mut wanted = TexelRead { base: level.address, offsets: [[0; LANES]; 8], weights: [[1.0; LANES]; 8], outputs };
         if fetch.by_index || !(is_float && sampler.filter == Filter::Linear) {
             for axis in 0..axes {
                 let row = row(inputs, axis + 1);
@@ -217,8 +217,8 @@ fn places_again<const MIXES: bool>(row: &Row<u32>, last: u32) -> (Row<u32>, Row<
     (first, second, weights)
 }
 
-/// Texels to read, by taps, and the destination of the values.
-struct Wanted {
+/// Read of texels: their addresses and weights by taps, and the destination of the values.
+struct TexelRead {
     base: u64,
     offsets: [Row<u64>; 8],
     weights: [Row<f32>; 8],
@@ -274,7 +274,7 @@ reader!(Signed16, i16, 1, |value| i32::from(value) as u32);
 ///
 /// As [`fetch`]; all offsets are inside the image.
 #[inline(always)]
-unsafe fn plain(wanted: &Wanted, format: Format, is_normalised: bool) {
+unsafe fn plain(wanted: &TexelRead, format: Format, is_normalised: bool) {
     // SAFETY: passed on.
     unsafe {
         match (format.channel, format.bits, is_normalised) {
@@ -296,7 +296,7 @@ unsafe fn plain(wanted: &Wanted, format: Format, is_normalised: bool) {
 ///
 /// As [`plain`].
 #[inline(always)]
-unsafe fn plain_as<R: Read>(wanted: &Wanted, channels: u8) {
+unsafe fn plain_as<R: Read>(wanted: &TexelRead, channels: u8) {
     // SAFETY: passed on.
     unsafe {
         match channels {
@@ -313,7 +313,7 @@ unsafe fn plain_as<R: Read>(wanted: &Wanted, channels: u8) {
 ///
 /// As [`plain`].
 #[inline(always)]
-unsafe fn plain_of<R: Read, const CHANNELS: usize>(wanted: &Wanted) {
+unsafe fn plain_of<R: Read, const CHANNELS: usize>(wanted: &TexelRead) {
     for lane in 0..LANES {
         let place = (wanted.base + wanted.offsets[0][lane]) as *const u8;
         for channel in 0..CHANNELS {
@@ -347,7 +347,7 @@ unsafe fn fill<R: Read, const CHANNELS: usize>(outputs: *mut u64) {
 ///
 /// As [`plain`], of texels that are read as floats.
 #[inline(always)]
-unsafe fn mixed<const TAPS: usize>(wanted: &Wanted, channels: u8, bits: u8) {
+unsafe fn mixed<const TAPS: usize>(wanted: &TexelRead, channels: u8, bits: u8) {
     // SAFETY: passed on.
     unsafe {
         match (bits, channels) {
@@ -370,7 +370,7 @@ unsafe fn mixed<const TAPS: usize>(wanted: &Wanted, channels: u8, bits: u8) {
 ///
 /// As [`mixed`].
 #[inline(always)]
-unsafe fn mixed_of<R: Read, const TAPS: usize, const CHANNELS: usize>(wanted: &Wanted) {
+unsafe fn mixed_of<R: Read, const TAPS: usize, const CHANNELS: usize>(wanted: &TexelRead) {
     for lane in 0..LANES {
         let mut sums = [0f32; CHANNELS];
         for tap in 0..TAPS {

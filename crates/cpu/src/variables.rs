@@ -2,7 +2,7 @@
 //! have been moved to the top of the module before.
 
 use crate::abi::function_address;
-use crate::code::Named;
+use crate::code::AddressedItem;
 use crate::memory::{Memory, Owner};
 use broadloom_device::texture::{Opaques, References};
 use broadloom_device::{Error, GlobalVariable, Result};
@@ -54,12 +54,12 @@ impl Variables {
     }
 
     /// Returns the address of an item that code names; zero if it has none.
-    pub(crate) fn address(&self, named: Named) -> u64 {
+    pub(crate) fn address(&self, named: AddressedItem) -> u64 {
         match named {
-            Named::Variable(var) => self.module.get(&var).or_else(|| self.handles.get(&var)).copied().unwrap_or(0),
+            AddressedItem::Variable(var) => self.module.get(&var).or_else(|| self.handles.get(&var)).copied().unwrap_or(0),
             // There are none: they are variables of the module.
-            Named::Local(..) => 0,
-            Named::Function(func) => function_address(func),
+            AddressedItem::Local(..) => 0,
+            AddressedItem::Function(func) => function_address(func),
         }
     }
 
@@ -141,7 +141,7 @@ impl Variables {
             Init::Address { symbol, offset, generic: _, mask } => {
                 let base = match symbol {
                     Symbol::Func(func) => function_address(*func),
-                    Symbol::Var(var) | Symbol::Local(var) => self.address(Named::Variable(*var)),
+                    Symbol::Var(var) | Symbol::Local(var) => self.address(AddressedItem::Variable(*var)),
                 };
                 let value = base.wrapping_add_signed(*offset);
                 put(match mask {

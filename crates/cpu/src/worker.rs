@@ -4,7 +4,7 @@
 //! overhead is negligible and a long block delays nothing. A block that yields stays resident, and the worker
 //! starts another one when all its resident blocks only yield.
 
-use crate::execute::{Block, Surroundings, Turn};
+use crate::execute::{Block, Surroundings, TurnOutcome};
 use crate::faults::{Gate, guard};
 use crate::fiber::default_floats;
 use crate::grid::{Failure, Grid};
@@ -87,7 +87,7 @@ struct Worker<'a> {
 }
 
 /// Parts that a worker has taken, and the state to take more.
-struct Taken<'a> {
+struct TakenParts<'a> {
     job: &'a Job,
     worker: usize,
     range: Range<u64>,
@@ -99,11 +99,11 @@ struct Taken<'a> {
     workers: u64,
 }
 
-impl Taken<'_> {
-    fn new(job: &Job, worker: usize, workers: usize, expected: Option<Duration>) -> Taken<'_> {
+impl TakenParts<'_> {
+    fn new(job: &Job, worker: usize, workers: usize, expected: Option<Duration>) -> TakenParts<'_> {
         let chunk = expected.map_or(1, |each| (TAKEN_TIME.as_nanos() / each.as_nanos().max(1)) as u64).clamp(1, MOST_TAKEN);
         let (since, time) = (Instant::now(), Duration::ZERO);
-        Taken { job, worker, range: 0..0, chunk, since, count: 0, done: 0, time, workers: workers as u64 }
+        TakenParts { job, worker, range: 0..0, chunk, since, count: 0, done: 0, time, workers: workers as u64 }
     }
 
     /// Returns the next part, or all taken parts. Takes more if they are used up.
@@ -182,7 +182,7 @@ impl Worker<'_> {
 
     fn launch(&mut self, job: &Arc<Job>, grid: &Grid) {
         self.gate.watch(Some(&job.stop));
-        let mut taken = Taken::new(job, self.index, self.shared.workers, grid.ready.block_time());
+        let mut taken = TakenParts::new(job, self.index, self.shared.workers, grid.ready.block_time());
         let mut resident: VecDeque<Box<Block>> = VecDeque::new();
         let mut fitted: Vec<Box<Block>> = vec![];
         let share = MOST_STRANDS / self.shared.workers.max(1) / grid.strands().max(1);
@@ -221,14 +221,14 @@ impl Worker<'_> {
             };
             // SAFETY: the block was started; its gate is that of this thread.
             match unsafe { Block::turn(&raw mut *block) } {
-                Turn::Ended => {
+                TurnOutcome::Ended => {
                     if !resident.is_empty() {
                         since = Instant::now();
                     }
                     pauses = 0;
                     fitted.push(block);
                 }
-                Turn::Paused => {
+                TurnOutcome::Paused => {
                     resident.push_back(block);
                     pauses = pauses.saturating_add(1);
                     if pauses > 64 && (resident.len() >= most.min(MANY_RESIDENT) || job.left() == 0) && pauses.is_multiple_of(64)
@@ -237,11 +237,11 @@ impl Worker<'_> {
                         std::thread::yield_now();
                     }
                 }
-                Turn::Failed(failure) => {
+                TurnOutcome::Failed(failure) => {
                     self.fail(job, grid, &failure, Some(block.ctaid()));
                     fitted.push(block);
                 }
-                Turn::Stopped => {
+                TurnOutcome::Stopped => {
                     self.stopped(job, grid, block.ctaid());
                     fitted.push(block);
                 }

@@ -7,7 +7,7 @@
 use broadloom_cuda::{Cuda, Options};
 use broadloom_device::{Buffer, Device};
 use broadloom_scalar::{AccessorKind, Builder, Literal, Type, Value};
-use broadloom_skeleton::{Boundary, Call, Domain, Loaded, Pattern, Sink, Source, Staging, Stencil, Tile, TiledStencil};
+use broadloom_skeleton::{Boundary, Call, Domain, LoadedProgram, Pattern, Sink, Source, Staging, Stencil, Tile, TiledStencil};
 use std::io::Write;
 use std::time::Instant;
 
@@ -48,7 +48,7 @@ fn tiled(radius: u32, staging: Staging) -> TiledStencil {
 
 /// Measures the microseconds of one run.
 fn measured(device: &Device, pattern: Pattern, images: &[Buffer<u8>], output: &Buffer<u8>, scalars: &[Literal]) -> f64 {
-    let loaded: Loaded = pattern.program(device.machine()).unwrap().load(device).unwrap();
+    let loaded: LoadedProgram = pattern.program(device.machine()).unwrap().load(device).unwrap();
     let inputs = &images[..loaded.program().inputs.len()];
     let sizes = [SIDE as u64; 2];
     let call = Call { inputs, outputs: std::slice::from_ref(output), scalars, sizes: &sizes, ..Call::default() };

@@ -5,11 +5,11 @@ use crate::driver::{self, Driver};
 use crate::graph::Graph;
 use crate::host::HostPages;
 use crate::inner::{Inner, Mark};
-use crate::module::Loaded;
+use crate::module::CudaModule;
 use crate::options::Options;
 use crate::queue::Queue;
 use crate::statistics::KernelStatistics;
-use crate::timing::Piece;
+use crate::timing::TracedWork;
 use crate::{machine, measure};
 use broadloom_device::{
     Backend, Error, EventId, HostMemory, LoadedModule, Machine, MatrixProduct, MemoryUse, Result, Sequence, Step, Stream, trace,
@@ -88,7 +88,7 @@ impl Backend for Cuda {
         self.inner.context.enter()?;
         let begun = self.inner.begin(&queue, trace::is_on())?;
         self.inner.write(&queue, address, bytes)?;
-        self.inner.end(&queue, begun, || Piece::bytes("write", bytes.len() as u64))
+        self.inner.end(&queue, begun, || TracedWork::bytes("write", bytes.len() as u64))
     }
 
     fn read(&self, stream: Stream, address: u64, bytes: &mut [u8]) -> Result<()> {
@@ -97,7 +97,7 @@ impl Backend for Cuda {
         self.inner.context.enter()?;
         let begun = self.inner.begin(&queue, trace::is_on())?;
         self.inner.read(&queue, address, bytes)?;
-        self.inner.end(&queue, begun, || Piece::bytes("read", bytes.len() as u64))
+        self.inner.end(&queue, begun, || TracedWork::bytes("read", bytes.len() as u64))
     }
 
     fn copy(&self, stream: Stream, to: u64, from: u64, bytes: u64) -> Result<()> {
@@ -115,7 +115,7 @@ impl Backend for Cuda {
         if to.abs_diff(from) >= bytes {
             inner.context.checked(inner.context.driver.copy(to, from, bytes, queue.handle))?;
             inner.given(&queue);
-            return inner.end(&queue, begun, || Piece::bytes("copy", bytes));
+            return inner.end(&queue, begun, || TracedWork::bytes("copy", bytes));
         }
         // The driver does not define overlapping copies, so an intermediate buffer is used.
         let between = inner.allocate(bytes)?;
@@ -127,7 +127,7 @@ impl Backend for Cuda {
         });
         let back = back.and_then(|()| {
             inner.given(&queue);
-            inner.end(&queue, begun, || Piece::bytes("copy", bytes))
+            inner.end(&queue, begun, || TracedWork::bytes("copy", bytes))
         });
         inner.free(between).and(back)
     }
@@ -142,11 +142,11 @@ impl Backend for Cuda {
         let begun = inner.begin(&queue, trace::is_on())?;
         inner.context.checked(inner.context.driver.fill(address, byte, bytes, queue.handle))?;
         inner.given(&queue);
-        inner.end(&queue, begun, || Piece::bytes("fill", bytes))
+        inner.end(&queue, begun, || TracedWork::bytes("fill", bytes))
     }
 
     fn load(&self, module: &Arc<Verified>) -> Result<Arc<dyn LoadedModule>> {
-        Ok(Arc::new(Loaded::new(&self.inner, module)?))
+        Ok(Arc::new(CudaModule::new(&self.inner, module)?))
     }
 
     fn create_stream(&self) -> Result<Stream> {

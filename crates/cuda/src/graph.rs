@@ -8,8 +8,8 @@ use crate::ffi::{
     MEMORY_DEVICE, NodeHandle,
 };
 use crate::inner::Inner;
-use crate::module::{IS_SO, Loaded, extra};
-use crate::timing::Piece;
+use crate::module::{CudaModule, IS_SO, extra};
+use crate::timing::TracedWork;
 use broadloom_device::{Backend, Error, LoadedModule, MatrixProduct, Result, Sequence, Step, Stream, trace};
 use std::any::Any;
 use std::sync::Arc;
@@ -113,9 +113,9 @@ impl Graph {
 }
 
 /// Returns the module of a step, which must belong to this device.
-fn loaded<'a>(inner: &Arc<Inner>, module: &'a Arc<dyn LoadedModule>) -> Result<&'a Loaded> {
+fn loaded<'a>(inner: &Arc<Inner>, module: &'a Arc<dyn LoadedModule>) -> Result<&'a CudaModule> {
     let module: &dyn Any = module.as_ref();
-    match module.downcast_ref::<Loaded>() {
+    match module.downcast_ref::<CudaModule>() {
         Some(loaded) if Arc::ptr_eq(&loaded.inner, inner) => Ok(loaded),
         Some(_) | None => {
             let reason = "the module of a step was loaded by another device".to_owned();
@@ -218,7 +218,7 @@ impl Sequence for Graph {
         inner.context.checked(inner.context.driver.launch_graph(exec, queue.handle))?;
         queue.journal().note(&self.name, self.limit);
         inner.given(&queue);
-        inner.end(&queue, begun, || Piece { name: self.name.clone(), record: None, notes: vec![] })?;
+        inner.end(&queue, begun, || TracedWork { name: self.name.clone(), record: None, notes: vec![] })?;
         if inner.options.synchronous { inner.wait(&queue) } else { Ok(()) }
     }
 }

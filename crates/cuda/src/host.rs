@@ -3,7 +3,7 @@
 use crate::inner::Inner;
 use crate::pinned::{Pinned, Use};
 use crate::queue::Queue;
-use crate::timing::Piece;
+use crate::timing::TracedWork;
 use broadloom_device::{Backend, Error, HostMemory, Result, Stream, trace};
 use std::ops::Range;
 use std::sync::Arc;
@@ -75,7 +75,7 @@ impl HostMemory for HostPages {
         inner.context.checked(copied)?;
         let number = inner.given(&queue);
         self.used(queue.clone(), number);
-        inner.end(&queue, begun, || Piece::bytes("upload", from.len() as u64))
+        inner.end(&queue, begun, || TracedWork::bytes("upload", from.len() as u64))
     }
 
     fn download(&mut self, _backend: &dyn Backend, stream: Stream, from: u64, to: Range<usize>) -> Result<()> {
@@ -93,6 +93,6 @@ impl HostMemory for HostPages {
         inner.context.checked(copied)?;
         let number = inner.given(&queue);
         self.used(queue.clone(), number);
-        inner.end(&queue, begun, || Piece::bytes("download", to.len() as u64))
+        inner.end(&queue, begun, || TracedWork::bytes("download", to.len() as u64))
     }
 }

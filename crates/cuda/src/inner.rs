@@ -10,7 +10,7 @@ use crate::options::Options;
 use crate::pool::Pool;
 use crate::queue::{Queue, until};
 use crate::statistics::{KernelStatistics, Record};
-use crate::timing::{Begun, Pending, Piece, Timing};
+use crate::timing::{Begun, Timing, TracedWork, UntimedWork};
 use broadloom_device::{Error, EventId, Machine, Result, Stream};
 use std::collections::HashMap;
 use std::fmt;
@@ -147,7 +147,7 @@ impl Inner {
 
     /// Ends a piece of work that was submitted to the driver.
     #[inline]
-    pub(crate) fn end(&self, queue: &Arc<Queue>, begun: Option<Begun>, piece: impl FnOnce() -> Piece) -> Result<()> {
+    pub(crate) fn end(&self, queue: &Arc<Queue>, begun: Option<Begun>, piece: impl FnOnce() -> TracedWork) -> Result<()> {
         match begun {
             None => Ok(()),
             Some(begun) => self.end_timed(queue, begun, piece()),
@@ -155,10 +155,10 @@ impl Inner {
     }
 
     #[cold]
-    fn end_timed(&self, queue: &Arc<Queue>, begun: Begun, piece: Piece) -> Result<()> {
+    fn end_timed(&self, queue: &Arc<Queue>, begun: Begun, piece: TracedWork) -> Result<()> {
         let Some(end) = self.timing.stamp(queue)? else { return Ok(()) };
         let number = self.given(queue);
-        let is_full = self.timing.add(Pending { begun, end, queue: queue.clone(), number, piece });
+        let is_full = self.timing.add(UntimedWork { begun, end, queue: queue.clone(), number, piece });
         if is_full { self.wait(queue) } else { Ok(()) }
     }
 

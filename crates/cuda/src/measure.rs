@@ -6,9 +6,9 @@ use std::ffi::CString;
 use std::time::Instant;
 
 /// Module, unloaded on drop.
-struct Loaded<'a>(&'a Inner, ModuleHandle);
+struct ScopedModule<'a>(&'a Inner, ModuleHandle);
 
-impl Drop for Loaded<'_> {
+impl Drop for ScopedModule<'_> {
     fn drop(&mut self) {
         if self.0.context.enter_to_release() {
             let _ = self.0.context.driver.unload_module(self.1);
@@ -24,7 +24,7 @@ pub(crate) fn bare_launch_time(inner: &Inner, launches: u32) -> Option<f64> {
     let header = format!(".version {isa}\n.target sm_{sm}\n.address_size 64\n");
     let text = CString::new(format!("{header}.visible .entry empty()\n{{\n\tret;\n}}\n")).ok()?;
     let module = driver.load_module(&text, None).map_err(|(failed, _)| context.error(failed)).ok()?;
-    let module = Loaded(inner, module);
+    let module = ScopedModule(inner, module);
     let function = context.checked(driver.function(module.1, c"empty")).ok()?;
     let queue = inner.queue(broadloom_device::Stream::default()).ok()?;
     let stream: StreamHandle = queue.handle;

@@ -9,7 +9,7 @@ use crate::image::{self, LoadFacts};
 use crate::inner::Inner;
 use crate::machine;
 use crate::statistics::{KernelStatistics, Record};
-use crate::timing::Piece;
+use crate::timing::TracedWork;
 use broadloom_device::{Error, GlobalVariable, KernelAttributes, Launch, LoadedModule, Result};
 use broadloom_ptx::{Callee, Func, Function, Modifier, Opcode, Verified};
 use std::collections::{HashMap, HashSet};
@@ -27,7 +27,7 @@ const PORTABLE_CLUSTER: u64 = 8;
 
 /// Kernel that was looked up in its module.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct LoadedKernel {
     pub(crate) function: FunctionHandle,
     pub(crate) name: Arc<str>,
     /// Static shared memory in bytes.
@@ -42,20 +42,20 @@ pub(crate) struct Found {
     record: Arc<Record>,
 }
 
-/// A loaded module.
+/// Module loaded on a GPU.
 #[derive(Debug)]
-pub(crate) struct Loaded {
+pub(crate) struct CudaModule {
     pub(crate) inner: Arc<Inner>,
     handle: ModuleHandle,
     code: Arc<Verified>,
     /// Facts on its load.
     facts: LoadFacts,
-    kernels: HashMap<Func, OnceLock<Found>>,
+    kernels: HashMap<Func, OnceLock<LoadedKernel>>,
     variables: Mutex<HashMap<String, Option<GlobalVariable>>>,
 }
 
-impl Loaded {
-    pub(crate) fn new(inner: &Arc<Inner>, code: &Arc<Verified>) -> Result<Loaded> {
+impl CudaModule {
+    pub(crate) fn new(inner: &Arc<Inner>, code: &Arc<Verified>) -> Result<CudaModule> {
         inner.context.enter()?;
         let declared: HashSet<&str> = code.functions.values().filter(|f| !f.has_body).map(|f| f.name.as_str()).collect();
         set_limits(inner, code, declared.contains("malloc"))?;
@@ -63,7 +63,7 @@ impl Loaded {
         if declared.contains("vprintf") {
             inner.prints.store(true, Ordering::Relaxed);
         }
-        Ok(Loaded {
+        Ok(CudaModule {
             inner: inner.clone(),
             handle,
             code: code.clone(),
@@ -75,7 +75,7 @@ impl Loaded {
 
     /// Returns a kernel, looked up once. The context must be current.
     #[inline]
-    pub(crate) fn found(&self, kernel: Func) -> Result<&Found> {
+    pub(crate) fn found(&self, kernel: Func) -> Result<&LoadedKernel> {
         let place = self.kernels.get(&kernel).ok_or_else(|| self.unknown(kernel))?;
         match place.get() {
             Some(found) => Ok(found),
@@ -90,7 +90,7 @@ impl Loaded {
         Error::UnknownKernel { name: format!("{kernel:?}"), available: vec![] }
     }
 
-    fn find(&self, kernel: Func) -> Result<Found> {
+    fn find(&self, kernel: Func) -> Result<LoadedKernel> {
         let (context, function) = (&self.inner.context, &self.code.functions[kernel]);
         let name = CString::new(function.name.as_str()).map_err(|_| self.unknown(kernel))?;
         let handle = context.checked(context.driver.function(self.handle, &name))?;
@@ -110,7 +110,7 @@ impl Loaded {
         };
         let max_threads = attribute(FunctionAttribute::MaxThreadsPerBlock)?;
         self.allow_clusters(handle, function.directive("reqnctapercluster"))?;
-        Ok(Found {
+        Ok(LoadedKernel {
             function: handle,
             name: function.name.as_str().into(),
             static_shared,
@@ -133,7 +133,7 @@ impl Loaded {
     }
 
     /// Checks a launch and grants the kernel its shared memory. The context must be current.
-    pub(crate) fn ready(&self, found: &Found, launch: &Launch, params: &[u8]) -> Result<()> {
+    pub(crate) fn ready(&self, found: &LoadedKernel, launch: &Launch, params: &[u8]) -> Result<()> {
         let bad = |reason: String| Err(Error::BadLaunch { kernel: found.name.to_string(), reason });
         if params.len() != found.param_bytes {
             let reason = format!("its parameters have {} bytes, not {}", found.param_bytes, params.len());
@@ -168,14 +168,14 @@ impl Loaded {
     }
 
     /// Returns the number of resident blocks of a launch per multiprocessor. The context must be current.
-    fn resident(&self, found: &Found, launch: &Launch) -> Result<u32> {
+    fn resident(&self, found: &LoadedKernel, launch: &Launch) -> Result<u32> {
         let context = &self.inner.context;
         let threads = u32::try_from(launch.threads_per_block()).unwrap_or(u32::MAX);
         context.checked(context.driver.occupancy(found.function, threads, launch.shared_bytes))
     }
 
     /// Converts the failure of a launch to an error.
-    fn refused(&self, found: &Found, failed: Failed) -> Error {
+    fn refused(&self, found: &LoadedKernel, failed: Failed) -> Error {
         match failed.code {
             code::INVALID_VALUE | code::LAUNCH_OUT_OF_RESOURCES | code::COOPERATIVE_LAUNCH_TOO_LARGE => {
                 let reason = format!("the driver does not take the launch: {}", self.inner.context.driver.describe(failed));
@@ -254,7 +254,7 @@ fn calls_deeply(module: &Verified) -> bool {
     })
 }
 
-impl LoadedModule for Loaded {
+impl LoadedModule for CudaModule {
     fn variable(&self, name: &str) -> Option<GlobalVariable> {
         let mut variables = self.variables.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = variables.get(name) {
@@ -347,12 +347,12 @@ impl LoadedModule for Loaded {
         queue.journal().note(&found.name, launch.time_limit);
         inner.given(&queue);
         found.record.launched();
-        inner.end(&queue, begun, || Piece::launch(&found.name, &found.record, launch))?;
+        inner.end(&queue, begun, || TracedWork::launch(&found.name, &found.record, launch))?;
         if inner.options.synchronous { inner.wait(&queue) } else { Ok(()) }
     }
 }
 
-impl Drop for Loaded {
+impl Drop for CudaModule {
     fn drop(&mut self) {
         let mut pool = self.inner.pool();
         for variable in self.variables.lock().unwrap_or_else(PoisonError::into_inner).values().flatten() {

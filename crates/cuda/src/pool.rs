@@ -27,8 +27,9 @@ fn class_bytes(bytes: u64) -> u64 {
     bytes.next_multiple_of(step)
 }
 
+/// Memory that a block is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum BlockPlace {
     /// In the slab that starts there.
     Slab(u64),
     /// Separate allocation.
@@ -43,7 +44,7 @@ struct Block {
     bytes: u64,
     /// Allocated bytes.
     taken: u64,
-    place: Place,
+    place: BlockPlace,
 }
 
 #[derive(Debug)]
@@ -56,7 +57,7 @@ struct Slab {
 
 /// Memory to request from the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct MemoryRequest {
     /// Bytes to request.
     pub(crate) bytes: u64,
     /// Size of the blocks that it is split into; equal to `bytes` if it is not split.
@@ -102,7 +103,7 @@ impl Pool {
             if let Some(slab) = self.slabs.get_mut(&start) {
                 slab.taken += 1;
             }
-            self.enter(address, Block { bytes, taken, place: Place::Slab(start) });
+            self.enter(address, Block { bytes, taken, place: BlockPlace::Slab(start) });
             return Some(address);
         }
         let wanted = bytes.checked_next_multiple_of(LARGE_STEP)?;
@@ -112,7 +113,7 @@ impl Pool {
         if list.is_empty() {
             self.large.remove(&taken);
         }
-        self.enter(address, Block { bytes, taken, place: Place::Own });
+        self.enter(address, Block { bytes, taken, place: BlockPlace::Own });
         Some(address)
     }
 
@@ -122,17 +123,17 @@ impl Pool {
     }
 
     /// Returns the memory to request from the driver for `bytes` bytes, or an error if the limit forbids it.
-    pub(crate) fn wanted(&self, bytes: u64) -> Result<Wanted> {
+    pub(crate) fn wanted(&self, bytes: u64) -> Result<MemoryRequest> {
         let refused = self.refusal(bytes);
         let room = self.limit.saturating_sub(self.reserved);
         if bytes <= MAX_SMALL {
             let block_bytes = class_bytes(bytes);
             // Near the limit a slab is as small as possible.
             let bytes = if room >= SLAB { SLAB / block_bytes * block_bytes } else { block_bytes };
-            return if bytes <= room { Ok(Wanted { bytes, block_bytes }) } else { Err(refused) };
+            return if bytes <= room { Ok(MemoryRequest { bytes, block_bytes }) } else { Err(refused) };
         }
         match bytes.checked_next_multiple_of(LARGE_STEP) {
-            Some(taken) if taken <= room => Ok(Wanted { bytes: taken, block_bytes: taken }),
+            Some(taken) if taken <= room => Ok(MemoryRequest { bytes: taken, block_bytes: taken }),
             Some(_) | None => Err(refused),
         }
     }
@@ -143,7 +144,7 @@ impl Pool {
     }
 
     /// Adds memory obtained from the driver.
-    pub(crate) fn add(&mut self, address: u64, wanted: Wanted) {
+    pub(crate) fn add(&mut self, address: u64, wanted: MemoryRequest) {
         self.reserved += wanted.bytes;
         if wanted.block_bytes > MAX_SMALL {
             self.large.entry(wanted.bytes).or_default().push(address);
@@ -160,8 +161,8 @@ impl Pool {
     pub(crate) fn free(&mut self, address: u64, after: Option<u64>) -> Result<()> {
         let bad = Error::BadAddress { call: "free", address, bytes: 0 };
         match self.live.get(&address) {
-            Some(Block { place: Place::Slab(_) | Place::Own, .. }) => {}
-            Some(Block { place: Place::Variable, .. }) | None => return Err(bad),
+            Some(Block { place: BlockPlace::Slab(_) | BlockPlace::Own, .. }) => {}
+            Some(Block { place: BlockPlace::Variable, .. }) | None => return Err(bad),
         }
         let block = self.live.remove(&address).ok_or(bad)?;
         match after {
@@ -174,14 +175,14 @@ impl Pool {
     fn release(&mut self, address: u64, block: Block) {
         self.used -= block.taken;
         match block.place {
-            Place::Slab(start) => {
+            BlockPlace::Slab(start) => {
                 if let Some(slab) = self.slabs.get_mut(&start) {
                     slab.taken -= 1;
                 }
                 self.small.entry(block.taken).or_default().push((address, start));
             }
-            Place::Own => self.large.entry(block.taken).or_default().push(address),
-            Place::Variable => {}
+            BlockPlace::Own => self.large.entry(block.taken).or_default().push(address),
+            BlockPlace::Variable => {}
         }
     }
 
@@ -235,9 +236,9 @@ impl Pool {
 
     /// Returns all driver allocations, live or not, and empties the pool.
     pub(crate) fn everything(&mut self) -> Vec<u64> {
-        let own = self.live.iter().map(|(address, block)| (*address, *block)).filter(|(_, block)| block.place == Place::Own);
+        let own = self.live.iter().map(|(address, block)| (*address, *block)).filter(|(_, block)| block.place == BlockPlace::Own);
         let mut all: Vec<u64> = own.map(|(address, _)| address).collect();
-        all.extend(self.dying.iter().filter(|(_, _, block)| block.place == Place::Own).map(|(_, address, _)| *address));
+        all.extend(self.dying.iter().filter(|(_, _, block)| block.place == BlockPlace::Own).map(|(_, address, _)| *address));
         all.extend(self.large.values().flatten());
         all.extend(self.slabs.keys());
         *self = Pool::new(self.limit);
@@ -246,12 +247,12 @@ impl Pool {
 
     /// Records a variable of a module, so that ranges in it are known.
     pub(crate) fn add_variable(&mut self, address: u64, bytes: u64) {
-        self.live.entry(address).or_insert(Block { bytes, taken: 0, place: Place::Variable });
+        self.live.entry(address).or_insert(Block { bytes, taken: 0, place: BlockPlace::Variable });
     }
 
     /// Removes a variable.
     pub(crate) fn remove_variable(&mut self, address: u64) {
-        if self.live.get(&address).is_some_and(|block| block.place == Place::Variable) {
+        if self.live.get(&address).is_some_and(|block| block.place == BlockPlace::Variable) {
             self.live.remove(&address);
         }
     }

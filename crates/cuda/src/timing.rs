@@ -36,9 +36,9 @@ impl Drop for Stamp {
     }
 }
 
-/// Piece of work, as shown in a trace.
+/// Copy, fill or launch, as shown in a trace.
 #[derive(Debug)]
-pub(crate) struct Piece {
+pub(crate) struct TracedWork {
     /// Name of the piece.
     pub(crate) name: Arc<str>,
     /// Statistics that receive its time.
@@ -47,20 +47,20 @@ pub(crate) struct Piece {
     pub(crate) notes: Vec<Note>,
 }
 
-impl Piece {
+impl TracedWork {
     /// Creates the piece of a copy or fill.
-    pub(crate) fn bytes(name: &str, bytes: u64) -> Piece {
-        Piece { name: name.into(), record: None, notes: vec![("bytes", bytes.into())] }
+    pub(crate) fn bytes(name: &str, bytes: u64) -> TracedWork {
+        TracedWork { name: name.into(), record: None, notes: vec![("bytes", bytes.into())] }
     }
 
     /// Creates the piece of a launch.
-    pub(crate) fn launch(name: &Arc<str>, record: &Arc<Record>, launch: &Launch) -> Piece {
+    pub(crate) fn launch(name: &Arc<str>, record: &Arc<Record>, launch: &Launch) -> TracedWork {
         let notes = vec![
             ("grid", trace::shape(launch.grid)),
             ("block", trace::shape(launch.block)),
             ("shared bytes", launch.shared_bytes.into()),
         ];
-        Piece { name: name.clone(), record: Some(record.clone()), notes }
+        TracedWork { name: name.clone(), record: Some(record.clone()), notes }
     }
 }
 
@@ -71,14 +71,14 @@ pub(crate) struct Begun {
     given: Instant,
 }
 
-/// Piece of work whose time is still to be read.
+/// Work whose time is still to be read.
 #[derive(Debug)]
-pub(crate) struct Pending {
+pub(crate) struct UntimedWork {
     pub(crate) begun: Begun,
     pub(crate) end: Stamp,
     pub(crate) queue: Arc<Queue>,
     pub(crate) number: u64,
-    pub(crate) piece: Piece,
+    pub(crate) piece: TracedWork,
 }
 
 /// Pieces whose times are still to be read.
@@ -86,7 +86,7 @@ pub(crate) struct Pending {
 pub(crate) struct Timing {
     /// True if launches are timed without a trace.
     launches: bool,
-    pending: Mutex<Vec<Pending>>,
+    pending: Mutex<Vec<UntimedWork>>,
     count: AtomicUsize,
     spare: Mutex<Vec<Stamp>>,
 }
@@ -114,7 +114,7 @@ impl Timing {
 
     /// Adds a piece of work whose time is still to be read. Returns true if the host must wait, because there
     /// are too many.
-    pub(crate) fn add(&self, piece: Pending) -> bool {
+    pub(crate) fn add(&self, piece: UntimedWork) -> bool {
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         pending.push(piece);
         let count = pending.len();
@@ -145,14 +145,14 @@ impl Timing {
     #[cold]
     fn collect_pending(&self, queue: &Queue) -> Result<()> {
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        let (done, left): (Vec<Pending>, Vec<Pending>) =
+        let (done, left): (Vec<UntimedWork>, Vec<UntimedWork>) =
             pending.drain(..).partition(|pending| pending.queue.is_done(pending.number));
         *pending = left;
         self.count.store(pending.len(), Ordering::Relaxed);
         drop(pending);
         let anchor = if trace::is_on() && !done.is_empty() { self.anchor(queue)? } else { None };
         let (context, driver) = (&queue.context, &queue.context.driver);
-        for Pending { begun, end, queue, piece, .. } in done {
+        for UntimedWork { begun, end, queue, piece, .. } in done {
             let took = context.unless_lost(driver.elapsed(begun.start.handle, end.handle))?.and_then(milliseconds);
             if let (Some(took), Some(record)) = (took, &piece.record) {
                 record.add(took);
@@ -186,7 +186,7 @@ impl Timing {
         let pending = std::mem::take(&mut *self.pending.lock().unwrap_or_else(PoisonError::into_inner));
         if trace::is_on() {
             let now = Instant::now();
-            for Pending { begun, queue, piece, .. } in &pending {
+            for UntimedWork { begun, queue, piece, .. } in &pending {
                 show(queue, piece, (begun.given, now), Some("not known: the device was lost"));
             }
         }
@@ -194,7 +194,7 @@ impl Timing {
 }
 
 /// Writes a piece of work to the trace.
-fn show(queue: &Queue, piece: &Piece, times: (Instant, Instant), outcome: Option<&str>) {
+fn show(queue: &Queue, piece: &TracedWork, times: (Instant, Instant), outcome: Option<&str>) {
     let mut notes = piece.notes.clone();
     notes.extend(outcome.map(|outcome| ("outcome", outcome.into())));
     let lane = format!("stream {}", queue.stream);

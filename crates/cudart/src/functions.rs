@@ -49,10 +49,10 @@ pub(crate) struct Version {
 
 /// Address of a function.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Own(pub(crate) *const ());
+pub(crate) struct FunctionAddress(pub(crate) *const ());
 
 // SAFETY: code is valid in all threads and is never written.
-unsafe impl Sync for Own {}
+unsafe impl Sync for FunctionAddress {}
 
 macro_rules! refused {
     ($name:ident, $status:literal, $reason:literal) => {

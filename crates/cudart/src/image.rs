@@ -1,7 +1,7 @@
 //! Loading of modules: PTX from a fat binary, a file or a text, on first use.
 
 use crate::fatbin::{self, container_at};
-use crate::objects::image::{Image, Loaded, Origin};
+use crate::objects::image::{Image, LoadedImage, Origin};
 use crate::pointer::Out;
 use crate::state::Runtime;
 use crate::status::{Outcome, Status};
@@ -14,7 +14,7 @@ use std::sync::{Arc, PoisonError};
 
 const UNKNOWN: Code = Code("R0001");
 
-impl Drop for Loaded {
+impl Drop for LoadedImage {
     fn drop(&mut self) {
         for address in &self.variables {
             Runtime::get().forget_variable(*address);
@@ -24,14 +24,14 @@ impl Drop for Loaded {
 
 impl Image {
     /// Returns the loaded module and loads it on first use.
-    pub(crate) fn loaded(&self, runtime: &Runtime) -> Outcome<&Loaded> {
+    pub(crate) fn loaded(&self, runtime: &Runtime) -> Outcome<&LoadedImage> {
         runtime.device()?;
         let loaded = self.loaded.get_or_init(|| self.load(runtime)).as_ref().map_err(|status| *status)?;
         self.tell_managed(runtime, loaded);
         Ok(loaded)
     }
 
-    fn tell_managed(&self, runtime: &Runtime, loaded: &Loaded) {
+    fn tell_managed(&self, runtime: &Runtime, loaded: &LoadedImage) {
         let mut managed = self.managed.lock().unwrap_or_else(PoisonError::into_inner);
         for (name, place) in managed.drain(..) {
             if let Some(GlobalVariable { address, bytes }) = loaded.module.variable(&name) {
@@ -61,7 +61,7 @@ impl Image {
 
     /// Loads the module. If the program's own kernels are refused, the process exits with an error status
     /// even if the program ignores the errors.
-    fn load(&self, runtime: &Runtime) -> Outcome<Loaded> {
+    fn load(&self, runtime: &Runtime) -> Outcome<LoadedImage> {
         let loaded = self.read(runtime);
         if loaded.is_err() && self.registered {
             crate::exit::exit_with_failure();
@@ -69,7 +69,7 @@ impl Image {
         loaded
     }
 
-    fn read(&self, runtime: &Runtime) -> Outcome<Loaded> {
+    fn read(&self, runtime: &Runtime) -> Outcome<LoadedImage> {
         let opened = runtime.device()?;
         let mut texts = self.texts(runtime.capability()).map_err(|(status, reason)| {
             tell(&format!("the kernels of {} cannot be run: {reason}", program()));
@@ -96,7 +96,7 @@ impl Image {
                 variables.push(address);
             }
         }
-        Ok(Loaded { module, variables, sources: Arc::new(sources), version })
+        Ok(LoadedImage { module, variables, sources: Arc::new(sources), version })
     }
 
     /// Returns a global variable.

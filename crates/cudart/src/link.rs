@@ -29,11 +29,11 @@ pub(crate) fn is_device_runtime(text: &str) -> bool {
 pub(crate) fn link(texts: &[String]) -> String {
     const HEAD: [&str; 3] = [".version", ".target", ".address_size"];
     let mut head: BTreeMap<&str, String> = BTreeMap::new();
-    let mut modules: Vec<Vec<Piece<'_>>> = vec![];
+    let mut modules: Vec<Vec<ModuleDirective<'_>>> = vec![];
     let texts: Vec<String> = texts.iter().map(|text| without_comments(text)).collect();
     for text in &texts {
         let mut pieces = vec![];
-        for piece in pieces_of(text) {
+        for piece in directives_of(text) {
             match HEAD.into_iter().find(|word| directive(piece.text) == Some(*word)) {
                 Some(word) => {
                     let value = piece.text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -58,7 +58,8 @@ pub(crate) fn link(texts: &[String]) -> String {
     let (mut declarations, mut variables, mut bodies) = (vec![], vec![], vec![]);
     let (mut seen, mut declared) = (BTreeSet::new(), BTreeSet::new());
     for (number, pieces) in modules.iter().enumerate() {
-        let own = |piece: &&Piece<'_>| piece.local && !piece.declares && piece.name.is_some_and(|name| seen.contains(name));
+        let own =
+            |piece: &&ModuleDirective<'_>| piece.local && !piece.declares && piece.name.is_some_and(|name| seen.contains(name));
         let mut renamed: BTreeMap<&str, String> =
             pieces.iter().filter(own).filter_map(|piece| Some((piece.name?, format!("{}$m{number}", piece.name?)))).collect();
         // Functions that this module declares with a prototype different from the definition's.
@@ -130,8 +131,9 @@ struct Names {
 impl Names {
     fn of(text: &str) -> Names {
         let code = without_comments(text);
-        let (declared, defined): (Vec<_>, Vec<_>) = pieces_of(&code).into_iter().partition(|piece| piece.declares);
-        let names = |pieces: Vec<Piece<'_>>| pieces.into_iter().filter_map(|piece| piece.name.map(str::to_owned)).collect();
+        let (declared, defined): (Vec<_>, Vec<_>) = directives_of(&code).into_iter().partition(|piece| piece.declares);
+        let names =
+            |pieces: Vec<ModuleDirective<'_>>| pieces.into_iter().filter_map(|piece| piece.name.map(str::to_owned)).collect();
         Names { defined: names(defined.into_iter().filter(|piece| !piece.local).collect()), declared: names(declared) }
     }
 }
@@ -139,11 +141,11 @@ impl Names {
 /// Adds `.maxnreg` to all kernels without a register limit of their own.
 pub(crate) fn limit_registers(text: &str, most: u32) -> String {
     let code = without_comments(text);
-    let limited = |piece: Piece<'_>| match piece.text.split_once('{') {
+    let limited = |piece: ModuleDirective<'_>| match piece.text.split_once('{') {
         Some((head, body)) if head.contains(".entry") && !head.contains(".maxnreg") => format!("{head}.maxnreg {most}\n{{{body}"),
         _ => piece.text.to_owned(),
     };
-    pieces_of(&code).into_iter().map(limited).collect()
+    directives_of(&code).into_iter().map(limited).collect()
 }
 
 /// Renames identifiers in a text.
@@ -178,8 +180,8 @@ enum Kind {
     Other,
 }
 
-/// Directive of a module.
-struct Piece<'a> {
+/// Directive at the top level of a module.
+struct ModuleDirective<'a> {
     text: &'a str,
     name: Option<&'a str>,
     kind: Kind,
@@ -216,14 +218,14 @@ fn end_of_head(text: &str, start: usize) -> Option<usize> {
 
 /// Splits a text without comments into directives. A directive ends with its value, a line, a semicolon or a
 /// body, outside of strings.
-fn pieces_of(text: &str) -> Vec<Piece<'_>> {
+fn directives_of(text: &str) -> Vec<ModuleDirective<'_>> {
     let bytes = text.as_bytes();
     let (mut pieces, mut start, mut at, mut depth) = (vec![], 0, 0, 0usize);
     while at < bytes.len() {
         if at == start
             && let Some(end) = end_of_head(text, start)
         {
-            pieces.push(piece(&text[start..end]));
+            pieces.push(read_directive(&text[start..end]));
             (start, at) = (end, end);
             continue;
         }
@@ -240,19 +242,19 @@ fn pieces_of(text: &str) -> Vec<Piece<'_>> {
                 // A closing brace ends a function body or a section, but not the initialiser of a variable.
                 let body = byte == b'}' && !text[start..at - 1].split('{').next().unwrap_or_default().contains('=');
                 if depth == 0 && (byte == b';' || body || byte == b'\n' && in_line()) {
-                    pieces.push(piece(&text[start..at]));
+                    pieces.push(read_directive(&text[start..at]));
                     start = at;
                 }
             }
         }
     }
     if !text[start..].trim().is_empty() {
-        pieces.push(piece(&text[start..]));
+        pieces.push(read_directive(&text[start..]));
     }
     pieces
 }
 
-fn piece(code: &str) -> Piece<'_> {
+fn read_directive(code: &str) -> ModuleDirective<'_> {
     let words: Vec<&str> = code.split_whitespace().collect();
     let has = |word: &str| words.contains(&word);
     let function = words.iter().any(|word| *word == ".func" || *word == ".entry");
@@ -276,7 +278,7 @@ fn piece(code: &str) -> Piece<'_> {
         (false, false) => Kind::Other,
     };
     let weak = has(".weak") || has(".common");
-    Piece { text: code, name, kind, declares, weak, local: !weak && !has(".visible") && !has(".extern") }
+    ModuleDirective { text: code, name, kind, declares, weak, local: !weak && !has(".visible") && !has(".extern") }
 }
 
 /// Replaces comments by blanks. Line numbers stay the same.

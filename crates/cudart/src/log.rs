@@ -14,16 +14,17 @@ const ROOM: usize = 25_600;
 /// Line shown before the entries when older ones were dropped.
 const LOST: &str = "[older entries are gone]\n";
 
+/// Latest entries of the log, of bounded size.
 #[derive(Debug, Default)]
-struct Kept {
+struct LogEntries {
     entries: VecDeque<String>,
     bytes: usize,
     /// Number of dropped entries.
     gone: u32,
 }
 
-fn kept() -> MutexGuard<'static, Kept> {
-    static KEPT: OnceLock<Mutex<Kept>> = OnceLock::new();
+fn kept() -> MutexGuard<'static, LogEntries> {
+    static KEPT: OnceLock<Mutex<LogEntries>> = OnceLock::new();
     KEPT.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -42,8 +42,9 @@ pub type Note = (&'static str, Value);
 
 static ON: AtomicBool = AtomicBool::new(false);
 
+/// Span of a lane with its start and end.
 #[derive(Debug)]
-struct Done {
+struct FinishedSpan {
     /// Process and thread in terms of the trace format.
     lane: (u64, u64),
     name: Cow<'static, str>,
@@ -53,13 +54,13 @@ struct Done {
 }
 
 /// Span with its start and end in nanoseconds since the start of the trace.
-type Timed = (u64, u64, Done);
+type TimedSpan = (u64, u64, FinishedSpan);
 
 #[derive(Debug)]
 struct State {
     number: u64,
     start: Instant,
-    spans: Vec<Done>,
+    spans: Vec<FinishedSpan>,
     left_out: u64,
     /// Names of the host's threads.
     threads: Vec<String>,
@@ -141,12 +142,13 @@ impl Drop for Trace {
 #[derive(Debug)]
 #[must_use = "a span ends when it is dropped"]
 pub struct Span {
-    open: Option<Open>,
+    open: Option<OpenSpan>,
     _activity: Activity,
 }
 
+/// Span that has not ended.
 #[derive(Debug)]
-struct Open {
+struct OpenSpan {
     name: Cow<'static, str>,
     start: Instant,
     notes: Vec<Note>,
@@ -166,7 +168,7 @@ pub fn span_with<N: Into<Cow<'static, str>>>(name: impl FnOnce() -> N) -> Span {
     }
     let name = name().into();
     let noted = activity::begin(|| name.clone());
-    Span { open: Some(Open { name, start: Instant::now(), notes: vec![] }), _activity: noted }
+    Span { open: Some(OpenSpan { name, start: Instant::now(), notes: vec![] }), _activity: noted }
 }
 
 impl Span {
@@ -189,7 +191,7 @@ impl Span {
 
 impl Drop for Span {
     fn drop(&mut self) {
-        if let Some(Open { name, start, notes }) = self.open.take() {
+        if let Some(OpenSpan { name, start, notes }) = self.open.take() {
             finish_span(name, start, notes);
         }
     }
@@ -201,7 +203,7 @@ fn finish_span(name: Cow<'static, str>, start: Instant, notes: Vec<Note>) {
     let mut state = state();
     let Some(state) = state.as_mut() else { return };
     let lane = state.lane();
-    state.push(Done { lane: (HOST, lane), name, start, end, notes });
+    state.push(FinishedSpan { lane: (HOST, lane), name, start, end, notes });
 }
 
 /// Lane of a thread, for another thread that works for it while it waits.
@@ -242,7 +244,7 @@ pub fn device_span(
         lanes.push(lane.to_owned());
         lanes.len() - 1
     });
-    state.push(Done { lane: (HOST + 1 + position as u64, number as u64), name: name.into(), start, end, notes });
+    state.push(FinishedSpan { lane: (HOST + 1 + position as u64, number as u64), name: name.into(), start, end, notes });
 }
 
 /// Formats a shape for notes.
@@ -264,7 +266,7 @@ impl State {
         lane
     }
 
-    fn push(&mut self, span: Done) {
+    fn push(&mut self, span: FinishedSpan) {
         if self.spans.len() < MOST_SPANS {
             self.spans.push(span);
         } else {
@@ -289,7 +291,7 @@ impl State {
             put(&event)?;
         }
         // Lanes in order, each sorted by time with outer spans before inner ones.
-        let mut lanes: BTreeMap<(u64, u64), Vec<Timed>> = BTreeMap::new();
+        let mut lanes: BTreeMap<(u64, u64), Vec<TimedSpan>> = BTreeMap::new();
         for span in spans {
             let (start, end) = (self.since_start(span.start), self.since_start(span.end));
             lanes.entry(span.lane).or_default().push((start, end.max(start), span));

@@ -1,6 +1,6 @@
 //! Pure instructions drawn from the table.
 
-use crate::Config;
+use crate::config::Config;
 use crate::pools::{Pool, pool_of};
 use broadloom_ptx::table::{Length, OperandKind, OperandSpec, Presence, TypeRule};
 use broadloom_ptx::{Class, Exactness, Form, FormId, IsaVersion, Modifier, Opcode, Row, Type, TypeKind};

@@ -1,12 +1,41 @@
 //! Kernel around its statements: declarations, initial values of the registers, and the output.
 
-use crate::Kernel;
 use crate::nans::computed;
 use crate::pools::POOLS;
 use crate::writer::{BINS, Convergence, INPUT_WORDS, OWN_BYTES, SHARED_SUMS, Writer, used_registers};
 use broadloom_ptx::Type;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+
+/// Kernel with its launch. It takes two addresses: the data it reads (`input`) and the memory it writes
+/// (`output`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kernel {
+    /// The module as text; the kernel is called `fuzz`.
+    pub text: String,
+    /// Seed that it was generated from.
+    pub seed: u64,
+    /// Blocks.
+    pub grid: [u32; 3],
+    /// Threads per block.
+    pub block: [u32; 3],
+    /// Contents of the input.
+    pub input: Vec<u32>,
+    /// Bytes of the output.
+    pub output_bytes: usize,
+}
+
+impl Kernel {
+    /// Returns the number of threads of the launch.
+    pub fn threads(&self) -> usize {
+        self.grid.iter().chain(&self.block).map(|n| *n as usize).product()
+    }
+
+    /// Describes a byte of the output of a kernel from [`generate`](crate::generate).
+    pub fn describe_byte(&self, byte: usize) -> String {
+        describe_byte(self.threads(), byte)
+    }
+}
 
 impl Writer<'_> {
     /// Writes the kernel with random statements.
@@ -190,7 +219,7 @@ impl Writer<'_> {
 }
 
 /// Describes a byte of the output, for a number of threads.
-pub(crate) fn describe_byte(threads: usize, byte: usize) -> String {
+fn describe_byte(threads: usize, byte: usize) -> String {
     let Some(own) = byte.checked_sub(SHARED_SUMS) else { return format!("byte {byte} of the sums") };
     let Some(dump) = own.checked_sub(threads * OWN_BYTES) else {
         return format!("byte {} of the memory of thread {}", own % OWN_BYTES, own / OWN_BYTES);

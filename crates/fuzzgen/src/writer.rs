@@ -3,7 +3,7 @@
 //! Other modules add statements: pure instructions and control flow (`statements`), functions, operations of
 //! several threads (`collectives`), NaNs. `kernel` writes what is around them.
 
-use crate::Config;
+use crate::config::Config;
 use crate::forms::{drawable, is_there};
 use crate::pools::pool_of;
 use broadloom_ptx::table::{Length, OperandKind};

@@ -1,7 +1,8 @@
 //! Corpus on the GPU: every kernel in every variant, compared with its reference.
 
 use crate::files::CORPUS;
-use crate::{Options, Summary, isolate, say};
+use crate::isolate;
+use crate::part::{Options, Summary, say};
 use broadloom_conformance::{DeviceUnderTest, SUITE, VARIANTS};
 use broadloom_cuda::Cuda;
 use broadloom_device::{Device, Result};

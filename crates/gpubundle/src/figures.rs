@@ -1,6 +1,6 @@
 //! Measurements of a GPU: launches, memory, copies, sequences. Times to be compared are taken alternately.
 
-use crate::{Options, Summary};
+use crate::part::{Options, Summary};
 use broadloom_cuda::Cuda;
 use broadloom_device::{CacheFolder, Device, Error, Launch, Stream};
 use broadloom_diag::Sources;

@@ -1,7 +1,7 @@
 //! Parts of the work in a separate process: a kernel that destroys its context destroys the only one of the
 //! process.
 
-use crate::Summary;
+use crate::part::Summary;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};

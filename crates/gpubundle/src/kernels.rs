@@ -1,7 +1,8 @@
 //! Random kernels on the interpreter, the CPU and the GPU, compared byte by byte, and every pure instruction
 //! separately.
 
-use crate::{Options, Summary, isolate, saved, say};
+use crate::part::{Options, Summary, say};
+use crate::{isolate, saved};
 use broadloom_cpu::{CacheFolder, Cpu};
 use broadloom_cuda::Cuda;
 use broadloom_device::{Device, Result};

@@ -1,6 +1,6 @@
 //! Random kernels as files: comments with the launch and the inputs, followed by the text.
 
-use crate::{Options, Summary};
+use crate::part::{Options, Summary};
 use broadloom_fuzzgen::{Config, Kernel, generate};
 use std::fmt::Write as _;
 

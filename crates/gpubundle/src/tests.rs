@@ -1,7 +1,8 @@
 //! File tests with launches, on the GPU.
 
 use crate::files::FILE_TESTS;
-use crate::{Options, Summary, isolate, say};
+use crate::isolate;
+use crate::part::{Options, Summary, say};
 use broadloom_filetest::{DEVICES, PTX, PrintedText, TestFile, judge, left_out_on_gpus, source_name};
 use std::path::Path;
 

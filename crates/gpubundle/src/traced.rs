@@ -1,7 +1,7 @@
 //! Trace of work on the GPU, with a plausibility check of its times: every piece lies between its submission
 //! and the end of the wait for it, and has the duration that events report.
 
-use crate::{Options, Summary};
+use crate::part::{Options, Summary};
 use broadloom_cuda::Cuda;
 use broadloom_device::trace::{Trace, Value};
 use broadloom_device::{Device, Error, Launch, Stream};

@@ -49,19 +49,19 @@ struct Decoder<'a> {
     frame: HashMap<Var, u64>,
     block_starts: HashMap<broadloom_ptx::Block, u32>,
     /// Functions and shared variables that it names, each once, in the order of the code.
-    calls: Named<Func>,
-    shared: Named<u32>,
+    calls: UniqueList<Func>,
+    shared: UniqueList<u32>,
 }
 
-/// Items in the order in which they were first named.
-struct Named<T> {
+/// Distinct items in the order in which they were first added.
+struct UniqueList<T> {
     list: Vec<T>,
     seen: HashSet<T>,
 }
 
-impl<T: Copy + Eq + std::hash::Hash> Named<T> {
+impl<T: Copy + Eq + std::hash::Hash> UniqueList<T> {
     fn new() -> Self {
-        Named { list: vec![], seen: HashSet::new() }
+        UniqueList { list: vec![], seen: HashSet::new() }
     }
 
     fn add(&mut self, thing: T) {
@@ -90,8 +90,17 @@ pub(crate) fn decode(module: &Verified, func: Func, places: &VariableAddresses) 
         block_starts.insert(*block, position);
         position += function.blocks[*block].insts.len() as u32;
     }
-    let mut decoder =
-        Decoder { module, func, function, places, slots, frame, block_starts, calls: Named::new(), shared: Named::new() };
+    let mut decoder = Decoder {
+        module,
+        func,
+        function,
+        places,
+        slots,
+        frame,
+        block_starts,
+        calls: UniqueList::new(),
+        shared: UniqueList::new(),
+    };
     let ops: Vec<Op> = function.instructions().map(|(inst, data)| decoder.op(inst, data)).collect();
     let calls_indirectly =
         ops.iter().any(|op| matches!(op.call.as_deref(), Some(CallSite { callee: CalleeArg::Indirect(_), .. })));

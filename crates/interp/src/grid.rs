@@ -55,7 +55,7 @@ pub(crate) struct Outcome {
 }
 
 /// State of a block after its turn.
-enum Turn {
+enum TurnOutcome {
     Done,
     Goes,
 }
@@ -212,11 +212,11 @@ impl Grid<'_> {
             let turn = self.turn(engine, &mut cluster)?;
             std::mem::swap(&mut engine.cluster, &mut cluster.common);
             match turn {
-                Turn::Done => {
+                TurnOutcome::Done => {
                     cluster.blocks.iter().for_each(|cta| engine.watch.end(cta));
                     ended = cluster.blocks;
                 }
-                Turn::Goes => {
+                TurnOutcome::Goes => {
                     resident.push_back(cluster);
                     if next < total && resident.len() < limit {
                         resident.push_back(self.start_cluster(engine, next, size, &mut ended));
@@ -288,7 +288,7 @@ impl Grid<'_> {
     }
 
     /// Runs the blocks of a cluster until they end or their turn is over.
-    fn turn<W: Watch>(&self, engine: &mut Engine<'_, W>, cluster: &mut Cluster) -> Result<Turn, Stop> {
+    fn turn<W: Watch>(&self, engine: &mut Engine<'_, W>, cluster: &mut Cluster) -> Result<TurnOutcome, Stop> {
         let until = engine.steps + if self.launch.cooperative { TOGETHER_TURN } else { BLOCK_TURN };
         loop {
             let (events, steps) = (engine.events, engine.steps);
@@ -303,7 +303,7 @@ impl Grid<'_> {
                 Cluster::exchange(&mut cluster.blocks, &mut engine.cluster, rank);
             }
             if engine.cluster.alive == 0 {
-                return Ok(Turn::Done);
+                return Ok(TurnOutcome::Done);
             }
             let asks_in_vain = engine.events == events && cluster.blocks.iter().all(|cta| !cta.threads.iter().any(Thread::ready));
             if asks_in_vain {
@@ -321,7 +321,7 @@ impl Grid<'_> {
                 return Err(self.time_out(engine, &cluster.blocks[late]));
             }
             if engine.steps > until {
-                return Ok(Turn::Goes);
+                return Ok(TurnOutcome::Goes);
             }
         }
     }

@@ -313,7 +313,7 @@ impl Backend for Interp {
             self.shared.define(&mut state, variable.address, variable.bytes);
         }
         drop(state);
-        Ok(Arc::new(Loaded { shared: self.shared.clone(), program }))
+        Ok(Arc::new(InterpModule { shared: self.shared.clone(), program }))
     }
 
     fn create_texture(&self, texture: &Texture) -> Result<u64> {
@@ -397,19 +397,20 @@ impl Backend for Interp {
     }
 }
 
+/// Module with its variables in the memory of the device.
 #[derive(Debug)]
-struct Loaded {
+struct InterpModule {
     shared: Arc<Shared>,
     program: Program,
 }
 
-impl Drop for Loaded {
+impl Drop for InterpModule {
     fn drop(&mut self) {
         self.program.unload(&mut self.shared.state().memory, &self.shared.opaques);
     }
 }
 
-impl LoadedModule for Loaded {
+impl LoadedModule for InterpModule {
     fn variable(&self, name: &str) -> Option<GlobalVariable> {
         self.program.variable(name)
     }
@@ -470,11 +471,12 @@ impl LoadedModule for Loaded {
 
 /// Span of a piece of work of a stream in a trace, from creation until it is dropped.
 struct Traced {
-    piece: Option<Piece>,
+    piece: Option<TracedWork>,
     _activity: Activity,
 }
 
-struct Piece {
+/// Copy, fill or launch, as shown in a trace.
+struct TracedWork {
     stream: Stream,
     name: String,
     started: Instant,
@@ -483,7 +485,8 @@ struct Piece {
 
 impl Traced {
     fn new(stream: Stream, name: &str, bytes: u64) -> Traced {
-        let piece = || Piece { stream, name: name.to_owned(), started: Instant::now(), notes: vec![("bytes", bytes.into())] };
+        let piece =
+            || TracedWork { stream, name: name.to_owned(), started: Instant::now(), notes: vec![("bytes", bytes.into())] };
         Traced { piece: trace::is_on().then(piece), _activity: activity::begin(|| name.to_owned()) }
     }
 
@@ -491,7 +494,7 @@ impl Traced {
         let noted = activity::begin(|| format!("run kernel `{}`", name()));
         let piece = || {
             let notes = vec![("grid", trace::shape(launch.grid)), ("block", trace::shape(launch.block))];
-            Piece { stream: launch.stream, name: name(), started: Instant::now(), notes }
+            TracedWork { stream: launch.stream, name: name(), started: Instant::now(), notes }
         };
         Traced { piece: trace::is_on().then(piece), _activity: noted }
     }
@@ -499,7 +502,7 @@ impl Traced {
 
 impl Drop for Traced {
     fn drop(&mut self) {
-        if let Some(Piece { stream, name, started, notes }) = self.piece.take() {
+        if let Some(TracedWork { stream, name, started, notes }) = self.piece.take() {
             trace::device_span("interp", &format!("stream {}", stream.0), name, (started, Instant::now()), notes);
         }
     }

@@ -103,9 +103,9 @@ pub fn parse_arguments<W: AsRef<str>>(sources: &mut Sources, words: &[W]) -> Res
 }
 
 /// Result with a diagnostic; boxed, since it is large and rare.
-type Parsed<T> = Result<T, Box<Diagnostic>>;
+type ParseResult<T> = Result<T, Box<Diagnostic>>;
 
-fn attach(argument: Option<&mut ArgumentSpec>, destination: Destination, place: Span) -> Parsed<()> {
+fn attach(argument: Option<&mut ArgumentSpec>, destination: Destination, place: Span) -> ParseResult<()> {
     let wrong = |what: &str| {
         let diagnostic = Diagnostic::error(BAD_ARGUMENT, format!("`=` follows {what}, not a buffer"));
         Box::new(
@@ -159,7 +159,7 @@ impl<'a> Parser<'a> {
         there
     }
 
-    fn expect(&mut self, sign: char, why: &str) -> Parsed<()> {
+    fn expect(&mut self, sign: char, why: &str) -> ParseResult<()> {
         if self.eat(sign) {
             return Ok(());
         }
@@ -180,7 +180,7 @@ impl<'a> Parser<'a> {
         (piece, start)
     }
 
-    fn whole(&mut self) -> Parsed<ArgumentSpec> {
+    fn whole(&mut self) -> ParseResult<ArgumentSpec> {
         let argument = self.argument(true)?;
         self.skip_blanks();
         if self.at < self.text.len() {
@@ -190,7 +190,7 @@ impl<'a> Parser<'a> {
         Ok(argument)
     }
 
-    fn argument(&mut self, may_nest: bool) -> Parsed<ArgumentSpec> {
+    fn argument(&mut self, may_nest: bool) -> ParseResult<ArgumentSpec> {
         self.skip_blanks();
         let start = self.at;
         let value = if self.rest().starts_with('@') {
@@ -219,7 +219,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses `texture(linear, wrap)` or `surface()` before a buffer.
-    fn image(&mut self) -> Parsed<Option<ImageSpec>> {
+    fn image(&mut self) -> ParseResult<Option<ImageSpec>> {
         let is_surface = self.rest().starts_with("surface(");
         if !is_surface && !self.rest().starts_with("texture(") {
             return Ok(None);
@@ -243,7 +243,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses `{ a; b; c }` after its brace.
-    fn members(&mut self) -> Parsed<ArgumentValue> {
+    fn members(&mut self) -> ParseResult<ArgumentValue> {
         let mut members = vec![];
         while !self.eat('}') {
             members.push(self.argument(false)?);
@@ -256,7 +256,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses `type:value` or `type[shape]:contents`.
-    fn typed(&mut self) -> Parsed<ArgumentValue> {
+    fn typed(&mut self) -> ParseResult<ArgumentValue> {
         let (name, start) = self.piece();
         let Some(element) = Element::from_name(name) else {
             let mut diagnostic = if name.is_empty() {
@@ -300,7 +300,7 @@ impl<'a> Parser<'a> {
         (piece, start)
     }
 
-    fn value(&self, element: Element, text: &str, start: usize) -> Parsed<[u8; 8]> {
+    fn value(&self, element: Element, text: &str, start: usize) -> ParseResult<[u8; 8]> {
         element.parse(text).map_err(|why| match text {
             "" => self.error(BAD_VALUE, "a value is missing", start, start, "expected a value"),
             _ => self.error(BAD_VALUE, why, start, start + text.len(), &format!("not a value of `{element}`")),
@@ -308,7 +308,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses `[shape]:contents` after its bracket.
-    fn buffer(&mut self, element: Element, start: usize) -> Parsed<ArgumentValue> {
+    fn buffer(&mut self, element: Element, start: usize) -> ParseResult<ArgumentValue> {
         let shape = self.shape(element, start)?;
         self.expect(':', &format!("say what it starts with: `{element}[64]:zero`, `:iota`, `:random`, `:uninit` or values"))?;
         let contents = self.contents(Some(element), shape.as_deref())?;
@@ -331,7 +331,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses `4, 8]`, or `]` if the contents determine the shape.
-    fn shape(&mut self, element: Element, start: usize) -> Parsed<Option<Vec<u64>>> {
+    fn shape(&mut self, element: Element, start: usize) -> ParseResult<Option<Vec<u64>>> {
         if self.eat(']') {
             return Ok(None);
         }
@@ -365,7 +365,7 @@ impl<'a> Parser<'a> {
         Ok(Some(shape))
     }
 
-    fn contents(&mut self, element: Option<Element>, shape: Option<&[u64]>) -> Parsed<Contents> {
+    fn contents(&mut self, element: Option<Element>, shape: Option<&[u64]>) -> ParseResult<Contents> {
         self.skip_blanks();
         let start = self.at;
         if self.eat('@') {
@@ -406,7 +406,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses `1, 2, 0*6`, after the first piece was read.
-    fn values(&mut self, element: Element, shape: Option<&[u64]>, mut text: &'a str, mut start: usize) -> Parsed<Vec<u8>> {
+    fn values(&mut self, element: Element, shape: Option<&[u64]>, mut text: &'a str, mut start: usize) -> ParseResult<Vec<u8>> {
         let first = start;
         let wanted: Option<u64> = shape.map(|shape| shape.iter().product());
         let most = wanted.unwrap_or(MAX_BYTES / element.bytes() as u64);
@@ -454,13 +454,13 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn maybe_destination(&mut self) -> Parsed<Option<Destination>> {
+    fn maybe_destination(&mut self) -> ParseResult<Option<Destination>> {
         self.skip_blanks();
         if self.rest().starts_with('=') { self.destination().map(Some) } else { Ok(None) }
     }
 
     /// Parses `=` or `=file`.
-    fn destination(&mut self) -> Parsed<Destination> {
+    fn destination(&mut self) -> ParseResult<Destination> {
         self.expect('=', "")?;
         let path = self.path();
         Ok(if path.is_empty() { Destination::Shown } else { Destination::File(PathBuf::from(path)) })

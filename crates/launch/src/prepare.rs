@@ -15,7 +15,7 @@ pub struct Prepared {
     kernel: Kernel,
     launch: Launch,
     arguments: Vec<Argument>,
-    buffers: Vec<Bound>,
+    buffers: Vec<LaunchBuffer>,
     images: Images,
 }
 
@@ -34,9 +34,9 @@ impl Drop for Images {
     }
 }
 
-/// Buffer of a launch.
+/// Buffer that is an argument of a launch.
 #[derive(Debug)]
-struct Bound {
+struct LaunchBuffer {
     name: String,
     element: Element,
     shape: Vec<u64>,
@@ -141,7 +141,7 @@ fn is_address(variable: &Variable) -> bool {
 struct Builder<'m> {
     module: &'m Module,
     folder: &'m Path,
-    buffers: Vec<Bound>,
+    buffers: Vec<LaunchBuffer>,
     images: Images,
 }
 
@@ -254,7 +254,7 @@ impl Builder<'_> {
             address = image.create(self.module.device(), address, element, &shape, place)?;
             self.images.handles.push(address);
         }
-        self.buffers.push(Bound { name, element, shape, memory, output: spec.output.clone() });
+        self.buffers.push(LaunchBuffer { name, element, shape, memory, output: spec.output.clone() });
         Ok(address)
     }
 

@@ -313,7 +313,7 @@ struct ChainEmitter<'a> {
 }
 
 /// The part of the domain that belongs to a block. Numbers are `i32` unless stated otherwise.
-struct Place {
+struct BlockPart {
     /// Indices of the axes other than rows and columns.
     above: Vec<Value>,
     /// First row, and end of the rows.
@@ -366,7 +366,7 @@ impl ChainEmitter<'_> {
             let rows = self.part(&k, lengths[axes - 2], k.sub(number, k.mul(image, each)), each);
             let size = k.mul(k.convert(lengths[axes - 2], Type::I64), k.convert(lengths[axes - 1], Type::I64));
             let start = k.mul(k.convert(image, Type::I64), size);
-            let place = Place { above, rows, columns, start, room };
+            let place = BlockPart { above, rows, columns, start, room };
             let stages = 0..self.chain.stages.len();
             let highest = stages.clone().map(|stage| self.layout.rows[stage].0).max().unwrap_or(0);
             let latest = stages.clone().map(|stage| self.layout.lags[stage] + self.layout.rows[stage].1).max().unwrap_or(0);
@@ -382,7 +382,7 @@ impl ChainEmitter<'_> {
     }
 
     /// Computes a row of a stage.
-    fn stage(&self, k: &Writer, number: usize, place: &Place, newest: Value) {
+    fn stage(&self, k: &Writer, number: usize, place: &BlockPart, newest: Value) {
         let axes = self.axes();
         let stage = &self.chain.stages[number];
         let [around_rows, around_columns] = [self.layout.rows[number], self.layout.columns[number]];
@@ -439,7 +439,7 @@ impl ChainEmitter<'_> {
 
     /// Returns the place of a value in the ring of a stage. The column has 64 bits, so that a vector executor
     /// sees that neighbours are contiguous.
-    fn index(&self, k: &Writer, stage: usize, place: &Place, row: Value, column: Value) -> Value {
+    fn index(&self, k: &Writer, stage: usize, place: &BlockPart, row: Value, column: Value) -> Value {
         let pitch = self.layout.pitch(stage, self.layout.width);
         let left = k.sub(place.columns[0], self.layout.columns[stage].0);
         let start = match self.layout.rings[stage] {
@@ -453,7 +453,7 @@ impl ChainEmitter<'_> {
     }
 
     /// Returns the number of an element of the domain in memory. The column has 64 bits.
-    fn linear(&self, k: &Writer, place: &Place, row: Value, column: Value) -> Value {
+    fn linear(&self, k: &Writer, place: &BlockPart, row: Value, column: Value) -> Value {
         let width = k.convert(self.length(k, self.axes() - 1), Type::I64);
         k.add(k.add(place.start, k.mul(k.convert(row, Type::I64), width)), column)
     }
@@ -474,7 +474,7 @@ impl ChainEmitter<'_> {
     }
 
     /// Returns the results at a position within the 32 columns that begin at `start`.
-    fn results(&self, k: &Writer, tap: &Tap, port: &Port, position: &[Value], place: &Place, start: Value) -> Vec<Value> {
+    fn results(&self, k: &Writer, tap: &Tap, port: &Port, position: &[Value], place: &BlockPart, start: Value) -> Vec<Value> {
         let mut arguments = position.to_vec();
         arguments.extend(port.scalars.iter().map(|(number, ty)| k.scalar(*number, *ty)));
         let accessors = tap.function.accessors().iter().zip(&tap.reads).zip(&port.inputs);
@@ -498,7 +498,7 @@ impl ChainEmitter<'_> {
     }
 
     /// Stores the results of a position: in rings for later stages, and in the outputs of stored values.
-    fn keep(&self, k: &Writer, number: usize, results: &[Value], place: &Place, [row, column]: [Value; 2]) {
+    fn keep(&self, k: &Writer, number: usize, results: &[Value], place: &BlockPart, [row, column]: [Value; 2]) {
         let stage = &self.chain.stages[number];
         let wide = |value: Value| k.convert(value, Type::I64);
         for (value, result) in results.iter().enumerate().filter(|(value, _)| stage.staged[*value]) {

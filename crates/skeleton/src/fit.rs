@@ -3,7 +3,7 @@
 
 use crate::call::Call;
 use crate::program::Argument;
-use crate::{Loaded, Result};
+use crate::{LoadedProgram, Result};
 use broadloom_device::{Buffer, CheckedLaunch};
 use broadloom_scalar::Literal;
 use smallvec::SmallVec;
@@ -11,12 +11,12 @@ use smallvec::SmallVec;
 /// Alignment, in bytes, of temporaries within one buffer.
 const ALIGNMENT: usize = 256;
 
-/// A program that is ready to run on a device for calls with fixed sizes: see [`Loaded::fit`].
+/// A program that is ready to run on a device for calls with fixed sizes: see [`LoadedProgram::fit`].
 ///
-/// It has the effect of [`Loaded::run`] and takes less host time.
+/// It has the effect of [`LoadedProgram::run`] and takes less host time.
 #[derive(Clone, Debug)]
 pub struct Fitted {
-    loaded: Loaded,
+    loaded: LoadedProgram,
     sizes: Vec<u64>,
     /// Minimum number of bytes of each output.
     outputs: Vec<u64>,
@@ -33,7 +33,7 @@ struct FittedLaunch {
     places: Vec<(usize, Argument)>,
 }
 
-impl Loaded {
+impl LoadedProgram {
     /// Prepares the program for calls with these sizes: everything that depends on them is computed now.
     pub fn fit(&self, sizes: &[u64]) -> Result<Fitted> {
         Fitted::new(self, sizes)
@@ -41,7 +41,7 @@ impl Loaded {
 }
 
 impl Fitted {
-    fn new(loaded: &Loaded, sizes: &[u64]) -> Result<Fitted> {
+    fn new(loaded: &LoadedProgram, sizes: &[u64]) -> Result<Fitted> {
         let program = loaded.program();
         loaded.check_sizes(sizes)?;
         let mut launches = vec![];

@@ -206,7 +206,7 @@ impl Access {
 }
 
 /// An access inside the function that is being bound.
-struct Bound<'a> {
+struct BoundAccess<'a> {
     access: &'a Access,
     ty: Type,
     buffers: Vec<Accessor>,
@@ -220,7 +220,7 @@ struct Bound<'a> {
     queue: Option<(Value, Variable)>,
 }
 
-impl Bound<'_> {
+impl BoundAccess<'_> {
     /// Returns the place of an element in each buffer, or of its first lane.
     fn place(&self, b: &Builder, indices: &[Value]) -> Value {
         if let ([index], [stride]) = (indices, &self.strides[..])
@@ -288,7 +288,7 @@ fn is_literal(b: &Builder, value: Value, wanted: i64) -> bool {
     value == b.literal(wanted)
 }
 
-impl Binding for Bound<'_> {
+impl Binding for BoundAccess<'_> {
     fn read(&mut self, b: &Builder, position: &[Value]) -> Value {
         self.load(b, position)
     }
@@ -392,7 +392,7 @@ fn bind(function: &Function, axes: usize, accesses: &[Access]) -> Result<Functio
             Access::Element(_) | Access::Window { .. } => None,
         };
         let buffers = (0..layout.buffers(accessor.ty)).map(|_| f.accessor(&accessor.name, kind, stored, 1)).collect();
-        bound.push(Bound { access, ty: accessor.ty, buffers, strides, offset, distance, around, queue });
+        bound.push(BoundAccess { access, ty: accessor.ty, buffers, strides, offset, distance, around, queue });
     }
     let mut bindings: Vec<&mut dyn Binding> = bound.iter_mut().map(|bound| bound as &mut dyn Binding).collect();
     let results = f.inline(function, &parameters, &mut bindings);

@@ -116,7 +116,7 @@ pub use product::Product;
 pub use program::{Argument, Output, Program, Step, Temporary};
 pub use reduce::{Reduce, Spread};
 pub use relay::Relay;
-pub use run::Loaded;
+pub use run::LoadedProgram;
 pub use scan::{Scan, ScanSpread};
 pub use scatter::Scatter;
 pub use segmented_sort::SegmentedSort;

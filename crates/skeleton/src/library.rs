@@ -1,7 +1,7 @@
 //! A cache of loaded programs, keyed by pattern.
 
 use crate::{
-    Chain, Histogram, Key, Loaded, Map, Pack, Product, Program, Reduce, Relay, Result, Scan, Scatter, SegmentNumbers,
+    Chain, Histogram, Key, LoadedProgram, Map, Pack, Product, Program, Reduce, Relay, Result, Scan, Scatter, SegmentNumbers,
     SegmentedReduce, SegmentedSort, Sort, Stencil, Sweep, TiledStencil, Transpose,
 };
 use broadloom_device::{Device, Machine};
@@ -69,7 +69,7 @@ const MOST: usize = 1024;
 
 /// The loaded programs of a device. It is cheap to clone, and all clones share the programs.
 /// A pattern that was requested before costs one table lookup. There are never more than [`Library::most`]
-/// programs: the least recently used one is removed first. A [`Loaded`] program that was removed remains
+/// programs: the least recently used one is removed first. A [`LoadedProgram`] that was removed remains
 /// usable. The device also keeps compiled code on disk.
 #[derive(Clone, Debug)]
 pub struct Library {
@@ -81,12 +81,12 @@ pub struct Library {
 /// Programs, each with the time of its last use.
 #[derive(Debug, Default)]
 struct Shelf {
-    programs: HashMap<Pattern, (u64, Loaded)>,
+    programs: HashMap<Pattern, (u64, LoadedProgram)>,
     clock: u64,
 }
 
 impl Shelf {
-    fn get(&mut self, pattern: &Pattern) -> Option<Loaded> {
+    fn get(&mut self, pattern: &Pattern) -> Option<LoadedProgram> {
         self.clock += 1;
         let (used, loaded) = self.programs.get_mut(pattern)?;
         *used = self.clock;
@@ -95,7 +95,7 @@ impl Shelf {
 
     /// Adds a program. Returns the program to use and the programs to drop. A program that another thread has
     /// added meanwhile is kept.
-    fn add(&mut self, pattern: &Pattern, loaded: Loaded, most: usize) -> (Loaded, Vec<Loaded>) {
+    fn add(&mut self, pattern: &Pattern, loaded: LoadedProgram, most: usize) -> (LoadedProgram, Vec<LoadedProgram>) {
         if let Some(known) = self.get(pattern) {
             return (known, vec![loaded]);
         }
@@ -137,7 +137,7 @@ impl Library {
     }
 
     /// Returns the program of a pattern, ready to run.
-    pub fn get(&self, pattern: &Pattern) -> Result<Loaded> {
+    pub fn get(&self, pattern: &Pattern) -> Result<LoadedProgram> {
         if let Some(known) = self.shelf().get(pattern) {
             return Ok(known);
         }

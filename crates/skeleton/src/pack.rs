@@ -11,6 +11,7 @@
 //! index of each value.
 
 mod once;
+mod total;
 
 use crate::cost::{self, Costs};
 use crate::kit::{Accumulator, Chain, Draft, Inlet, Outlet, Shared, Writer, broadcast, reduce_block, scan_warp, shift_warp};
@@ -18,7 +19,8 @@ use crate::operator::Operator;
 use crate::program::{Argument, Output, Program};
 use crate::{Count, Domain, Error, Result, Sink, Source};
 use broadloom_device::Machine;
-use broadloom_scalar::{Axis, Element, Literal, Memory, Type, Unroll, Value};
+use broadloom_scalar::{Axis, Literal, Memory, Type, Unroll, Value};
+use total::{store_total, total_memory};
 
 /// Passes to a [`Sink`] the values of a [`Source`] at the chosen positions of a line, in order. The positions
 /// of the sink number the chosen values. With `rest`, all other values follow, also in order.
@@ -72,7 +74,7 @@ impl Pack {
         let costs = Costs::of(machine);
         let sum = Operator::sum(index)?;
         if !is_cpu && !self.rest {
-            once::Once { pack: self, inlet, outlet, index, sum, total }.launch(&mut draft)?;
+            once::Once { source: &self.source, inlet, outlet, index, sum, total }.launch(&mut draft)?;
             return Ok(draft.finish());
         }
         let (warps, rows) = if is_cpu { (1, 1) } else { (8, 8) };
@@ -88,15 +90,6 @@ impl Pack {
 
 /// Number of positions of the smallest part.
 const UNIT: u32 = cost::PART;
-
-/// Returns the output for the number of chosen positions.
-fn total_memory(k: &Writer, total: usize) -> Memory {
-    k.memory(Argument::Output(total), Element::U32)
-}
-
-fn store_total(k: &Writer, total: usize, count: Value) {
-    k.store(total_memory(k, total), 0, k.convert(count, Type::U32));
-}
 
 impl PackEmitter<'_> {
     fn in_three_steps(&self, draft: &mut Draft, busy: u64) -> Result<()> {

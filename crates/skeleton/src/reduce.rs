@@ -170,8 +170,8 @@ struct ReduceEmitter<'a> {
     kept: Count,
 }
 
-/// The parts of results that the first kernel passes to the second.
-struct Pieces {
+/// Partial results that the first kernel passes to the second.
+struct PartialResults {
     values: Temporaries,
     /// Number of parts of a result.
     count: Count,
@@ -206,10 +206,10 @@ impl ReduceEmitter<'_> {
     }
 
     /// Allocates memory for the parts of all results, `count` per result, if the reduced positions are split.
-    fn pieces(&self, draft: &mut Draft, count: Count) -> Option<Pieces> {
+    fn pieces(&self, draft: &mut Draft, count: Count) -> Option<PartialResults> {
         self.reduce.spread.split.then(|| {
             let values = Temporaries::new(draft, &self.operator().types(), &(self.kept.clone() * count.clone()));
-            Pieces { values, count }
+            PartialResults { values, count }
         })
     }
 
@@ -217,7 +217,7 @@ impl ReduceEmitter<'_> {
 
     /// Returns the number of parts of the reduced positions for this number of blocks, and memory for the
     /// parts. The parts fill the machine, and have at least 16 elements each.
-    fn split(&self, draft: &mut Draft, machine: &Machine, folded: &Count, blocks: &Count) -> (Count, Option<Pieces>) {
+    fn split(&self, draft: &mut Draft, machine: &Machine, folded: &Count, blocks: &Count) -> (Count, Option<PartialResults>) {
         let costs = Costs::of(machine);
         let busy = costs.blocks(cost::REDUCE_COLUMN_BLOCKS, costs.pick(cost::COLUMN_THREADS));
         let split = folded.clone().div_ceil(16u32).min(Count::Constant(busy).div_ceil(blocks.clone())).max(1u32);
@@ -261,7 +261,7 @@ impl ReduceEmitter<'_> {
     }
 
     /// Emits the second kernel: each thread combines the parts of one result.
-    fn combine_columns(&self, draft: &mut Draft, pieces: &Pieces, threads: u32) -> Result<()> {
+    fn combine_columns(&self, draft: &mut Draft, pieces: &PartialResults, threads: u32) -> Result<()> {
         let block = [threads, 1, 1];
         let k = Writer::new("reduce_parts", block);
         let n = k.count(self.kept.clone(), self.index);
@@ -553,7 +553,7 @@ impl ReduceEmitter<'_> {
     }
 
     /// Emits the second kernel: a block combines the parts of one result. Each thread has consecutive parts.
-    fn combine_pieces(&self, draft: &mut Draft, pieces: &Pieces) -> Result<()> {
+    fn combine_pieces(&self, draft: &mut Draft, pieces: &PartialResults) -> Result<()> {
         let threads = if self.is_cpu { cost::COMBINE_THREADS.vectors } else { cost::COMBINE_THREADS.threads };
         let block = [threads, 1, 1];
         let k = Writer::new("reduce_parts", block);

@@ -16,7 +16,7 @@ const OVERLAPS: u16 = 90;
 
 /// A program that is ready to run on a device. It is cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Loaded(Arc<Data>);
+pub struct LoadedProgram(Arc<Data>);
 
 #[derive(Debug)]
 struct Data {
@@ -52,17 +52,17 @@ fn lowered(program: &Program, device: &Device) -> Result<broadloom_ptx::Verified
 
 impl Program {
     /// Loads the program on a device.
-    pub fn load(self, device: &Device) -> Result<Loaded> {
-        Loaded::new(self, device)
+    pub fn load(self, device: &Device) -> Result<LoadedProgram> {
+        LoadedProgram::new(self, device)
     }
 }
 
-impl Loaded {
-    fn new(program: Program, device: &Device) -> Result<Loaded> {
+impl LoadedProgram {
+    fn new(program: Program, device: &Device) -> Result<LoadedProgram> {
         program.check()?;
         let module = device.load(&Arc::new(lowered(&program, device)?))?;
         let kernels = program.kernels.iter().map(|kernel| Ok(module.kernel(kernel.name())?)).collect::<Result<_>>()?;
-        Ok(Loaded(Arc::new(Data { program, device: device.clone(), kernels })))
+        Ok(LoadedProgram(Arc::new(Data { program, device: device.clone(), kernels })))
     }
 
     /// Returns the program.

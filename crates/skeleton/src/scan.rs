@@ -16,6 +16,7 @@
 
 mod once;
 mod segmented;
+mod segmented_row;
 
 use crate::cost::{self, Costs};
 use crate::kit::{
@@ -27,7 +28,7 @@ use crate::program::Program;
 use crate::{Count, Domain, Error, Result, Sink, Source};
 use broadloom_device::Machine;
 use broadloom_scalar::{Axis, Type, Unroll, Value};
-use segmented::scan_in_segments;
+use segmented_row::scan_in_segments;
 
 /// Passes to a [`Sink`] at every position the values of a [`Source`] along an axis, combined by an
 /// [`Operator`] up to that position.

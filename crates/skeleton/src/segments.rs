@@ -103,8 +103,8 @@ struct Sequence {
     index: Type,
 }
 
-/// A part of the sequence.
-struct Piece {
+/// Part of the sequence that a block has.
+struct SequencePart {
     number: Value,
     /// Number of ends before the part, and before the next part.
     first: Value,
@@ -223,7 +223,7 @@ impl Sequence {
     }
 
     /// Returns the part of a block, which is one warp.
-    fn piece(&self, k: &Writer, run: &Count) -> Piece {
+    fn piece(&self, k: &Writer, run: &Count) -> SequencePart {
         let lane = k.thread(Axis::X);
         let number = self.wide(k, k.block(Axis::X));
         let [_, _, all] = self.sizes(k);
@@ -232,6 +232,6 @@ impl Sequence {
         let to = k.min(k.add(from, run), all);
         let (first, last) = (self.ends_before(k, from, lane), self.ends_before(k, to, lane));
         let base = self.base(k);
-        Piece { number, first, last, from: k.add(base, k.sub(from, first)), to: k.add(base, k.sub(to, last)) }
+        SequencePart { number, first, last, from: k.add(base, k.sub(from, first)), to: k.add(base, k.sub(to, last)) }
     }
 }

@@ -175,10 +175,11 @@ impl Source {
 /// stored at the position in an output of its own; outputs are laid out in row-major order. The function may
 /// read inputs, and may write outputs at computed indices. These outputs follow those of the results.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Sink(Option<Written>);
+pub struct Sink(Option<SinkFunction>);
 
+/// Function of a sink: it takes the indices of the axes, then the values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Written {
+pub(crate) struct SinkFunction {
     pub(crate) function: Function,
     pub(crate) axes: usize,
     pub(crate) values: usize,
@@ -197,7 +198,7 @@ impl Sink {
             return Err(Error::Function { function: function.name().to_owned(), reason });
         }
         check_scalars(&function, axes + values)?;
-        Ok(Sink(Some(Written { function, axes, values })))
+        Ok(Sink(Some(SinkFunction { function, axes, values })))
     }
 
     /// Returns the function, if there is one.
@@ -205,7 +206,7 @@ impl Sink {
         self.0.as_ref().map(|written| &written.function)
     }
 
-    pub(crate) fn written(&self) -> Option<&Written> {
+    pub(crate) fn written(&self) -> Option<&SinkFunction> {
         self.0.as_ref()
     }
 
@@ -229,7 +230,7 @@ impl Sink {
     }
 }
 
-impl Written {
+impl SinkFunction {
     /// Returns the type of an index.
     pub(crate) fn index(&self) -> Type {
         self.function.parameters().first().filter(|_| self.axes > 0).map_or(Type::I32, |parameter| parameter.ty)

@@ -230,7 +230,7 @@ struct SweepEmitter<'a> {
 }
 
 /// The part of a line that belongs to a thread.
-struct Place {
+struct ThreadPart {
     /// First line of the block.
     first: Value,
     /// Line of the thread, and a flag that is true if it exists.
@@ -304,7 +304,7 @@ impl SweepEmitter<'_> {
 
     /// Takes the steps of a thread. `step` gets windows and returns outputs, which go to the sink if `puts`
     /// is true.
-    fn travel(&self, k: &Writer, place: &Place, puts: bool, step: &dyn Fn(&Window<'_>) -> Vec<Value>) {
+    fn travel(&self, k: &Writer, place: &ThreadPart, puts: bool, step: &dyn Fn(&Window<'_>) -> Vec<Value>) {
         if self.staged {
             return self.travel_staged(k, place, puts, step);
         }
@@ -342,7 +342,7 @@ impl SweepEmitter<'_> {
     }
 
     /// Sweeps the 32 lines of a warp, tile by tile in shared memory.
-    fn travel_staged(&self, k: &Writer, place: &Place, puts: bool, step: &dyn Fn(&Window<'_>) -> Vec<Value>) {
+    fn travel_staged(&self, k: &Writer, place: &ThreadPart, puts: bool, step: &dyn Fn(&Window<'_>) -> Vec<Value>) {
         let (before, behind) = self.sweep.reach;
         let columns = (LANES + before + behind) | 1;
         let tile = Shared::new(k, &self.sweep.source.results(), LANES * columns);
@@ -418,12 +418,12 @@ impl SweepEmitter<'_> {
                 }
                 false => (k.constant(self.index, 0), self.length(k)),
             };
-            Place { first, line, exists, from, to }
+            ThreadPart { first, line, exists, from, to }
         };
         // The number of a part among all parts of all lines. Parts of neighbouring lines are adjacent.
         let number = |k: &Writer, part: Value, line: Value| k.add(k.mul(part, k.count(self.lines.clone(), self.index)), line);
         // State and constants of a line, in variables that lanes without a line also have.
-        let begin = |k: &Writer, place: &Place| -> Vec<Variable> {
+        let begin = |k: &Writer, place: &ThreadPart| -> Vec<Variable> {
             let variables: Vec<Variable> = sweep.start.results().into_iter().map(|ty| k.variable(ty)).collect();
             k.if_then(place.exists, || {
                 let line = match (sweep.start.axes(), sweep.restarts) {

@@ -47,7 +47,7 @@ struct Conversion<'f> {
 }
 
 /// One side of a branch.
-struct Way {
+struct BranchSide {
     /// Block that belongs to this side only, if there is one.
     block: Option<Block>,
     /// Target with arguments.
@@ -58,9 +58,9 @@ struct Way {
 impl Conversion<'_> {
     /// Returns the side of a branch that starts with an edge: directly to its end, or through its own block
     /// that only computes.
-    fn way(&self, edge: &Edge, through: bool) -> Option<Way> {
+    fn way(&self, edge: &Edge, through: bool) -> Option<BranchSide> {
         if !through {
-            return Some(Way { block: None, end: edge.clone(), cost: 0 });
+            return Some(BranchSide { block: None, end: edge.clone(), cost: 0 });
         }
         let data = &self.function.blocks[edge.target];
         let [end] = data.edges.as_slice() else { return None };
@@ -79,11 +79,11 @@ impl Conversion<'_> {
                 return None;
             }
         }
-        Some(Way { block: Some(edge.target), end: end.clone(), cost: total })
+        Some(BranchSide { block: Some(edge.target), end: end.clone(), cost: total })
     }
 
     /// Returns both sides of a branch, if they meet.
-    fn ways(&self, edges: [&Edge; 2]) -> Option<[Way; 2]> {
+    fn ways(&self, edges: [&Edge; 2]) -> Option<[BranchSide; 2]> {
         [[false, false], [true, false], [false, true], [true, true]].into_iter().find_map(|[first, second]| {
             let ways = [self.way(edges[0], first)?, self.way(edges[1], second)?];
             let meet = ways[0].end.target == ways[1].end.target;

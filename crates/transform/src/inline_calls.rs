@@ -79,7 +79,7 @@ struct Inliner<'m> {
     /// Functions that inlined calls come from. Calls of the function itself are not included.
     owners: HashMap<Inst, Func>,
     choice: &'m Choice,
-    chosen: choice::Chosen,
+    chosen: choice::InlinedCalls,
 }
 
 /// Renaming of a function's items at the place where it is inlined.

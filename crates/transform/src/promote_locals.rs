@@ -40,9 +40,9 @@ pub fn run(module: &Module, function: &mut Function) {
     drop_variables(function);
 }
 
-/// Offset in a variable.
+/// Address in a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct VariableOffset {
     var: Var,
     offset: i64,
     /// True for a generic address.
@@ -51,9 +51,9 @@ struct Place {
 
 /// Registers that hold addresses of local variables.
 struct Addresses {
-    places: SecondaryMap<Reg, Option<Place>>,
+    places: SecondaryMap<Reg, Option<VariableOffset>>,
     /// Instructions that compute the addresses.
-    computed_by: HashMap<Inst, Place>,
+    computed_by: HashMap<Inst, VariableOffset>,
 }
 
 impl Addresses {
@@ -86,7 +86,7 @@ impl Addresses {
     }
 
     /// Returns the place whose address an instruction computes from a known one.
-    fn computed(&self, data: &InstData, locals: &HashSet<Var>) -> Option<Place> {
+    fn computed(&self, data: &InstData, locals: &HashSet<Var>) -> Option<VariableOffset> {
         let number = |operand: &Operand| if let Operand::Imm(imm) = operand { imm.integer_bits() } else { None };
         let source = self.operand(data.operands.get(1)?, locals);
         // Addresses narrower than a pointer may wrap.
@@ -94,10 +94,10 @@ impl Addresses {
         match data.opcode()? {
             Opcode::Mov => source.filter(|_| wide),
             Opcode::Cvta if data.has(Modifier::Local) => {
-                source.filter(|place| wide && !place.generic).map(|place| Place { generic: true, ..place })
+                source.filter(|place| wide && !place.generic).map(|place| VariableOffset { generic: true, ..place })
             }
             Opcode::CvtaTo if data.has(Modifier::Local) => {
-                source.filter(|place| wide && place.generic).map(|place| Place { generic: false, ..place })
+                source.filter(|place| wide && place.generic).map(|place| VariableOffset { generic: false, ..place })
             }
             Opcode::Add if wide => {
                 let (place, added) = match (source, self.operand(data.operands.get(2)?, locals)) {
@@ -105,36 +105,36 @@ impl Addresses {
                     (None, Some(place)) => (place, number(&data.operands[1])?),
                     (Some(_), Some(_)) | (None, None) => return None,
                 };
-                Some(Place { offset: place.offset.wrapping_add(added as i64), ..place })
+                Some(VariableOffset { offset: place.offset.wrapping_add(added as i64), ..place })
             }
             _ => None,
         }
     }
 
-    fn operand(&self, operand: &Operand, locals: &HashSet<Var>) -> Option<Place> {
+    fn operand(&self, operand: &Operand, locals: &HashSet<Var>) -> Option<VariableOffset> {
         match operand {
             Operand::Reg(reg) => self.places[*reg],
             Operand::Symbol(Symbol::Local(var), offset) if locals.contains(var) => {
-                Some(Place { var: *var, offset: *offset, generic: false })
+                Some(VariableOffset { var: *var, offset: *offset, generic: false })
             }
             _ => None,
         }
     }
 
-    fn address(&self, address: Address, locals: &HashSet<Var>) -> Option<Place> {
+    fn address(&self, address: Address, locals: &HashSet<Var>) -> Option<VariableOffset> {
         let place = match address.base {
             Base::Reg(reg) => self.places[reg]?,
-            Base::Symbol(Symbol::Local(var)) if locals.contains(&var) => Place { var, offset: 0, generic: false },
+            Base::Symbol(Symbol::Local(var)) if locals.contains(&var) => VariableOffset { var, offset: 0, generic: false },
             Base::Symbol(_) | Base::Absolute => return None,
         };
-        Some(Place { offset: place.offset.wrapping_add(address.offset), ..place })
+        Some(VariableOffset { offset: place.offset.wrapping_add(address.offset), ..place })
     }
 }
 
 /// Load or store.
 #[derive(Clone, Copy, Debug)]
 struct Access {
-    place: Place,
+    place: VariableOffset,
     /// Bytes of an element.
     bytes: u32,
     /// Number of elements.

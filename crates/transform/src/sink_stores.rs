@@ -29,11 +29,11 @@ use std::collections::BTreeSet;
 pub const NAME: &str = "sink_stores";
 
 /// Pairs of kernel parameters, by their offsets in the parameter block, that point to different buffers.
-pub type Apart = BTreeSet<(u64, u64)>;
+pub type DisjointParameters = BTreeSet<(u64, u64)>;
 
 /// Moves stores after loops. Returns the assumptions made.
-pub fn run(module: &Module, function: &mut Function) -> Apart {
-    let mut apart = Apart::new();
+pub fn run(module: &Module, function: &mut Function) -> DisjointParameters {
+    let mut apart = DisjointParameters::new();
     if !function.is_kernel {
         return apart;
     }
@@ -59,15 +59,15 @@ struct Access {
 }
 
 /// Stores that can be moved.
-struct Found {
+struct MovableStores {
     stores: Vec<Inst>,
     /// Store that determines the final value.
     last: Inst,
     exits: Vec<(Block, Block)>,
-    apart: Apart,
+    apart: DisjointParameters,
 }
 
-fn find(function: &Function) -> Option<Found> {
+fn find(function: &Function) -> Option<MovableStores> {
     let cfg = Cfg::new(function)?;
     let dominators = Dominators::new(&cfg);
     let loops = Loops::new(&cfg, &dominators);
@@ -143,11 +143,11 @@ struct Search<'s> {
 
 impl Search<'_> {
     /// Returns the stores to the address of one, if they can be moved.
-    fn group(&self, one: &Access, around: &LoopData, before_all: impl Fn(Block) -> bool) -> Option<Found> {
+    fn group(&self, one: &Access, around: &LoopData, before_all: impl Fn(Block) -> bool) -> Option<MovableStores> {
         if one.space != Space::Global {
             return None;
         }
-        let mut apart = Apart::new();
+        let mut apart = DisjointParameters::new();
         let mut stores: Vec<&Access> = vec![];
         for other in self.accesses {
             let same = other.stores && other.address == one.address && other.bytes == one.bytes && other.space == one.space;
@@ -161,12 +161,12 @@ impl Search<'_> {
         // Blocks that precede all exits form a chain, so they are in the order of the loop.
         let last = stores.last()?.inst;
         let exits = around.exits.clone();
-        Some(Found { stores: stores.iter().map(|store| store.inst).collect(), last, exits, apart })
+        Some(MovableStores { stores: stores.iter().map(|store| store.inst).collect(), last, exits, apart })
     }
 
     /// Returns whether an access cannot alias a store, provided that some parameters point to different
     /// buffers.
-    fn is_elsewhere(&self, store: &Access, other: &Access, apart: &mut Apart) -> bool {
+    fn is_elsewhere(&self, store: &Access, other: &Access, apart: &mut DisjointParameters) -> bool {
         if other.constant || matches!(other.space, Space::Shared | Space::Local) {
             return true;
         }
@@ -185,7 +185,7 @@ impl Search<'_> {
     }
 }
 
-impl Found {
+impl MovableStores {
     fn sink(self, module: &Module, function: &mut Function) {
         for block in function.layout.clone() {
             function.blocks[block].insts.retain(|inst| !self.stores.contains(inst));

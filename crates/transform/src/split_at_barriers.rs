@@ -4,7 +4,7 @@
 //! barrier for all threads is the last instruction of its block. Keeps everything; only block boundaries
 //! change.
 //!
-//! [`Pieces`] are the parts of such a function. A piece starts at the entry, after a barrier, or at a
+//! [`FunctionPieces`] are the parts of such a function. A piece starts at the entry, after a barrier, or at a
 //! requested block. It extends to the next of those. An executor can run the warps of a block through one
 //! piece after the other, on one stack. The state of a warp between pieces is the set of values live into the
 //! next piece.
@@ -62,26 +62,26 @@ pub fn run(module: &Module, function: &mut Function) {
     }
 }
 
-/// Pieces of a function.
+/// Parts of a function between its barriers.
 #[derive(Clone, Debug)]
-pub struct Pieces {
-    pieces: Vec<Piece>,
+pub struct FunctionPieces {
+    pieces: Vec<FunctionPiece>,
     number: SecondaryMap<Block, Option<u32>>,
 }
 
-/// Piece of a function.
+/// Part of a function that starts at one block.
 #[derive(Clone, Debug)]
-pub struct Piece {
+pub struct FunctionPiece {
     /// First block.
     pub entry: Block,
     /// Blocks, each before its successors except for back edges.
     pub blocks: Vec<Block>,
 }
 
-impl Pieces {
+impl FunctionPieces {
     /// Splits a function that [`run`] has processed, with pieces in the order in which control reaches them.
     /// `also` are blocks that start a piece.
-    pub fn new(function: &Function, cfg: &Cfg, also: &[Block]) -> Pieces {
+    pub fn new(function: &Function, cfg: &Cfg, also: &[Block]) -> FunctionPieces {
         let mut entries: BTreeSet<u32> = also.iter().chain([&cfg.entry()]).filter_map(|block| cfg.position(*block)).collect();
         for block in cfg.order() {
             if waits(function, *block) {
@@ -90,7 +90,7 @@ impl Pieces {
         }
         let total: usize = cfg.order().iter().map(|block| function.blocks[*block].insts.len()).sum();
         loop {
-            let pieces = Pieces::from_entries(function, cfg, &entries);
+            let pieces = FunctionPieces::from_entries(function, cfg, &entries);
             let code: usize = pieces.blocks().map(|block| function.blocks[block].insts.len()).sum();
             if code <= TIMES * total + MORE {
                 return pieces;
@@ -107,7 +107,7 @@ impl Pieces {
         }
     }
 
-    fn from_entries(function: &Function, cfg: &Cfg, entries: &BTreeSet<u32>) -> Pieces {
+    fn from_entries(function: &Function, cfg: &Cfg, entries: &BTreeSet<u32>) -> FunctionPieces {
         let mut number: SecondaryMap<Block, Option<u32>> = SecondaryMap::new();
         let starts: Vec<Block> = entries.iter().map(|position| cfg.order()[*position as usize]).collect();
         for (index, entry) in (0..).zip(&starts) {
@@ -126,14 +126,17 @@ impl Pieces {
                     }
                 }
             }
-            Piece { entry: *entry, blocks: found.into_iter().flatten().map(|position| cfg.order()[position as usize]).collect() }
+            FunctionPiece {
+                entry: *entry,
+                blocks: found.into_iter().flatten().map(|position| cfg.order()[position as usize]).collect(),
+            }
         };
         let pieces = starts.iter().map(piece).collect();
-        Pieces { pieces, number }
+        FunctionPieces { pieces, number }
     }
 
     /// Returns all pieces in order; the first starts at the function's entry.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Piece> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &FunctionPiece> {
         self.pieces.iter()
     }
 
@@ -148,7 +151,7 @@ impl Pieces {
     }
 
     /// Returns a piece by number.
-    pub fn get(&self, number: usize) -> &Piece {
+    pub fn get(&self, number: usize) -> &FunctionPiece {
         &self.pieces[number]
     }
 

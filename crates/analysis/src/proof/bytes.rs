@@ -9,7 +9,7 @@ use crate::conditions::Test;
 use crate::inductions::{Induction, Inductions, Limit};
 use crate::integer::{Arg, Op, Relation, Step};
 use crate::obligations::Obligation;
-use crate::ranges::{Leaving, Merged, Place, RangePlan};
+use crate::ranges::{Leaving, Merged, PlannedBlock, RangePlan};
 use broadloom_ptx::{Block, Inst, Reg, Special, Type};
 
 /// Special registers with facts known before a launch; the others are unknown.
@@ -204,7 +204,7 @@ impl Writer {
         });
     }
 
-    fn place(&mut self, place: &Place) {
+    fn place(&mut self, place: &PlannedBlock) {
         self.number(place.parent.map_or(0, |parent| parent as u64 + 1));
         self.flag(place.is_entered_again);
         self.list(&place.tests, Writer::test);
@@ -363,7 +363,7 @@ impl Reader<'_> {
     }
 
     /// Reads a place after others, whose depths are given.
-    fn place(&mut self, depths: &[usize]) -> Option<Place> {
+    fn place(&mut self, depths: &[usize]) -> Option<PlannedBlock> {
         let parent = self.index(depths.len())?.checked_sub(1);
         let depth = parent.map_or(0, |parent| depths[parent] + 1);
         let is_entered_again = self.flag()?;
@@ -378,7 +378,7 @@ impl Reader<'_> {
             let tests = from.list(Reader::test)?;
             Some(Leaving { tests, moves: from.list(|from| Some((from.move_number()?, from.reg()?)))? })
         })?;
-        Some(Place { parent, depth, tests, params, is_entered_again, inductions, steps, edges })
+        Some(PlannedBlock { parent, depth, tests, params, is_entered_again, inductions, steps, edges })
     }
 
     fn obligation(&mut self) -> Option<Obligation> {

@@ -10,7 +10,7 @@ mod bytes;
 use crate::facts::Facts;
 use crate::integer::{Arg, Op, Step};
 use crate::obligations::Obligation;
-use crate::ranges::{Leaving, Merged, Place, RangePlan};
+use crate::ranges::{Leaving, Merged, PlannedBlock, RangePlan};
 use broadloom_ptx::{Block, Reg};
 use cranelift_entity::{EntityRef, SecondaryMap};
 
@@ -92,7 +92,7 @@ impl<'a> Needed<'a> {
         matches!(arg, Arg::Reg(reg) if self.is_needed(reg))
     }
 
-    fn place(&mut self, place: &Place) {
+    fn place(&mut self, place: &PlannedBlock) {
         for test in place.edges.iter().flat_map(|edge| &edge.tests).chain(&place.tests) {
             if self.is_needed_arg(test.a) || self.is_needed_arg(test.b) {
                 self.need_arg(test.a);
@@ -127,9 +127,9 @@ impl<'a> Needed<'a> {
             bits.push(self.plan.bits[index]);
             unknown.push(self.plan.unknown[index]);
         }
-        let mut kept = Kept { needed: &self, names, numbers: vec![None; self.plan.moves], moves: 0 };
-        let blocks: Vec<Place> = self.plan.blocks.iter().map(|place| kept.params(place)).collect();
-        let blocks: Vec<Place> = self.plan.blocks.iter().zip(blocks).map(|(old, place)| kept.rest(old, place)).collect();
+        let mut kept = Renumbering { needed: &self, names, numbers: vec![None; self.plan.moves], moves: 0 };
+        let blocks: Vec<PlannedBlock> = self.plan.blocks.iter().map(|place| kept.params(place)).collect();
+        let blocks: Vec<PlannedBlock> = self.plan.blocks.iter().zip(blocks).map(|(old, place)| kept.rest(old, place)).collect();
         let obligation = |old: &Obligation| Obligation {
             block: Block::from_u32(self.plan.place[old.block].unwrap_or(blocks.len() as u32)),
             reg: kept.name(old.reg),
@@ -141,8 +141,8 @@ impl<'a> Needed<'a> {
     }
 }
 
-/// Kept parts, under new names.
-struct Kept<'a, 'p> {
+/// New names of registers and numbers of moves, for the parts of a plan that are kept.
+struct Renumbering<'a, 'p> {
     needed: &'a Needed<'p>,
     names: Vec<Option<Reg>>,
     /// New numbers of moves.
@@ -150,7 +150,7 @@ struct Kept<'a, 'p> {
     moves: usize,
 }
 
-impl Kept<'_, '_> {
+impl Renumbering<'_, '_> {
     fn name(&self, reg: Reg) -> Reg {
         // Only needed registers are looked up, and those have names.
         self.names[reg.index()].unwrap_or(Reg::from_u32(0))
@@ -171,7 +171,7 @@ impl Kept<'_, '_> {
     }
 
     /// Returns a place with its needed parameters, which determine the needed moves.
-    fn params(&mut self, old: &Place) -> Place {
+    fn params(&mut self, old: &PlannedBlock) -> PlannedBlock {
         let mut at = vec![None; old.params.len()];
         let mut params = vec![];
         for (index, param) in old.params.iter().enumerate().filter(|(_, param)| self.needed.is_needed(param.reg)) {
@@ -184,10 +184,10 @@ impl Kept<'_, '_> {
         }
         let inductions = old.inductions.as_ref().filter(|_| !params.is_empty());
         let inductions = inductions.and_then(|inductions| inductions.renamed(|param| at[param], |arg| self.arg(arg)));
-        Place { params, inductions, tests: vec![], steps: vec![], edges: vec![], ..*old }
+        PlannedBlock { params, inductions, tests: vec![], steps: vec![], edges: vec![], ..*old }
     }
 
-    fn rest(&self, old: &Place, place: Place) -> Place {
+    fn rest(&self, old: &PlannedBlock, place: PlannedBlock) -> PlannedBlock {
         let tests = |tests: &[crate::conditions::Test]| -> Vec<_> {
             let wanted = tests.iter().filter(|test| self.needed.is_needed_arg(test.a) || self.needed.is_needed_arg(test.b));
             wanted.map(|test| crate::conditions::Test { a: self.arg(test.a), b: self.arg(test.b), ..*test }).collect()
@@ -202,7 +202,7 @@ impl Kept<'_, '_> {
             args: step.args.map(|arg| self.arg(arg)),
             ..*step
         };
-        Place {
+        PlannedBlock {
             tests: tests(&old.tests),
             steps: steps.map(step).collect(),
             edges: old.edges.iter().map(edge).filter(|edge| !edge.moves.is_empty()).collect(),
@@ -213,7 +213,7 @@ impl Kept<'_, '_> {
 
 impl RangePlan {
     /// Builds a plan from places; blocks are numbered by them.
-    pub(crate) fn of_places(bits: Vec<u32>, unknown: Vec<bool>, blocks: Vec<Place>, moves: usize) -> RangePlan {
+    pub(crate) fn of_places(bits: Vec<u32>, unknown: Vec<bool>, blocks: Vec<PlannedBlock>, moves: usize) -> RangePlan {
         let mut place = SecondaryMap::new();
         for index in 0..blocks.len() as u32 {
             place[Block::from_u32(index)] = Some(index);

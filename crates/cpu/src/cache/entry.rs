@@ -4,9 +4,9 @@
 //! instruction there. **Decoding checks every length against the bytes left, and returns a kernel or
 //! nothing.**
 
-use super::Places;
+use super::places::Places;
 use crate::abi::Kind;
-use crate::code::{Accesses, Code, Named, Rare, RareOperand, Site};
+use crate::code::{Accesses, AddressedItem, Code, Rare, RareOperand, Site};
 use broadloom_analysis::Proof;
 use broadloom_device::place::{FileLine, InlinedCall, SourcePlace};
 use broadloom_ptx::{Func, Selector, Var};
@@ -27,9 +27,9 @@ pub fn encode(code: &Code, places: &Places) -> Vec<u8> {
     body.number(code.stream_bytes);
     body.number(code.shared_bytes);
     body.list(&code.variables, |body, named| match named {
-        Named::Variable(var) => body.numbers(&[0, u64::from(var.as_u32())]),
-        Named::Local(func, var) => body.numbers(&[1, u64::from(func.as_u32()), u64::from(var.as_u32())]),
-        Named::Function(func) => body.numbers(&[2, u64::from(func.as_u32())]),
+        AddressedItem::Variable(var) => body.numbers(&[0, u64::from(var.as_u32())]),
+        AddressedItem::Local(func, var) => body.numbers(&[1, u64::from(func.as_u32()), u64::from(var.as_u32())]),
+        AddressedItem::Function(func) => body.numbers(&[2, u64::from(func.as_u32())]),
     });
     body.list(&code.operations, |body, rare| {
         body.bytes(rare.mnemonic.as_bytes());
@@ -74,9 +74,9 @@ pub fn decode(body: &[u8], places: &Places) -> Option<Code> {
     let shared_bytes = body.number()?;
     let variables = body.list(|body| {
         Some(match body.number()? {
-            0 => Named::Variable(Var::from_u32(body.small()?)),
-            1 => Named::Local(Func::from_u32(body.small()?), Var::from_u32(body.small()?)),
-            2 => Named::Function(Func::from_u32(body.small()?)),
+            0 => AddressedItem::Variable(Var::from_u32(body.small()?)),
+            1 => AddressedItem::Local(Func::from_u32(body.small()?), Var::from_u32(body.small()?)),
+            2 => AddressedItem::Function(Func::from_u32(body.small()?)),
             _ => return None,
         })
     })?;

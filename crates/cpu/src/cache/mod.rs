@@ -6,6 +6,7 @@
 
 mod content;
 pub mod entry;
+mod places;
 
 use crate::code::Code;
 use crate::compile;
@@ -13,13 +14,13 @@ use crate::grid::Ready;
 use crate::signals::without_file_size_signal;
 use broadloom_device::CacheFolder;
 use broadloom_device::cache::{Key, Miss, Origin, digest};
-use broadloom_diag::Span;
 use broadloom_ptx::{Callee, Func, Item, Module, Symbol};
 use broadloom_transform::return_exits::addressed;
 use content::Content;
+pub use places::Places;
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::hash::Hash as _;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
@@ -34,35 +35,12 @@ pub struct Cache(broadloom_device::cache::Cache<Ready>);
 
 /// Lookup request for a kernel.
 #[derive(Debug)]
-pub struct Wanted {
+pub struct LookupRequest {
     /// Keys of the code without assumptions, and of the code that assumes that index arithmetic does not
     /// wrap.
     pub keys: [Key; 2],
     name: String,
     pub places: Places,
-}
-
-/// Spans of the instructions that a kernel reaches, by number.
-#[derive(Debug, Default)]
-pub struct Places(pub Vec<Span>);
-
-impl Places {
-    fn of(module: &Module, reachable: &[Func]) -> Places {
-        let instructions = reachable.iter().flat_map(|func| module.functions[*func].instructions());
-        Places(instructions.map(|(_, inst)| inst.span).collect())
-    }
-
-    /// Returns the number of the first instruction at each span.
-    fn numbers(&self) -> HashMap<Span, u64> {
-        self.0.iter().enumerate().rev().map(|(number, span)| (*span, number as u64)).collect()
-    }
-
-    /// Returns a hash of the spans.
-    fn variant(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        self.0.hash(&mut hasher);
-        hasher.finish()
-    }
 }
 
 impl Cache {
@@ -72,7 +50,7 @@ impl Cache {
 
     /// Returns the lookup request of a kernel for a block shape. It does not depend on the option
     /// `assume_no_wrap`.
-    pub fn wanted(module: &Module, kernel: Func, block: [u32; 3], options: &compile::Options) -> Wanted {
+    pub fn request(module: &Module, kernel: Func, block: [u32; 3], options: &compile::Options) -> LookupRequest {
         let compile::Options { machine, optimise, vectorise, assume_no_wrap: _, assume_apart, stack_bytes, checks } = options;
         let mut code = vec![];
         let mut put = |text: &str| {
@@ -112,27 +90,27 @@ impl Cache {
             let options = format!("{block:?} {optimise} {vectorise} {stack_bytes} {assume_apart} {checks:?} {fast}");
             Key::new(&Origin { device: "cpu", code, version: &version, machine: &machine, options: &options })
         });
-        Wanted { keys, name: module.functions[kernel].name.clone(), places: Places::of(module, &reachable) }
+        LookupRequest { keys, name: module.functions[kernel].name.clone(), places: Places::of(module, &reachable) }
     }
 
     /// Finds a compiled kernel, in its fast or its general form.
-    pub fn find(&self, wanted: &Wanted, fast: bool) -> Result<Arc<Ready>, Miss> {
-        self.0.find(&wanted.keys[usize::from(fast)], wanted.places.variant(), |body| {
-            let ready = Ready::new(&wanted.name, entry::decode(body, &wanted.places)?).ok()?;
+    pub fn find(&self, request: &LookupRequest, fast: bool) -> Result<Arc<Ready>, Miss> {
+        self.0.find(&request.keys[usize::from(fast)], request.places.variant(), |body| {
+            let ready = Ready::new(&request.name, entry::decode(body, &request.places)?).ok()?;
             let bytes = ready.object.bytes();
             Some((ready, bytes))
         })
     }
 
     /// Keeps a kernel in memory.
-    pub(crate) fn keep(&self, wanted: &Wanted, fast: bool, ready: &Arc<Ready>) {
-        self.0.keep(&wanted.keys[usize::from(fast)], wanted.places.variant(), ready, ready.object.bytes());
+    pub(crate) fn keep(&self, request: &LookupRequest, fast: bool, ready: &Arc<Ready>) {
+        self.0.keep(&request.keys[usize::from(fast)], request.places.variant(), ready, ready.object.bytes());
     }
 
     /// Writes a kernel to disk, if possible.
-    pub fn store(&self, wanted: &Wanted, fast: bool, code: &Code) {
-        let entry = entry::encode(code, &wanted.places);
-        without_file_size_signal(|| self.0.store(&wanted.keys[usize::from(fast)], &entry));
+    pub fn store(&self, request: &LookupRequest, fast: bool, code: &Code) {
+        let entry = entry::encode(code, &request.places);
+        without_file_size_signal(|| self.0.store(&request.keys[usize::from(fast)], &entry));
     }
 
     /// Counts a hit, or the reason of a miss.

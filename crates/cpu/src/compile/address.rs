@@ -1,7 +1,7 @@
 //! Addresses of all lanes of an access, relative to each other.
 
 use super::emitter::{Emitted, Emitter, Untranslated};
-use super::layout::Place;
+use super::layout::SymbolPlace;
 use super::llvm::{IntPred, Val};
 use super::options::Checks;
 use crate::abi::{FAR, WINDOW, offset};
@@ -156,7 +156,7 @@ impl Emitter<'_> {
     /// a call.
     pub(super) fn is_in_frame(&self, address: &Address) -> bool {
         match address.base {
-            Base::Symbol(symbol) => matches!(self.layout.place(symbol), Some(Place::Frame(_))),
+            Base::Symbol(symbol) => matches!(self.layout.place(symbol), Some(SymbolPlace::Frame(_))),
             Base::Reg(_) | Base::Absolute => false,
         }
     }

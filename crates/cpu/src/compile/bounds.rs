@@ -13,7 +13,7 @@
 
 use super::address::{LaneAccess, Reach};
 use super::emitter::{Emitted, Emitter};
-use super::layout::Place;
+use super::layout::SymbolPlace;
 use super::llvm::{IntPred, Val};
 use super::options::Checks;
 use super::runtime::Service;
@@ -104,14 +104,14 @@ impl Emitter<'_> {
     fn is_inside(&self, address: &Address, bytes: u64) -> bool {
         let Base::Symbol(symbol) = address.base else { return false };
         match self.layout.place(symbol) {
-            Some(Place::Param(start)) => {
+            Some(SymbolPlace::Param(start)) => {
                 let inside = |offset: u64| offset.saturating_add(start).saturating_add(bytes) <= self.layout.param_bytes;
                 u64::try_from(address.offset).is_ok_and(inside)
             }
             // The host's memory protection finds the rest in the guards of the arena.
-            Some(Place::Table(_)) => self.checks == Checks::Confined && address.offset.abs() < FAR,
-            Some(Place::Argument(_) | Place::Result(_) | Place::Row(_)) => true,
-            Some(Place::Shared(_) | Place::Dynamic | Place::Frame(_)) | None => false,
+            Some(SymbolPlace::Table(_)) => self.checks == Checks::Confined && address.offset.abs() < FAR,
+            Some(SymbolPlace::Argument(_) | SymbolPlace::Result(_) | SymbolPlace::Row(_)) => true,
+            Some(SymbolPlace::Shared(_) | SymbolPlace::Dynamic | SymbolPlace::Frame(_)) | None => false,
         }
     }
 

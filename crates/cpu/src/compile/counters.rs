@@ -11,7 +11,7 @@
 //! its shared memory is discarded, and the copies with it.
 
 use super::emitter::{Emitted, Emitter};
-use super::layout::{Place, variable};
+use super::layout::{SymbolPlace, variable};
 use super::llvm::{IntPred, Label, Val};
 use super::state::{CounterTable, Counters};
 use broadloom_ptx::{Address, Base, Block, InstData, Modifier, Opcode, Operand, Reg, Space, Symbol, Type, TypeKind, Variable};
@@ -45,7 +45,7 @@ impl Emitter<'_> {
         let mut counts = vec![false; pieces.len()];
         for (piece, blocks) in pieces.iter().enumerate().filter(|(piece, _)| !looks[*piece]) {
             for symbol in insts(blocks).filter_map(|inst| self.counted(inst)) {
-                let (Some(Place::Shared(start)), Some(size)) =
+                let (Some(SymbolPlace::Shared(start)), Some(size)) =
                     (self.layout.place(symbol), variable(self.module, function, symbol).and_then(Variable::bytes))
                 else {
                     continue;

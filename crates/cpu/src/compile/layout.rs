@@ -9,9 +9,9 @@ use broadloom_device::param_layout;
 use broadloom_ptx::{Callee, Function, InstData, Linkage, Mention, Module, Opcode, Operand, Param, Space, Symbol, Var, Variable};
 use std::collections::{HashMap, HashSet};
 
-/// Place of a name.
+/// Place of a variable or parameter in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum SymbolPlace {
     /// Offset in shared memory.
     Shared(u64),
     /// Offset in the function's frame of each lane.
@@ -33,7 +33,7 @@ pub(crate) enum Place {
 /// Places of all names of a kernel.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Layout {
-    places: HashMap<Symbol, Place>,
+    places: HashMap<Symbol, SymbolPlace>,
     /// Bytes of the function's frame in local memory of one lane.
     pub(crate) frame_bytes: u64,
     /// Bytes of local memory of one lane.
@@ -64,7 +64,7 @@ impl Layout {
                 let places = if vector { rows(function, params).0 } else { passed(function, params).0 };
                 for (param, (offset, _)) in params.iter().zip(places) {
                     if let Param::Memory(var) = param {
-                        let place = if is_result { Place::Result(offset) } else { Place::Argument(offset) };
+                        let place = if is_result { SymbolPlace::Result(offset) } else { SymbolPlace::Argument(offset) };
                         layout.places.insert(Symbol::Local(*var), place);
                     }
                 }
@@ -76,7 +76,7 @@ impl Layout {
                 Param::Reg(_) => None,
             });
             for (var, info) in memory.zip(infos) {
-                layout.places.insert(Symbol::Local(var), Place::Param(info.offset));
+                layout.places.insert(Symbol::Local(var), SymbolPlace::Param(info.offset));
                 layout.param_bytes = info.offset + info.bytes;
             }
         }
@@ -114,13 +114,13 @@ impl Layout {
         }
         let place = match variable(module, function, symbol) {
             Some(variable) => match variable.space {
-                Space::Shared if is_dynamic(variable) => Place::Dynamic,
-                Space::Shared => Place::Shared(shared.place(symbol, variable)),
+                Space::Shared if is_dynamic(variable) => SymbolPlace::Dynamic,
+                Space::Shared => SymbolPlace::Shared(shared.place(symbol, variable)),
                 Space::Param if self.vector && !matches!(symbol, Symbol::Local(var) if pointed.contains(&var)) => {
                     self.rows.push(row_bytes(variable));
-                    Place::Row(self.rows.len() - 1)
+                    SymbolPlace::Row(self.rows.len() - 1)
                 }
-                Space::Local | Space::Param => Place::Frame(put(&mut self.frame_bytes, variable)),
+                Space::Local | Space::Param => SymbolPlace::Frame(put(&mut self.frame_bytes, variable)),
                 Space::Global | Space::Const | Space::Tex | Space::Generic | Space::Reg => entry(table, symbol),
             },
             None => entry(table, symbol),
@@ -135,7 +135,7 @@ impl Layout {
                 let symbol = Symbol::Var(var);
                 let place = self.places.get(&symbol).copied().unwrap_or_else(|| entry(table, symbol));
                 self.places.insert(symbol, place);
-                if let Place::Table(index) = place {
+                if let SymbolPlace::Table(index) = place {
                     self.constants.push((index, variable.bytes().unwrap_or(0)));
                 }
             }
@@ -148,7 +148,7 @@ impl Layout {
     }
 
     /// Returns the place of a name.
-    pub(crate) fn place(&self, symbol: Symbol) -> Option<Place> {
+    pub(crate) fn place(&self, symbol: Symbol) -> Option<SymbolPlace> {
         self.places.get(&symbol).copied()
     }
 
@@ -176,12 +176,12 @@ impl Shared {
     }
 }
 
-fn entry(table: &mut Vec<Symbol>, symbol: Symbol) -> Place {
+fn entry(table: &mut Vec<Symbol>, symbol: Symbol) -> SymbolPlace {
     let index = table.iter().position(|other| *other == symbol).unwrap_or_else(|| {
         table.push(symbol);
         table.len() - 1
     });
-    Place::Table(index as u32)
+    SymbolPlace::Table(index as u32)
 }
 
 /// Returns the layout of parameters that are passed side by side: offset and bytes of each, and total bytes.

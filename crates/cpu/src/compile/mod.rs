@@ -87,7 +87,7 @@ pub use options::{Checks, Options};
 pub(crate) use progress::Progress;
 
 use crate::abi::Kind;
-use crate::code::{Code, Named};
+use crate::code::{AddressedItem, Code};
 use broadloom_analysis::Proof;
 use broadloom_ptx::{Func, Item, Module, Printer, Symbol};
 use broadloom_transform::return_exits::addressed;
@@ -288,9 +288,9 @@ fn translate<'c>(
         product::emit(&ir, product);
     }
     let named = |symbol: Symbol| match symbol {
-        Symbol::Var(var) => Named::Variable(var),
-        Symbol::Local(var) => Named::Local(kernel, var),
-        Symbol::Func(func) => Named::Function(func),
+        Symbol::Var(var) => AddressedItem::Variable(var),
+        Symbol::Local(var) => AddressedItem::Local(kernel, var),
+        Symbol::Func(func) => AddressedItem::Function(func),
     };
     let code = Code {
         object: vec![],

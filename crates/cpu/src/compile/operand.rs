@@ -5,7 +5,7 @@
 //! instruction's type says.
 
 use super::emitter::{Emitted, Emitter, Untranslated};
-use super::layout::{Place, row_bytes};
+use super::layout::{SymbolPlace, row_bytes};
 use super::llvm::{Ty, Val};
 use super::nans::sees_nan_bits;
 use crate::abi::offset;
@@ -210,8 +210,8 @@ impl Emitter<'_> {
         let ir = self.ir;
         let i64 = ir.int(64);
         let value = match self.layout.place(symbol) {
-            Some(Place::Shared(offset)) => ir.constant(i64, offset),
-            Some(Place::Frame(offset)) => match self.frame {
+            Some(SymbolPlace::Shared(offset)) => ir.constant(i64, offset),
+            Some(SymbolPlace::Frame(offset)) => match self.frame {
                 None => ir.add(self.frame_start, ir.constant(i64, offset)),
                 // On the slow path, the frame of a call lies on the stack, at any address.
                 Some(frame) => {
@@ -219,23 +219,23 @@ impl Emitter<'_> {
                     ir.sub(ir.ptrtoint(ir.offset_by(frame, offset), i64), start)
                 }
             },
-            Some(place @ (Place::Argument(_) | Place::Result(_))) => match self.frame_pointer(place) {
+            Some(place @ (SymbolPlace::Argument(_) | SymbolPlace::Result(_))) => match self.frame_pointer(place) {
                 Some(pointer) => ir.ptrtoint(pointer, i64),
                 None => return Err(Untranslated("a parameter of no call".into())),
             },
-            Some(Place::Dynamic) => {
+            Some(SymbolPlace::Dynamic) => {
                 let offset = self.field(ir.int(32), offset::DYNAMIC_SHARED_OFFSET);
                 ir.zext(offset, i64)
             }
-            Some(Place::Param(offset)) => {
+            Some(SymbolPlace::Param(offset)) => {
                 let base = ir.ptrtoint(self.pointer_field(offset::PARAMS), i64);
                 ir.add(base, ir.constant(i64, offset))
             }
-            Some(Place::Table(index)) => {
+            Some(SymbolPlace::Table(index)) => {
                 let table = self.pointer_field(offset::VARIABLES);
                 ir.load_invariant(i64, ir.offset_by(table, 8 * u64::from(index)), 8)
             }
-            Some(Place::Row(_)) | None => return Err(Untranslated("a name without a place".into())),
+            Some(SymbolPlace::Row(_)) | None => return Err(Untranslated("a name without a place".into())),
         };
         Ok(match (scalar, self.lanes) {
             (false, Some(lanes)) => ir.splat(value, lanes),
@@ -258,12 +258,17 @@ impl Emitter<'_> {
     }
 
     /// Returns a pointer to a variable that is passed to this function or lies in its frame.
-    pub(crate) fn frame_pointer(&self, place: Place) -> Option<Val> {
+    pub(crate) fn frame_pointer(&self, place: SymbolPlace) -> Option<Val> {
         let (args, results) = self.passed?;
         match place {
-            Place::Argument(offset) => Some(self.ir.offset_by(args, offset)),
-            Place::Result(offset) => Some(self.ir.offset_by(results, offset)),
-            Place::Shared(_) | Place::Frame(_) | Place::Dynamic | Place::Param(_) | Place::Table(_) | Place::Row(_) => None,
+            SymbolPlace::Argument(offset) => Some(self.ir.offset_by(args, offset)),
+            SymbolPlace::Result(offset) => Some(self.ir.offset_by(results, offset)),
+            SymbolPlace::Shared(_)
+            | SymbolPlace::Frame(_)
+            | SymbolPlace::Dynamic
+            | SymbolPlace::Param(_)
+            | SymbolPlace::Table(_)
+            | SymbolPlace::Row(_) => None,
         }
     }
 
@@ -271,11 +276,15 @@ impl Emitter<'_> {
     pub(crate) fn row_of(&self, base: Base) -> Option<(Val, u64)> {
         let (Base::Symbol(symbol @ Symbol::Local(var)), Some(_)) = (base, self.lanes) else { return None };
         match self.layout.place(symbol)? {
-            Place::Row(index) => Some((self.rows[index], self.layout.rows[index])),
-            place @ (Place::Argument(_) | Place::Result(_)) => {
+            SymbolPlace::Row(index) => Some((self.rows[index], self.layout.rows[index])),
+            place @ (SymbolPlace::Argument(_) | SymbolPlace::Result(_)) => {
                 Some((self.frame_pointer(place)?, row_bytes(&self.function.variables[var])))
             }
-            Place::Shared(_) | Place::Frame(_) | Place::Dynamic | Place::Param(_) | Place::Table(_) => None,
+            SymbolPlace::Shared(_)
+            | SymbolPlace::Frame(_)
+            | SymbolPlace::Dynamic
+            | SymbolPlace::Param(_)
+            | SymbolPlace::Table(_) => None,
         }
     }
 

@@ -3,7 +3,7 @@
 use super::llvm::{Label, Val};
 use broadloom_analysis::{BitSet, Cfg};
 use broadloom_ptx::{Block, Function, Inst, Opcode, Reg};
-use broadloom_transform::split_at_barriers::{Pieces, waits};
+use broadloom_transform::split_at_barriers::{FunctionPieces, waits};
 use cranelift_entity::SecondaryMap;
 
 /// Maximum number of pieces. A kernel with more is run warp by warp.
@@ -17,7 +17,7 @@ pub(super) struct Exits {
 }
 
 impl Exits {
-    pub(super) fn of(function: &Function, cfg: &Cfg, pieces: &Pieces, blocks: &[Block]) -> Exits {
+    pub(super) fn of(function: &Function, cfg: &Cfg, pieces: &FunctionPieces, blocks: &[Block]) -> Exits {
         let mut exits = Exits { targets: vec![], unsure: false };
         for block in blocks {
             let last = function.blocks[*block].insts.last().map(|last| &function.insts[*last]);
@@ -44,7 +44,7 @@ impl Exits {
 
 /// Kernel split into pieces.
 pub(crate) struct Plan {
-    pub(super) pieces: Pieces,
+    pub(super) pieces: FunctionPieces,
     pub(super) exits: Vec<Exits>,
     /// For each piece, true if all warps that have not ended are known to reach it together.
     pub(super) together: Vec<bool>,

@@ -19,7 +19,7 @@ use broadloom_ptx::{Block, Callee, Func, Function, Module, Reg};
 use broadloom_transform::inline_calls::Choice;
 use broadloom_transform::linearise::Blocks;
 use broadloom_transform::return_exits::{self, resolve};
-use broadloom_transform::sink_stores::{self, Apart};
+use broadloom_transform::sink_stores::{self, DisjointParameters};
 use broadloom_transform::split_at_barriers::{self, plain_barrier};
 use broadloom_transform::{check, linearise, nest_loops, remove_dead, unify_exits};
 use cranelift_entity::SecondaryMap;
@@ -38,7 +38,7 @@ pub(crate) struct Prepared {
     /// Assumptions to prove for each launch.
     pub(crate) proof: Option<Proof>,
     /// Pointer parameters that are assumed to point to different buffers.
-    pub(crate) apart: Apart,
+    pub(crate) apart: DisjointParameters,
     /// Threads of a block that run. Each runs also for the threads that compute the same.
     pub(crate) runs: [u32; 3],
 }
@@ -74,9 +74,9 @@ pub(crate) fn prepare(module: &Module, kernel: Func, block: [u32; 3], options: &
 
 /// Moves stores out of loops, if pointers may be assumed to point to different buffers. Returns the pairs of
 /// pointers assumed.
-fn without_stores(module: &Module, function: &mut Function, options: &Options) -> Result<Apart, String> {
+fn without_stores(module: &Module, function: &mut Function, options: &Options) -> Result<DisjointParameters, String> {
     if !options.assume_apart {
-        return Ok(Apart::new());
+        return Ok(DisjointParameters::new());
     }
     let apart = sink_stores::run(module, function);
     if cfg!(debug_assertions) {
@@ -162,13 +162,13 @@ fn fast(
         }
         split_at_barriers::run(module, &mut function);
         let cfg = Cfg::new(&function).ok_or("a kernel without a body")?;
-        if split_at_barriers::Pieces::new(&function, &cfg, &[]).len() > MOST_PIECES {
+        if split_at_barriers::FunctionPieces::new(&function, &cfg, &[]).len() > MOST_PIECES {
             kind = Kind::Warps;
         }
     }
     let kernel = Unit { func: kernel, function, shapes: Shapes::Warp(Box::new(known)), polls };
     let runs = if kind == Kind::Block { told_apart } else { block };
-    Ok(Ok(Prepared { kernel, others, kind, module: None, not_vectorised: None, proof, apart: Apart::new(), runs }))
+    Ok(Ok(Prepared { kernel, others, kind, module: None, not_vectorised: None, proof, apart: DisjointParameters::new(), runs }))
 }
 
 fn drop_barriers(function: &mut Function) {
@@ -236,7 +236,7 @@ fn slow(module: &Module, kernel: Func, function: Function, block: [u32; 3], reas
         module: None,
         not_vectorised: Some(reason),
         proof: None,
-        apart: Apart::new(),
+        apart: DisjointParameters::new(),
         runs: block,
     })
 }

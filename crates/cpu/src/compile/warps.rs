@@ -2,7 +2,7 @@
 //! pieces.
 //!
 //! A kernel without barriers is one piece: each warp runs it to the end, then the next warp. Barriers split a
-//! kernel into pieces ([`Pieces`]). Each piece is a loop over the warps, and code between the pieces selects
+//! kernel into pieces ([`FunctionPieces`]). Each piece is a loop over the warps, and code between the pieces selects
 //! the one in which each warp continues. Warps that continue in an earlier piece go first. When all remaining
 //! warps wait at the barrier, they continue.
 //!
@@ -17,7 +17,7 @@ use crate::abi::offset;
 use broadloom_analysis::{BitSet, Cfg, Liveness};
 use broadloom_ptx::{Address, Base, Block, InstData, Opcode, Operand, Reg, Type};
 use broadloom_transform::purity::is_pure;
-use broadloom_transform::split_at_barriers::{Piece, Pieces};
+use broadloom_transform::split_at_barriers::{FunctionPiece, FunctionPieces};
 use cranelift_entity::SecondaryMap;
 use std::rc::Rc;
 
@@ -47,9 +47,9 @@ impl Emitter<'_> {
             starts = self.far_loops(cfg);
             starts.extend(self.abreast(cfg));
         }
-        let mut pieces = Pieces::new(self.function, cfg, &starts);
+        let mut pieces = FunctionPieces::new(self.function, cfg, &starts);
         if pieces.len() > MOST_PIECES {
-            pieces = Pieces::new(self.function, cfg, &[]);
+            pieces = FunctionPieces::new(self.function, cfg, &[]);
         }
         let plan = Rc::new(self.planned(cfg, pieces));
         let end = ir.block("end");
@@ -114,7 +114,7 @@ impl Emitter<'_> {
         let ir = self.ir;
         let (i8, i32) = (ir.int(8), ir.int(32));
         let threads: u32 = self.block.iter().product();
-        let Piece { entry, blocks } = plan.pieces.get(piece);
+        let FunctionPiece { entry, blocks } = plan.pieces.get(piece);
         let (head, body, latch) = (ir.block("warp"), ir.block("body"), ir.block("next"));
         ir.go_on_in(start);
         self.add_up_copies(piece);
@@ -283,7 +283,7 @@ impl Emitter<'_> {
         self.instruction(data)
     }
 
-    fn planned(&self, cfg: &Cfg, pieces: Pieces) -> Plan {
+    fn planned(&self, cfg: &Cfg, pieces: FunctionPieces) -> Plan {
         let function = self.function;
         let exits: Vec<Exits> = pieces.iter().map(|piece| Exits::of(function, cfg, &pieces, &piece.blocks)).collect();
         let mut together = vec![true; pieces.len()];

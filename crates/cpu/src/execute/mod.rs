@@ -1,7 +1,7 @@
 //! Execution of blocks: calls of generated code on separate stacks, in turns.
 //!
 //! A *strand* is one call: a whole block, a warp or a thread, depending on [`Kind`]. A block runs until all
-//! of its strands have ended ([`Turn::Ended`]), until all runnable strands have yielded ([`Turn::Paused`]),
+//! of its strands have ended ([`TurnOutcome::Ended`]), until all runnable strands have yielded ([`TurnOutcome::Paused`]),
 //! or until an error occurs. A waiting strand switches to the next one of its block, or to the scheduler.
 //!
 //! The blocks of a cluster are one [`Block`] here: their strands follow each other, ordered by rank.
@@ -178,7 +178,7 @@ struct IdleTurns {
 
 /// State of a block after its turn.
 #[derive(Debug)]
-pub(crate) enum Turn {
+pub(crate) enum TurnOutcome {
     Ended,
     Paused,
     Failed(Failure),
@@ -377,7 +377,7 @@ impl Block {
     /// # Safety
     ///
     /// `block` was started, for a grid that is alive; this is the thread of its gate.
-    pub(crate) unsafe fn turn(block: *mut Block) -> Turn {
+    pub(crate) unsafe fn turn(block: *mut Block) -> TurnOutcome {
         // SAFETY: no strand runs.
         let kind = unsafe { (*block).kind };
         let turn = match kind {
@@ -388,27 +388,27 @@ impl Block {
         };
         match turn {
             // SAFETY: no strand runs.
-            Turn::Paused => unsafe { (*block).paused() },
-            Turn::Ended | Turn::Failed(_) | Turn::Stopped => turn,
+            TurnOutcome::Paused => unsafe { (*block).paused() },
+            TurnOutcome::Ended | TurnOutcome::Failed(_) | TurnOutcome::Stopped => turn,
         }
     }
 
     /// Checks whether the strands that yielded can have anything to wait for.
-    fn paused(&mut self) -> Turn {
+    fn paused(&mut self) -> TurnOutcome {
         let strands = &self.strands[..self.count];
         let asks = |strand: &Strand| strand.wait != Wait::Nothing || strand.asks;
         if self.idle.events != self.events || !strands.iter().all(|strand| asks(strand)) {
             (self.idle.turns, self.idle.events) = (0, self.events);
-            return Turn::Paused;
+            return TurnOutcome::Paused;
         }
         if self.idle.turns == 0 {
             self.idle.since = Instant::now();
         }
         self.idle.turns = self.idle.turns.saturating_add(1);
         if self.idle.turns > IDLE_TURNS && self.idle.since.elapsed() > IDLE_TIME {
-            return Turn::Failed(self.deadlock());
+            return TurnOutcome::Failed(self.deadlock());
         }
-        Turn::Paused
+        TurnOutcome::Paused
     }
 
     /// Returns the rank of the block that a strand belongs to.
@@ -834,7 +834,7 @@ impl Block {
 /// # Safety
 ///
 /// As [`Block::turn`]; the strand can run.
-unsafe fn resume(block: *mut Block, index: usize) -> Result<(), Turn> {
+unsafe fn resume(block: *mut Block, index: usize) -> Result<(), TurnOutcome> {
     // SAFETY: the strand can run: its context is prepared or saved. The scheduler's context is this one.
     let caught = unsafe {
         (*block).current = index;
@@ -847,31 +847,31 @@ unsafe fn resume(block: *mut Block, index: usize) -> Result<(), Turn> {
     // SAFETY: no strand runs.
     let block = unsafe { &mut *block };
     if let Some(failure) = block.failure.take() {
-        return Err(Turn::Failed(failure));
+        return Err(TurnOutcome::Failed(failure));
     }
     match caught {
         None => Ok(()),
-        Some(Caught::Interruption) => Err(Turn::Stopped),
-        Some(Caught::Signal { number, address, known }) => Err(Turn::Failed(block.signal(number, address, known))),
+        Some(Caught::Interruption) => Err(TurnOutcome::Stopped),
+        Some(Caught::Signal { number, address, known }) => Err(TurnOutcome::Failed(block.signal(number, address, known))),
     }
 }
 
 /// # Safety
 ///
 /// As [`Block::turn`].
-unsafe fn turn_of_warps(block: *mut Block) -> Turn {
+unsafe fn turn_of_warps(block: *mut Block) -> TurnOutcome {
     loop {
         // SAFETY: no strand runs.
         let next = unsafe {
             let block = &*block;
             if block.ended == block.count {
-                return Turn::Ended;
+                return TurnOutcome::Ended;
             }
             block.ready_in(0..block.count)
         };
         let Some(next) = next else {
             // SAFETY: no strand runs.
-            return Turn::Failed(unsafe { (*block).deadlock() });
+            return TurnOutcome::Failed(unsafe { (*block).deadlock() });
         };
         // SAFETY: the strand can run.
         if let Err(turn) = unsafe { resume(block, next) } {
@@ -879,7 +879,7 @@ unsafe fn turn_of_warps(block: *mut Block) -> Turn {
         }
         // SAFETY: no strand runs.
         if unsafe { (*block).yielded } {
-            return Turn::Paused;
+            return TurnOutcome::Paused;
         }
     }
 }
@@ -887,7 +887,7 @@ unsafe fn turn_of_warps(block: *mut Block) -> Turn {
 /// # Safety
 ///
 /// As [`Block::turn`].
-unsafe fn turn_of_threads(block: *mut Block) -> Turn {
+unsafe fn turn_of_threads(block: *mut Block) -> TurnOutcome {
     // SAFETY: no strand runs.
     let warps = unsafe { (*block).warps() };
     loop {
@@ -927,13 +927,13 @@ unsafe fn turn_of_threads(block: *mut Block) -> Turn {
         // SAFETY: no strand runs.
         let block = unsafe { &*block };
         if block.ended == block.count {
-            return Turn::Ended;
+            return TurnOutcome::Ended;
         }
         if paused {
-            return Turn::Paused;
+            return TurnOutcome::Paused;
         }
         if !progress {
-            return Turn::Failed(block.deadlock());
+            return TurnOutcome::Failed(block.deadlock());
         }
     }
 }

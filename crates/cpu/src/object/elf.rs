@@ -1,6 +1,6 @@
 //! The parts of an ELF object file that a loader needs.
 
-use super::{MAX_BYTES, MAX_ENTRIES, Machine, ObjectError};
+use super::error::ObjectError;
 
 const EM_X86_64: u16 = 62;
 const EM_AARCH64: u16 = 183;
@@ -17,6 +17,29 @@ const STT_FUNC: u8 = 2;
 const STT_SECTION: u8 = 3;
 const SHN_UNDEF: u16 = 0;
 const SHN_LORESERVE: u16 = 0xff00;
+
+/// Maximum bytes of one object in memory.
+pub(super) const MAX_BYTES: u64 = 256 << 20;
+/// Maximum sections and symbols of one object.
+const MAX_ENTRIES: usize = 1 << 20;
+
+/// Machine of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Machine {
+    X86_64,
+    Aarch64,
+}
+
+impl Machine {
+    /// Machine this was built for.
+    pub(super) const HOST: Option<Machine> = if cfg!(target_arch = "x86_64") {
+        Some(Machine::X86_64)
+    } else if cfg!(target_arch = "aarch64") {
+        Some(Machine::Aarch64)
+    } else {
+        None
+    };
+}
 
 #[derive(Clone, Debug)]
 pub(crate) struct Section {

@@ -9,70 +9,20 @@
 //! Follows the ELF specification and its supplements for x86-64 and AArch64.
 
 pub mod elf;
+mod error;
+mod plan;
 mod relocate;
 
 use crate::abi::Warp;
 use crate::map::{Mapping, Pages, page_bytes};
 use elf::Elf;
-use std::ops::Range;
+
+pub use elf::Machine;
+pub use error::ObjectError;
+pub use plan::{Plan, STUB_BYTES};
 
 /// Function of generated code.
 pub type Entry = unsafe extern "C" fn(*mut Warp);
-
-/// Name of the function that is called.
-const ENTRY: &str = "kernel";
-/// Maximum bytes of one object in memory.
-const MAX_BYTES: u64 = 256 << 20;
-/// Maximum sections and symbols of one object.
-const MAX_ENTRIES: usize = 1 << 20;
-
-/// Reason why an object was not loaded.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ObjectError {
-    /// Not an object file, or a broken one, with the reason.
-    Malformed(&'static str),
-    /// An object for another machine.
-    OtherMachine(u16),
-    /// A name that nothing defines.
-    Undefined(String),
-    /// A relocation that this loader does not know.
-    UnknownRelocation(u32),
-    /// A relocation whose value does not fit.
-    OutOfRange(u32),
-    /// The host gave no memory.
-    NoMemory(String),
-}
-
-impl std::fmt::Display for ObjectError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            ObjectError::Malformed(what) => write!(f, "not a whole object file: {what}"),
-            ObjectError::OtherMachine(machine) => write!(f, "an object file for another machine ({machine})"),
-            ObjectError::Undefined(name) => write!(f, "`{name}` is used and nothing defines it"),
-            ObjectError::UnknownRelocation(kind) => write!(f, "relocation of the unknown kind {kind}"),
-            ObjectError::OutOfRange(kind) => write!(f, "relocation of the kind {kind} does not reach its target"),
-            ObjectError::NoMemory(why) => write!(f, "no memory for code: {why}"),
-        }
-    }
-}
-
-/// Machine of an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Machine {
-    X86_64,
-    Aarch64,
-}
-
-impl Machine {
-    /// Machine this was built for.
-    const HOST: Option<Machine> = if cfg!(target_arch = "x86_64") {
-        Some(Machine::X86_64)
-    } else if cfg!(target_arch = "aarch64") {
-        Some(Machine::Aarch64)
-    } else {
-        None
-    };
-}
 
 /// Code in memory.
 #[derive(Debug)]
@@ -141,87 +91,4 @@ fn flush_instructions(start: *mut u8, bytes: usize) {
     }
     #[cfg(not(target_arch = "aarch64"))]
     let _ = (start, bytes);
-}
-
-/// Memory layout of an object, as offsets from its first byte.
-#[derive(Debug)]
-pub struct Plan {
-    /// Offset of each section, if it is loaded.
-    pub(crate) sections: Vec<Option<u64>>,
-    /// Offset of the jumps to far functions.
-    pub stubs: u64,
-    /// Offset of the global offset table.
-    pub(crate) table: u64,
-    code: Range<u64>,
-    constants: Range<u64>,
-    data: Range<u64>,
-    pub(crate) bytes: u64,
-}
-
-/// Bytes of a jump to a far function.
-pub const STUB_BYTES: u64 = 16;
-
-impl Plan {
-    pub fn new(elf: &Elf<'_>, page: u64) -> Result<Plan, ObjectError> {
-        let mut sections = vec![None; elf.sections.len()];
-        let mut end = 0u64;
-        let place = |end: &mut u64, sections: &mut Vec<Option<u64>>, wanted: &dyn Fn(&elf::Section) -> bool| {
-            for (number, section) in elf.sections.iter().enumerate().filter(|(_, section)| section.is_loaded() && wanted(section))
-            {
-                let align = section.align.max(1);
-                if !align.is_power_of_two() || align > page {
-                    return Err(ObjectError::Malformed("the alignment of a section"));
-                }
-                let start = end.next_multiple_of(align);
-                sections[number] = Some(start);
-                *end =
-                    start.checked_add(section.bytes).filter(|end| *end <= MAX_BYTES).ok_or(ObjectError::Malformed("its size"))?;
-            }
-            Ok(())
-        };
-        let slots = elf.symbols.len() as u64;
-        place(&mut end, &mut sections, &|section| section.is_code())?;
-        let stubs = end.next_multiple_of(STUB_BYTES);
-        end = (stubs + slots * STUB_BYTES).next_multiple_of(page);
-        let code = 0..end;
-        let table = end;
-        end += slots * 8;
-        place(&mut end, &mut sections, &|section| !section.is_code() && !section.is_written())?;
-        end = end.next_multiple_of(page);
-        let constants = code.end..end;
-        place(&mut end, &mut sections, &|section| !section.is_code() && section.is_written())?;
-        end = end.next_multiple_of(page);
-        let data = constants.end..end;
-        if end > MAX_BYTES {
-            return Err(ObjectError::Malformed("its size"));
-        }
-        Ok(Plan { sections, stubs, table, code, constants, data, bytes: end })
-    }
-
-    /// Returns the bytes in memory for a first byte at `base`.
-    pub fn image(&self, elf: &Elf<'_>, base: u64, resolve: &dyn Fn(&str) -> Option<usize>) -> Result<Vec<u8>, ObjectError> {
-        let mut image = vec![0; self.bytes as usize];
-        for (section, offset) in elf.sections.iter().zip(&self.sections) {
-            if let Some(offset) = offset {
-                let contents = elf.contents(section)?;
-                image[*offset as usize..][..contents.len()].copy_from_slice(contents);
-            }
-        }
-        relocate::relocate(elf, self, &mut image, base, resolve)?;
-        Ok(image)
-    }
-
-    /// Returns the offset of the function that is called.
-    pub fn entry(&self, elf: &Elf<'_>) -> Result<u64, ObjectError> {
-        let missing = || ObjectError::Undefined(ENTRY.to_owned());
-        let symbol = elf.symbols.iter().find(|symbol| symbol.name == ENTRY && symbol.is_function()).ok_or_else(missing)?;
-        let number = symbol.section.ok_or_else(missing)?;
-        let (Some(section), Some(Some(offset))) = (elf.sections.get(number), self.sections.get(number)) else {
-            return Err(missing());
-        };
-        if !section.is_code() || symbol.value >= section.bytes {
-            return Err(ObjectError::Malformed("the place of its function"));
-        }
-        Ok(offset + symbol.value)
-    }
 }

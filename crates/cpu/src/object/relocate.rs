@@ -1,10 +1,26 @@
 //! Relocation of an image: patches the places that hold or reach addresses.
 
-use super::elf::{Elf, Relocation};
-use super::{Machine, ObjectError, Plan, STUB_BYTES};
+use super::elf::{Elf, Machine, Relocation};
+use super::error::ObjectError;
+use super::plan::{Plan, STUB_BYTES};
+
+impl Plan {
+    /// Returns the bytes in memory for a first byte at `base`.
+    pub fn image(&self, elf: &Elf<'_>, base: u64, resolve: &dyn Fn(&str) -> Option<usize>) -> Result<Vec<u8>, ObjectError> {
+        let mut image = vec![0; self.bytes as usize];
+        for (section, offset) in elf.sections.iter().zip(&self.sections) {
+            if let Some(offset) = offset {
+                let contents = elf.contents(section)?;
+                image[*offset as usize..][..contents.len()].copy_from_slice(contents);
+            }
+        }
+        relocate(elf, self, &mut image, base, resolve)?;
+        Ok(image)
+    }
+}
 
 /// Applies all relocations. `base` is the address of the image's first byte.
-pub(super) fn relocate(
+fn relocate(
     elf: &Elf<'_>,
     plan: &Plan,
     image: &mut [u8],
@@ -30,7 +46,7 @@ pub(super) fn relocate(
                 None => return Err(ObjectError::Undefined(symbol.name.to_owned())),
             },
         };
-        let mut place = Place { image, base, at: start + relocation.offset, plan, relocation, target, local };
+        let mut place = RelocationSite { image, base, at: start + relocation.offset, plan, relocation, target, local };
         match elf.machine {
             Machine::X86_64 => place.x86_64()?,
             Machine::Aarch64 => place.aarch64()?,
@@ -92,8 +108,8 @@ mod arm {
     pub(super) const PLT32: u32 = 314;
 }
 
-/// Relocation about to be applied.
-struct Place<'a> {
+/// Relocation about to be applied, and the bytes of the image that it changes.
+struct RelocationSite<'a> {
     image: &'a mut [u8],
     base: u64,
     /// Offset in the image.
@@ -106,7 +122,7 @@ struct Place<'a> {
     local: bool,
 }
 
-impl Place<'_> {
+impl RelocationSite<'_> {
     fn out_of_range(&self) -> ObjectError {
         ObjectError::OutOfRange(self.relocation.kind)
     }

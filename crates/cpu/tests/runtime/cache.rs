@@ -4,7 +4,7 @@ use crate::testing::{code, module};
 use broadloom_cpu::abi::Kind;
 use broadloom_cpu::cache::{Cache, Places, entry};
 use broadloom_cpu::code::Code;
-use broadloom_cpu::code::{Accesses, Named, Rare, RareOperand, Site};
+use broadloom_cpu::code::{Accesses, AddressedItem, Rare, RareOperand, Site};
 use broadloom_cpu::compile;
 use broadloom_device::CacheFolder;
 use broadloom_device::cache::Miss;
@@ -62,9 +62,9 @@ fn everything() -> Code {
         stream_bytes: 0,
         shared_bytes: 1 << 33,
         variables: vec![
-            Named::Variable(Var::from_u32(3)),
-            Named::Function(Func::from_u32(1)),
-            Named::Local(Func::from_u32(0), Var::from_u32(2)),
+            AddressedItem::Variable(Var::from_u32(3)),
+            AddressedItem::Function(Func::from_u32(1)),
+            AddressedItem::Local(Func::from_u32(0), Var::from_u32(2)),
         ],
         operations: vec![Rare {
             mnemonic: "vadd4.u32.u32.u32".into(),
@@ -119,7 +119,7 @@ fn the_key_holds_all_that_code_depends_on() {
     let options = compile::Options::default();
     let key = |text: &str, kernel: &str, block: [u32; 3], options: &compile::Options| {
         let module = module(text);
-        Cache::wanted(&module, module.function(kernel).unwrap(), block, options).keys
+        Cache::request(&module, module.function(kernel).unwrap(), block, options).keys
     };
     let base = key(TEXT, "k", [32, 1, 1], &options);
     assert_ne!(base[0], base[1]);
@@ -147,11 +147,11 @@ fn the_key_holds_all_that_code_depends_on() {
 fn kernels_are_found_again_with_the_reason_when_not() {
     let folder = Folder::new("found");
     let options = compile::Options::default();
-    let wanted = |text: &str, block: [u32; 3]| {
+    let request = |text: &str, block: [u32; 3]| {
         let module = module(text);
-        Cache::wanted(&module, module.function("k").unwrap(), block, &options)
+        Cache::request(&module, module.function("k").unwrap(), block, &options)
     };
-    let plain = wanted(TEXT, [32, 1, 1]);
+    let plain = request(TEXT, [32, 1, 1]);
     assert_eq!(folder.cache().find(&plain, false).unwrap_err(), Miss::Unseen);
     let mut stored = everything();
     stored.sites[0].span = Some(plain.places.0[1]);
@@ -161,11 +161,11 @@ fn kernels_are_found_again_with_the_reason_when_not() {
     assert_eq!(found.code.operations, stored.operations);
     assert_eq!(found.code.sites, stored.sites);
     assert_eq!(cache.find(&plain, true).unwrap_err(), Miss::OtherOptions);
-    assert_eq!(cache.find(&wanted(TEXT, [64, 1, 1]), false).unwrap_err(), Miss::OtherOptions);
-    assert_eq!(cache.find(&wanted(&TEXT.replace("%tid.x", "%tid.y"), [32, 1, 1]), false).unwrap_err(), Miss::Unseen);
+    assert_eq!(cache.find(&request(TEXT, [64, 1, 1]), false).unwrap_err(), Miss::OtherOptions);
+    assert_eq!(cache.find(&request(&TEXT.replace("%tid.x", "%tid.y"), [32, 1, 1]), false).unwrap_err(), Miss::Unseen);
     // A text with another layout finds the entry too, in memory and on disk, with its own spans.
     let text = format!("// a comment\n{TEXT}");
-    let other = wanted(&text, [32, 1, 1]);
+    let other = request(&text, [32, 1, 1]);
     for cache in [cache, folder.cache()] {
         let again = cache.find(&other, false).unwrap();
         assert_eq!(again.code.sites[0].span, Some(other.places.0[1]));

@@ -2,15 +2,15 @@
 
 use crate::boundary::exported;
 use crate::pointer::{Out, Text};
-use crate::shared_api::entry::{Found, look_up};
+use crate::shared_api::entry::{LookupResult, look_up};
 use crate::status::Status;
 
 exported! { driver
     /// Looks up a function. A missing function is an error.
     fn cuGetProcAddress(call, name: Text, place: Out<usize>, version: i32, flags: u64) {
         match look_up(call, name, place, version, flags, Out::at(0))? {
-            Found::Function(_) => Ok(()),
-            Found::Unknown | Found::Newer => Err(Status::NOT_FOUND),
+            LookupResult::Function(_) => Ok(()),
+            LookupResult::Unknown | LookupResult::Newer => Err(Status::NOT_FOUND),
         }
     }
 

@@ -29,15 +29,15 @@ pub(crate) struct Image {
     pub(crate) registered: bool,
     /// Register limit set by the program.
     pub(crate) most_registers: Option<u32>,
-    pub(crate) loaded: OnceLock<Outcome<Loaded>>,
+    pub(crate) loaded: OnceLock<Outcome<LoadedImage>>,
     pub(crate) highest: OnceLock<Option<u32>>,
     /// Managed variables: names, and the host addresses that receive their addresses.
     pub(crate) managed: Mutex<Vec<(String, usize)>>,
 }
 
-/// Loaded module.
+/// Module of an image on the device.
 #[derive(Debug)]
-pub(crate) struct Loaded {
+pub(crate) struct LoadedImage {
     /// The device's module.
     pub(crate) module: Module,
     /// Addresses of the variables.

@@ -6,15 +6,23 @@
 //! [`recorded`]. **Neither knows a function's parameters: all argument registers are saved, and possible
 //! stack arguments are copied.** Functions of unknown type therefore pass as well.
 
+use super::frame::Frame;
 use super::record;
-use super::{Frame, choose};
+use super::target::target_of;
 use crate::functions::OWN;
 use std::arch::naked_asm;
 use std::mem::offset_of;
-use std::sync::atomic::AtomicPtr;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// Current target of each function, in the order of the list.
 pub(crate) static TABLE: [AtomicPtr<()>; OWN.len()] = [const { AtomicPtr::new(first as *const () as *mut ()) }; OWN.len()];
+
+/// Selects and stores the target of a function.
+extern "C" fn choose(frame: &mut Frame) -> *const () {
+    let target = target_of(frame.index, recorded as *const ());
+    TABLE[frame.index].store(target.cast_mut(), Ordering::Relaxed);
+    target
+}
 
 /// Number of words copied from the caller's stack, more than any function takes. Reading them is always
 /// valid: above a program's first frame lie its arguments and environment, above a thread's first frame its

@@ -5,6 +5,7 @@
 //! this library replaces NVIDIA's are skipped. `BROADLOOM_NVIDIA` names folders to search first.
 
 use crate::functions::{FUNCTIONS, Function};
+use crate::status::Status;
 use std::collections::HashMap;
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::ManuallyDrop;
@@ -148,6 +149,11 @@ fn loaded() -> Vec<PathBuf> {
     // SAFETY: the function has the right type, and the list lives until the call returns.
     unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut list).cast()) };
     list
+}
+
+/// Stands for a function that NVIDIA's library does not have.
+pub(super) extern "C" fn missing() -> u32 {
+    Status::CALL_REQUIRES_NEWER_DRIVER.0
 }
 
 #[cfg(test)]

@@ -5,8 +5,9 @@
 //! a kernel store the name. A lookup of a driver function by name returns this library's symbol, so that
 //! later calls come here.
 
+use super::frame::{Frame, RecordedCall};
+use super::library;
 use super::timing::{self, Timed};
-use super::{Frame, library, missing};
 use crate::functions::{FUNCTIONS, exported_at};
 use crate::pointer::{In, Out, Text};
 use crate::tell::tell;
@@ -22,7 +23,7 @@ use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
 enum Role {
     Plain,
     /// Launch, with the positions of its parameters.
-    Launch(Parts),
+    Launch(ParameterPositions),
     /// Waits for the GPU.
     Wait,
     /// Invalidates events.
@@ -39,7 +40,7 @@ enum Role {
 
 /// Positions of a launch's parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Parts {
+enum ParameterPositions {
     /// Kernel, two `dim3`, arguments, shared memory, stream.
     Runtime,
     /// Kernel, six sizes, shared memory, stream.
@@ -53,10 +54,10 @@ enum Parts {
 fn role(name: &str) -> Role {
     let name = name.strip_suffix("_ptsz").unwrap_or(name);
     match name {
-        "cudaLaunchKernel" | "__cudaLaunchKernel" | "cudaLaunchCooperativeKernel" => Role::Launch(Parts::Runtime),
-        "cuLaunchKernel" | "cuLaunchCooperativeKernel" => Role::Launch(Parts::Driver),
-        "cudaLaunchKernelExC" | "cuLaunchKernelEx" => Role::Launch(Parts::Config),
-        "cudaGraphLaunch" | "cuGraphLaunch" => Role::Launch(Parts::Graph),
+        "cudaLaunchKernel" | "__cudaLaunchKernel" | "cudaLaunchCooperativeKernel" => Role::Launch(ParameterPositions::Runtime),
+        "cuLaunchKernel" | "cuLaunchCooperativeKernel" => Role::Launch(ParameterPositions::Driver),
+        "cudaLaunchKernelExC" | "cuLaunchKernelEx" => Role::Launch(ParameterPositions::Config),
+        "cudaGraphLaunch" | "cuGraphLaunch" => Role::Launch(ParameterPositions::Graph),
         "cudaDeviceSynchronize"
         | "cudaThreadSynchronize"
         | "cudaStreamSynchronize"
@@ -89,12 +90,6 @@ fn role_at(index: usize) -> Role {
     ROLES.get_or_init(|| FUNCTIONS.iter().map(|function| role(function.name)).collect())[index]
 }
 
-/// State of a recorded call in progress.
-pub(crate) struct Open {
-    span: Span,
-    timed: Option<Timed>,
-}
-
 /// Returns the kernel names by handle or host function.
 fn names() -> MutexGuard<'static, HashMap<usize, String>> {
     static NAMES: OnceLock<Mutex<HashMap<usize, String>>> = OnceLock::new();
@@ -123,7 +118,7 @@ pub(super) extern "C" fn enter(frame: &mut Frame) -> *const () {
     if depth == 0 {
         guarded(|| begin(frame));
     }
-    function.unwrap_or(missing as *const ())
+    function.unwrap_or(library::missing as *const ())
 }
 
 /// Ends a call.
@@ -145,25 +140,27 @@ fn begin(frame: &mut Frame) {
         }
         Role::Plain | Role::Wait | Role::Register | Role::Named | Role::Renamed | Role::ByName => None,
     };
-    frame.open = Some(Box::new(Open { span, timed }));
+    frame.open = Some(Box::new(RecordedCall { span, timed }));
 }
 
 /// Starts timing a launch.
-fn launch(frame: &Frame, parts: Parts, library: &'static str, per_thread: bool, span: &mut Span) -> Option<Timed> {
+fn launch(frame: &Frame, parts: ParameterPositions, library: &'static str, per_thread: bool, span: &mut Span) -> Option<Timed> {
     let dim3 = |place: usize| [frame.word(place) as u32, (frame.word(place) >> 32) as u32, frame.word(place + 1) as u32];
     let three = |place: usize| [0, 1, 2].map(|axis| frame.word(place + axis) as u32);
     let (kernel, shapes, stream) = match parts {
-        Parts::Runtime => (frame.word(0), Some((dim3(1), dim3(3))), frame.word(7)),
-        Parts::Driver => (frame.word(0), Some((three(1), three(4))), frame.word(8)),
-        Parts::Config => {
+        ParameterPositions::Runtime => (frame.word(0), Some((dim3(1), dim3(3))), frame.word(7)),
+        ParameterPositions::Driver => (frame.word(0), Some((three(1), three(4))), frame.word(8)),
+        ParameterPositions::Config => {
             let config = In::<LaunchConfig>::at(frame.word(0)).get().ok()?;
             (frame.word(1), Some((config.grid.list(), config.block.list())), config.stream)
         }
-        Parts::Graph => (0, None, frame.word(1)),
+        ParameterPositions::Graph => (0, None, frame.word(1)),
     };
     let name = match parts {
-        Parts::Graph => "graph".to_owned(),
-        Parts::Runtime | Parts::Driver | Parts::Config => names().get(&kernel).cloned().unwrap_or_else(|| "kernel".to_owned()),
+        ParameterPositions::Graph => "graph".to_owned(),
+        ParameterPositions::Runtime | ParameterPositions::Driver | ParameterPositions::Config => {
+            names().get(&kernel).cloned().unwrap_or_else(|| "kernel".to_owned())
+        }
     };
     span.note("kernel", name.as_str());
     let mut notes = vec![];
@@ -175,10 +172,10 @@ fn launch(frame: &Frame, parts: Parts, library: &'static str, per_thread: bool, 
     timing::begin(library, stream, name, notes)
 }
 
-fn end(frame: &mut Frame, open: Open) {
+fn end(frame: &mut Frame, open: RecordedCall) {
     static AT_FIRST_CALL: Once = Once::new();
     static AT_FIRST_LAUNCH: Once = Once::new();
-    let Open { span, timed } = open;
+    let RecordedCall { span, timed } = open;
     drop(span);
     let name = FUNCTIONS[frame.index].name;
     let good = frame.result[0] as u32 == 0;

@@ -175,7 +175,7 @@ fn ranges(call: &Call, addresses: In<u64>, sizes: In<usize>, count: usize, flags
 }
 
 /// Target locations of a prefetch batch.
-struct Wanted {
+struct PrefetchTargets {
     locations: In<MemLocation>,
     firsts: In<usize>,
     count: usize,
@@ -186,7 +186,7 @@ fn prefetch(
     addresses: In<u64>,
     sizes: In<usize>,
     count: usize,
-    wanted: &Wanted,
+    wanted: &PrefetchTargets,
     flags: u64,
     stream: usize,
 ) -> Outcome {
@@ -238,7 +238,7 @@ exported! { runtime
     fn cudaMemPrefetchBatchAsync / cudaMemPrefetchBatchAsync_ptsz = cudaMemDiscardAndPrefetchBatchAsync / cudaMemDiscardAndPrefetchBatchAsync_ptsz
         | cuMemPrefetchBatchAsync / cuMemPrefetchBatchAsync_ptsz = cuMemDiscardAndPrefetchBatchAsync / cuMemDiscardAndPrefetchBatchAsync_ptsz
     (call, addresses: In<u64>, sizes: In<usize>, count: usize, locations: In<MemLocation>, firsts: In<usize>, location_count: usize, flags: u64, stream: usize) {
-        prefetch(call, addresses, sizes, count, &Wanted { locations, firsts, count: location_count }, flags, stream)
+        prefetch(call, addresses, sizes, count, &PrefetchTargets { locations, firsts, count: location_count }, flags, stream)
     }
 
     /// Discards the contents of managed memory.

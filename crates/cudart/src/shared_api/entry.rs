@@ -14,9 +14,9 @@ use crate::version::DRIVER_VERSION;
 /// caller's own default stream.
 const PER_THREAD: u64 = 2;
 
-/// Result of a lookup.
+/// Result of the lookup of a driver function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum LookupResult {
     /// Address of the function.
     Function(usize),
     /// No function has the name.
@@ -26,26 +26,33 @@ pub(crate) enum Found {
 }
 
 /// Finds a driver function by its name and CUDA version.
-pub(crate) fn find(name: &str, version: i32, per_thread: bool) -> Found {
+pub(crate) fn find(name: &str, version: i32, per_thread: bool) -> LookupResult {
     let versions = versions_of(name);
     let newest = |per_thread: bool| {
         versions.iter().rev().find(|known| known.per_thread == per_thread && known.since <= version).map(|known| known.index)
     };
     let index = if per_thread { newest(true).or_else(|| newest(false)) } else { newest(false) };
     match index {
-        Some(index) => Found::Function(exported_at(index) as usize),
-        None if !versions.is_empty() => Found::Newer,
+        Some(index) => LookupResult::Function(exported_at(index) as usize),
+        None if !versions.is_empty() => LookupResult::Newer,
         // Names without versions in the headers, and exact names of exported symbols.
         None => match address_of(name).filter(|_| name.starts_with("cu") && !name.starts_with("cuda")) {
-            Some(address) => Found::Function(address as usize),
-            None => Found::Unknown,
+            Some(address) => LookupResult::Function(address as usize),
+            None => LookupResult::Unknown,
         },
     }
 }
 
 /// Looks up a function for a call. `place` receives its address, or 0 if there is none, and `found` the
 /// result.
-pub(crate) fn look_up(call: &Call, name: Text, place: Out<usize>, version: i32, flags: u64, found: Out<u32>) -> Outcome<Found> {
+pub(crate) fn look_up(
+    call: &Call,
+    name: Text,
+    place: Out<usize>,
+    version: i32,
+    flags: u64,
+    found: Out<u32>,
+) -> Outcome<LookupResult> {
     place.wanted()?;
     if flags > PER_THREAD || version > DRIVER_VERSION {
         return Err(Status::INVALID_VALUE);
@@ -53,9 +60,9 @@ pub(crate) fn look_up(call: &Call, name: Text, place: Out<usize>, version: i32, 
     let per_thread = flags == PER_THREAD || flags == 0 && call.default == DefaultStream::PerThread;
     let result = find(&name.get()?, version, per_thread);
     let (address, code) = match result {
-        Found::Function(address) => (address, 0),
-        Found::Unknown => (0, 1),
-        Found::Newer => (0, 2),
+        LookupResult::Function(address) => (address, 0),
+        LookupResult::Unknown => (0, 1),
+        LookupResult::Newer => (0, 2),
     };
     found.set_if_wanted(code);
     place.set(address)?;
@@ -68,8 +75,8 @@ mod tests {
     use crate::functions::{FUNCTIONS, VERSIONS};
     use std::collections::BTreeSet;
 
-    fn of(symbol: &str) -> Found {
-        Found::Function(address_of(symbol).expect(symbol) as usize)
+    fn of(symbol: &str) -> LookupResult {
+        LookupResult::Function(address_of(symbol).expect(symbol) as usize)
     }
 
     /// Each row of the table holds from its version up to the next row of its kind.
@@ -114,7 +121,7 @@ mod tests {
         assert_eq!(find("cuCtxCreate", 12050, false), of("cuCtxCreate_v4"));
         assert_eq!(find("cuGetProcAddress", 11040, false), of("cuGetProcAddress"));
         assert_eq!(find("cuGetProcAddress", 12000, false), of("cuGetProcAddress_v2"));
-        assert_eq!(find("cuGetProcAddress", 11020, false), Found::Newer);
+        assert_eq!(find("cuGetProcAddress", 11020, false), LookupResult::Newer);
         assert_eq!(find("cuLaunchKernel", 12000, true), of("cuLaunchKernel_ptsz"));
         assert_eq!(find("cuMemcpy", 12000, true), of("cuMemcpy_ptds"));
         assert_eq!(find("cuMemcpy", 4000, true), of("cuMemcpy"));
@@ -122,7 +129,7 @@ mod tests {
         assert_eq!(find("cuMemcpyBatchAsync", 12080, false), of("cuMemcpyBatchAsync"));
         assert_eq!(find("cuMemcpyBatchAsync", 13000, true), of("cuMemcpyBatchAsync_v2_ptsz"));
         assert_eq!(find("cuMemAlloc_v2", 12000, false), of("cuMemAlloc_v2"));
-        assert_eq!(find("cuNothing", 12000, false), Found::Unknown);
-        assert_eq!(find("cudaMalloc", 12000, false), Found::Unknown);
+        assert_eq!(find("cuNothing", 12000, false), LookupResult::Unknown);
+        assert_eq!(find("cudaMalloc", 12000, false), LookupResult::Unknown);
     }
 }

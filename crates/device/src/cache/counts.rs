@@ -3,7 +3,7 @@
 //! The file has a line for each kind: its name and a number. Processes add to it in turn under a file lock.
 //! **Counts that cannot be written are lost, and counts that cannot be read are zero.**
 
-use super::Miss;
+use super::miss::Miss;
 use crate::private::Folder;
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};

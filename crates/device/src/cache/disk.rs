@@ -7,8 +7,10 @@
 //! Each folder is opened relative to its parent and examined ([`Folder`]). Files that others could have
 //! written are not read.
 
-use super::{Counts, Key, Miss, counts};
-use crate::private::{Folder, KnownFolder, Named, Refusal, Secret, UNFINISHED};
+use super::counts::{self, Counts};
+use super::key::{FORMAT, Key};
+use super::miss::Miss;
+use crate::private::{Folder, FolderEntry, KnownFolder, Refusal, Secret, UNFINISHED};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -17,8 +19,6 @@ use std::time::{Duration, SystemTime};
 
 /// Devices with cached code.
 pub(super) const DEVICES: [&str; 2] = ["cpu", "cuda"];
-/// Version of the format of entries and their names.
-pub(super) const FORMAT: u32 = 4;
 const MAGIC: [u8; 8] = *b"broadlm\0";
 /// Size in bytes before the tag of an entry: magic, format, key.
 const UNTAGGED: usize = 8 + 4 + 32;
@@ -211,7 +211,7 @@ pub(super) fn is_entry(name: &OsStr) -> bool {
 /// Files of earlier versions are in the folder itself and have no device. Returns the refused folders.
 pub(super) fn visit<E>(
     folder: &Folder,
-    mut act: impl FnMut(Option<&'static str>, &Folder, &Named) -> Result<(), E>,
+    mut act: impl FnMut(Option<&'static str>, &Folder, &FolderEntry) -> Result<(), E>,
 ) -> Result<Vec<Refusal>, E> {
     let mut refused = vec![];
     let mut visit = |device: Option<&'static str>, shelf: &Folder, refused: &mut Vec<Refusal>| -> Result<(), E> {
@@ -252,12 +252,12 @@ pub(super) fn visit<E>(
 }
 
 /// File that may be evicted.
-type Kept = (SystemTime, u64, Option<&'static str>, String, OsString);
+type EvictableFile = (SystemTime, u64, Option<&'static str>, String, OsString);
 
 /// Evicts the least recently used entries until the others fit, and removes abandoned unfinished files.
 pub(super) fn sweep(folder: &Folder, most_bytes: u64) {
     let now = SystemTime::now();
-    let mut entries: Vec<Kept> = vec![];
+    let mut entries: Vec<EvictableFile> = vec![];
     let visited = visit::<()>(folder, |device, shelf, named| {
         if is_entry(&named.name) {
             let of = shelf.path().file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -1,11 +1,12 @@
 //! Cache in memory with least-recently-used eviction.
 
-use super::Key;
+use super::key::Key;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+/// Value with its size and the time of its last use.
 #[derive(Debug)]
-struct Kept<T> {
+struct StoredValue<T> {
     value: Arc<T>,
     bytes: usize,
     used: u64,
@@ -14,7 +15,7 @@ struct Kept<T> {
 /// Values of bounded total size, by key and variant.
 #[derive(Debug)]
 pub(super) struct Memory<T> {
-    values: HashMap<(Key, u64), Kept<T>>,
+    values: HashMap<(Key, u64), StoredValue<T>>,
     bytes: usize,
     most_bytes: usize,
     clock: u64,
@@ -35,7 +36,7 @@ impl<T> Memory<T> {
     pub(super) fn keep(&mut self, key: (Key, u64), value: Arc<T>, bytes: usize) {
         self.clock += 1;
         self.bytes += bytes;
-        if let Some(before) = self.values.insert(key, Kept { value, bytes, used: self.clock }) {
+        if let Some(before) = self.values.insert(key, StoredValue { value, bytes, used: self.clock }) {
             self.bytes -= before.bytes;
         }
         while self.bytes > self.most_bytes && self.values.len() > 1 {

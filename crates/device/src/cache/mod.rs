@@ -16,15 +16,17 @@
 mod contents;
 mod counts;
 mod disk;
+mod key;
 mod memory;
+mod miss;
 
 pub use contents::{Contents, DeviceContents};
 pub use counts::Counts;
+pub use key::{Key, Origin, digest};
+pub use miss::Miss;
 
 use disk::Disk;
 use memory::Memory;
-use std::fmt;
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -62,143 +64,6 @@ impl CacheFolder {
 
 /// Default maximum size of the cache on disk in bytes.
 pub const CACHE_BYTES: u64 = 1 << 30;
-
-/// Inputs of compiled code. They include everything that the code depends on.
-#[derive(Clone, Copy, Debug)]
-pub struct Origin<'a> {
-    /// Device: `cpu`, `cuda`.
-    pub device: &'static str,
-    /// Digest of the source code.
-    pub code: [u8; 32],
-    /// Compiler: the version of Broadloom, with the build if that matters.
-    pub version: &'a str,
-    /// Target: features of the CPU, or the GPU and its driver.
-    pub machine: &'a str,
-    /// Options, and the block shape.
-    pub options: &'a str,
-}
-
-/// Returns the digest of bytes.
-pub fn digest(bytes: &[u8]) -> [u8; 32] {
-    *blake3::hash(bytes).as_bytes()
-}
-
-/// Key of compiled code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Key {
-    device: &'static str,
-    whole: [u8; 32],
-    code: [u8; 16],
-    /// Version, machine and options.
-    rest: [[u8; 8]; 3],
-}
-
-impl Key {
-    /// Computes the key for the inputs.
-    pub fn new(origin: &Origin<'_>) -> Key {
-        let Origin { device, code, version, machine, options } = *origin;
-        // Entries in another format count as made by another version.
-        let version = format!("{} {version}", disk::FORMAT);
-        let parts = [&version, machine, options].map(|text| *blake3::hash(text.as_bytes()).as_bytes());
-        let mut whole = blake3::Hasher::new();
-        whole.update(device.as_bytes()).update(&code);
-        parts.iter().for_each(|part| {
-            whole.update(part);
-        });
-        let first = |part: [u8; 32]| *part.first_chunk().unwrap_or(&[0; 8]);
-        let code = *code.first_chunk().unwrap_or(&[0; 16]);
-        Key { device, whole: *whole.finalize().as_bytes(), code, rest: parts.map(first) }
-    }
-
-    /// Returns the names of the entry's folder and file. They start with the code, so that entries of the
-    /// same code are found.
-    fn names(&self) -> (String, String) {
-        let code = hex(&self.code);
-        let [version, machine, options] = self.rest.map(|part| hex(&part));
-        (code[..2].to_owned(), format!("{code}-{version}-{machine}-{options}"))
-    }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
-/// Reason for a cache miss.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Miss {
-    /// The cache is disabled.
-    Disabled,
-    /// No entry of this code is known.
-    Unseen,
-    /// The entry was made by another version of Broadloom.
-    OtherVersion,
-    /// The entry was made for another machine: other CPU features, another GPU or driver.
-    OtherMachine,
-    /// The entry was made with other options, or for another block shape.
-    OtherOptions,
-    /// The entry was evicted.
-    Evicted,
-    /// The entry was damaged, or not made by this user.
-    Corrupt,
-    /// The folder cannot be read.
-    Unreadable,
-    /// Another user may have written to the folder or the file, or there is no secret to verify it.
-    Untrusted,
-    /// Code of this kind is not cached.
-    Unkept,
-}
-
-impl Miss {
-    /// All reasons.
-    pub const ALL: [Miss; 10] = [
-        Miss::Disabled,
-        Miss::Unseen,
-        Miss::OtherVersion,
-        Miss::OtherMachine,
-        Miss::OtherOptions,
-        Miss::Evicted,
-        Miss::Corrupt,
-        Miss::Unreadable,
-        Miss::Untrusted,
-        Miss::Unkept,
-    ];
-
-    /// Returns a one-word name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Miss::Disabled => "disabled",
-            Miss::Unseen => "unseen",
-            Miss::OtherVersion => "other-version",
-            Miss::OtherMachine => "other-machine",
-            Miss::OtherOptions => "other-options",
-            Miss::Evicted => "evicted",
-            Miss::Corrupt => "corrupt",
-            Miss::Unreadable => "unreadable",
-            Miss::Untrusted => "untrusted",
-            Miss::Unkept => "unkept",
-        }
-    }
-}
-
-impl fmt::Display for Miss {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Miss::Disabled => "nothing is kept on disk",
-            Miss::Unseen => "never seen before",
-            Miss::OtherVersion => "made by another version of Broadloom",
-            Miss::OtherMachine => "made for other features of the machine or another driver",
-            Miss::OtherOptions => "made with other options or for another shape of block",
-            Miss::Evicted => "it had to make room for others",
-            Miss::Corrupt => "what was kept was broken, or made by another user",
-            Miss::Unreadable => "the folder cannot be read",
-            Miss::Untrusted => "others could write to the folder or the file; `broadloom cache stats` names it",
-            Miss::Unkept => "code of this kind is left to the driver",
-        })
-    }
-}
 
 /// Cache of one device. `T` is the decoded form of the code.
 #[derive(Debug)]

@@ -42,7 +42,7 @@ pub struct Folder {
 
 /// Directory entry, without following links.
 #[derive(Clone, Debug)]
-pub struct Named {
+pub struct FolderEntry {
     /// Name.
     pub name: OsString,
     /// Size in bytes.
@@ -270,12 +270,12 @@ impl Folder {
     }
 
     /// Returns a directory entry; `None` if it does not exist.
-    pub fn named(&self, name: &OsStr) -> Option<Named> {
+    pub fn named(&self, name: &OsStr) -> Option<FolderEntry> {
         let found = rustix::fs::statat(&self.opened, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         let facts = Facts::of_stat(&found);
         let since = Duration::from_secs(u64::try_from(found.st_mtime).unwrap_or(0));
         let modified = SystemTime::UNIX_EPOCH.checked_add(since).unwrap_or(SystemTime::UNIX_EPOCH);
-        Some(Named { name: name.to_owned(), bytes: facts.bytes, modified, refusal: facts.own_file(self.or_root).err() })
+        Some(FolderEntry { name: name.to_owned(), bytes: facts.bytes, modified, refusal: facts.own_file(self.or_root).err() })
     }
 
     fn facts(&self, name: &OsStr) -> Result<Facts, Errno> {

@@ -18,7 +18,7 @@ mod secret;
 mod temporary;
 
 pub(crate) use folder::UNFINISHED;
-pub use folder::{Folder, KnownFolder, Named};
+pub use folder::{Folder, FolderEntry, KnownFolder};
 pub use secret::{SECRET_BYTES, Secret, state_folder};
 pub use temporary::Temporary;
 

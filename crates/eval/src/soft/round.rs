@@ -43,11 +43,11 @@ impl Rounding {
     /// off.
     fn away(self, negative: bool, odd: bool, lost: Lost) -> bool {
         match self {
-            Rounding::Nearest => lost.half > Half::At || lost.half == Half::At && odd,
-            Rounding::NearestAway => lost.half >= Half::At,
+            Rounding::Nearest => lost.half > HalfComparison::At || lost.half == HalfComparison::At && odd,
+            Rounding::NearestAway => lost.half >= HalfComparison::At,
             Rounding::Zero => false,
-            Rounding::Down => negative && lost.half != Half::Nothing,
-            Rounding::Up => !negative && lost.half != Half::Nothing,
+            Rounding::Down => negative && lost.half != HalfComparison::Nothing,
+            Rounding::Up => !negative && lost.half != HalfComparison::Nothing,
             Rounding::Random { bits, count } => lost.carries(bits, count),
         }
     }
@@ -63,9 +63,9 @@ impl Rounding {
     }
 }
 
-/// Comparison of the lost part with half a unit.
+/// Comparison of the lost part with half a unit. `Nothing` means that nothing was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Half {
+enum HalfComparison {
     Nothing,
     Below,
     At,
@@ -75,7 +75,7 @@ enum Half {
 /// Lost part, as a fraction of one unit.
 #[derive(Clone, Copy, Debug)]
 struct Lost {
-    half: Half,
+    half: HalfComparison,
     /// Fraction times 2^64, rounded down.
     fraction: u64,
 }
@@ -91,7 +91,7 @@ impl Lost {
 /// Cuts off the lowest `shift` bits. Returns the rest and the lost part.
 fn cut(value: Exact, shift: i32) -> (u128, Lost) {
     if shift <= 0 {
-        let half = if value.sticky { Half::Below } else { Half::Nothing };
+        let half = if value.sticky { HalfComparison::Below } else { HalfComparison::Nothing };
         return (value.significand << -shift, Lost { half, fraction: 0 });
     }
     // The lost bits, moved to the top of a separate word.
@@ -103,11 +103,11 @@ fn cut(value: Exact, shift: i32) -> (u128, Lost) {
     };
     let rest = rest || value.sticky;
     let half = match lost.cmp(&(1 << 127)) {
-        std::cmp::Ordering::Less if lost == 0 && !rest => Half::Nothing,
-        std::cmp::Ordering::Less => Half::Below,
-        std::cmp::Ordering::Equal if rest => Half::Above,
-        std::cmp::Ordering::Equal => Half::At,
-        std::cmp::Ordering::Greater => Half::Above,
+        std::cmp::Ordering::Less if lost == 0 && !rest => HalfComparison::Nothing,
+        std::cmp::Ordering::Less => HalfComparison::Below,
+        std::cmp::Ordering::Equal if rest => HalfComparison::Above,
+        std::cmp::Ordering::Equal => HalfComparison::At,
+        std::cmp::Ordering::Greater => HalfComparison::Above,
     };
     (kept, Lost { half, fraction: (lost >> 64) as u64 })
 }

@@ -4,7 +4,8 @@
 //! is valid and that the GPU agrees without optimisations; the second gives the result with optimisations. A
 //! process that ends or hangs after the first line was ended by the second run.
 
-use crate::{Options, Summary, saved, say};
+use crate::part::{Options, Summary, say};
+use crate::saved;
 use broadloom_cuda::Cuda;
 use broadloom_device::{CacheFolder, Device};
 use broadloom_fuzzgen::{Kernel, module, run as run_kernel, run_within};

@@ -9,7 +9,8 @@ mod pieces;
 
 pub(crate) use judge::run as run_judge;
 
-use crate::{Options, Summary, saved, say};
+use crate::part::{Options, Summary, say};
+use crate::saved;
 use broadloom_fuzzgen::Kernel;
 use judge::{KernelJudge, Verdict};
 use std::ops::Range;

@@ -18,7 +18,7 @@ use crate::plan::{chain, kinds};
 use crate::tape::bindings::Bindings;
 use crate::tape::entries::{Id, Kind, ShapeId, Tape};
 use broadloom_skeleton::cost::Costs;
-use broadloom_skeleton::{Library, Loaded};
+use broadloom_skeleton::{Library, LoadedProgram};
 use smallvec::SmallVec;
 use std::collections::{HashMap, HashSet};
 
@@ -122,7 +122,7 @@ impl Plan {
     }
 
     /// The program of a kernel for these sizes.
-    pub(crate) fn loaded(&self, kernel: &Kernel, bindings: &Bindings) -> Result<Loaded> {
+    pub(crate) fn loaded(&self, kernel: &Kernel, bindings: &Bindings) -> Result<LoadedProgram> {
         let count = |shape: ShapeId| bindings.shapes[shape as usize].count();
         let read: usize = kernel.group.reads.iter().map(|read| count(self.tape.entry(*read).shape)).sum();
         // What is read is less than half of the positions: results have much of it in common.

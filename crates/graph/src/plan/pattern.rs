@@ -7,16 +7,18 @@ use crate::expr::operation::{OperationPattern, PatternParts, Variants};
 use crate::plan::group::{Group, GroupFeed, GroupKind};
 use crate::tape::entries::Tape;
 use broadloom_device::Machine;
-use broadloom_skeleton::{Border, Domain, Fold, Library, Loaded, Map, Operator, Pattern, Sink, Source, Stencil, Transpose};
+use broadloom_skeleton::{
+    Border, Domain, Fold, Library, LoadedProgram, Map, Operator, Pattern, Sink, Source, Stencil, Transpose,
+};
 use std::sync::{Mutex, PoisonError};
 
 /// The program of a kernel.
 #[derive(Debug)]
 pub(crate) enum KernelProgram {
     /// One for all sizes.
-    One(Loaded),
+    One(LoadedProgram),
     /// Several, each made when it is first wanted, with the number of its variant.
-    Several { library: Library, variants: Box<dyn Variants>, known: Mutex<Vec<(u64, Loaded)>> },
+    Several { library: Library, variants: Box<dyn Variants>, known: Mutex<Vec<(u64, LoadedProgram)>> },
 }
 
 /// One pattern, whatever the sizes.
@@ -158,12 +160,13 @@ impl KernelProgram {
     }
 
     /// The program for these sizes, where results share what they are computed from or do not.
-    pub(crate) fn loaded(&self, sizes: &[u64], shares: bool) -> Result<Loaded> {
+    pub(crate) fn loaded(&self, sizes: &[u64], shares: bool) -> Result<LoadedProgram> {
         match self {
             KernelProgram::One(loaded) => Ok(loaded.clone()),
             KernelProgram::Several { library, variants, known } => {
                 let best = variants.best(library.device().machine(), sizes, shares);
-                let find = |known: &[(u64, Loaded)]| known.iter().find(|(own, _)| *own == best).map(|(_, loaded)| loaded.clone());
+                let find =
+                    |known: &[(u64, LoadedProgram)]| known.iter().find(|(own, _)| *own == best).map(|(_, loaded)| loaded.clone());
                 if let Some(loaded) = find(&known.lock().unwrap_or_else(PoisonError::into_inner)) {
                     return Ok(loaded);
                 }

@@ -10,7 +10,7 @@ use crate::tape::bindings::Bindings;
 use crate::tape::entries::Id;
 use broadloom_device::{Device, Machine};
 use broadloom_scalar::Type;
-use broadloom_skeleton::Loaded;
+use broadloom_skeleton::LoadedProgram;
 use broadloom_skeleton::cost::{Costs, Work};
 use smallvec::SmallVec;
 use std::fmt::Write;
@@ -59,7 +59,7 @@ pub struct KernelSummary {
     /// Its results.
     pub results: Vec<ResultSummary>,
     /// Its code, loaded on the device.
-    pub code: Loaded,
+    pub code: LoadedProgram,
 }
 
 impl KernelSummary {

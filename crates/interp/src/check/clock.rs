@@ -42,7 +42,7 @@ pub struct Clock {
 
 /// Published clock, for others to acquire.
 #[derive(Clone, Debug)]
-pub struct Known {
+pub struct PublishedClock {
     block: u32,
     times: Times,
     foreign: HashMap<u32, Times>,
@@ -93,7 +93,7 @@ impl Clock {
     }
 
     /// Publishes all knowledge, with the thread's own time.
-    pub fn publish(&self, block: u32, threads: usize, thread: u16, time: u32) -> Known {
+    pub fn publish(&self, block: u32, threads: usize, thread: u16, time: u32) -> PublishedClock {
         let mut times: Vec<u32> = match &self.base {
             Some(base) => base.times.clone(),
             None => vec![0; threads],
@@ -102,11 +102,11 @@ impl Clock {
             let place = &mut times[usize::from(other)];
             *place = (*place).max(known);
         }
-        Known { block, times: Arc::new(Vector::new(times)), foreign: self.foreign.clone() }
+        PublishedClock { block, times: Arc::new(Vector::new(times)), foreign: self.foreign.clone() }
     }
 
     /// Acquires a published clock.
-    pub fn acquire(&mut self, block: u32, known: &Known) {
+    pub fn acquire(&mut self, block: u32, known: &PublishedClock) {
         if known.block == block {
             for (thread, &time) in known.times.times.iter().enumerate() {
                 self.learn(thread as u16, time);
@@ -138,9 +138,9 @@ impl Clock {
     }
 }
 
-impl Known {
+impl PublishedClock {
     /// Merges another published clock.
-    pub fn merge(&mut self, other: &Known) {
+    pub fn merge(&mut self, other: &PublishedClock) {
         let mut all = std::mem::take(&mut self.foreign);
         join(&mut all, self.block, &self.times);
         join(&mut all, other.block, &other.times);

@@ -3,7 +3,7 @@
 //! The knowledge that a thread releases by arriving reaches the waiting threads when the phase is complete,
 //! not before: an arrival of the next phase tells nothing to a thread that waits for this one.
 
-use super::clock::Known;
+use super::clock::PublishedClock;
 use super::history::Record;
 use crate::watch::Meeting;
 use std::collections::HashMap;
@@ -13,9 +13,9 @@ struct Gathered {
     made: Option<Record>,
     alive: bool,
     /// Knowledge of arrivals of the current phase.
-    current: Option<Known>,
+    current: Option<PublishedClock>,
     /// Knowledge of all complete phases.
-    complete: Option<Known>,
+    complete: Option<PublishedClock>,
 }
 
 /// All meetings of a launch.
@@ -24,7 +24,7 @@ pub(super) struct Meetings {
     places: HashMap<Meeting, Gathered>,
 }
 
-fn merge(into: &mut Option<Known>, known: Known) {
+fn merge(into: &mut Option<PublishedClock>, known: PublishedClock) {
     match into {
         Some(before) => before.merge(&known),
         None => *into = Some(known),
@@ -33,7 +33,7 @@ fn merge(into: &mut Option<Known>, known: Known) {
 
 impl Meetings {
     /// Records the arrival of a thread, with its knowledge.
-    pub(super) fn arrive(&mut self, meeting: Meeting, known: Known) {
+    pub(super) fn arrive(&mut self, meeting: Meeting, known: PublishedClock) {
         merge(&mut self.places.entry(meeting).or_default().current, known);
     }
 
@@ -47,7 +47,7 @@ impl Meetings {
     }
 
     /// Returns the knowledge for threads that waited for a complete phase.
-    pub(super) fn known(&self, meeting: Meeting) -> Option<&Known> {
+    pub(super) fn known(&self, meeting: Meeting) -> Option<&PublishedClock> {
         self.places.get(&meeting)?.complete.as_ref()
     }
 

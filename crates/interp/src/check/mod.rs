@@ -35,11 +35,13 @@ mod lanes;
 mod meetings;
 #[doc(hidden)]
 pub mod order;
+mod origins;
 mod races;
 #[doc(hidden)]
 pub mod shadow;
 mod undefined;
 mod unwritten;
+mod unwritten_reads;
 #[doc(hidden)]
 pub mod value;
 
@@ -53,22 +55,20 @@ use crate::names::Names;
 use crate::op::{Handler, Machine};
 use crate::program::Program;
 use crate::watch::{Access, Home, Kind, Meeting, Order, Scope, Watch};
-use blocks::Blocks;
+use blocks::{BlockShadow, Blocks, ThreadShadow};
 use broadloom_device::FaultKind;
 use broadloom_device::place::SourcePlace;
 use broadloom_ptx::{Func, Inst, Lines, Modifier, Module, Opcode, Printer, Space};
-use clock::{Clock, Known, Vector, join_foreign};
-use copies::Copies;
-use defined::Bytes;
+use clock::{Clock, PublishedClock, Vector, join_foreign};
 use history::{Manner, Record};
 use lanes::VolatileLoads;
 use meetings::Meetings;
+use origins::Origins;
 use shadow::{Area, Shadow};
 use std::cell::OnceCell;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use undefined::Origins;
-use unwritten::UnwrittenReads;
+use unwritten_reads::UnwrittenReads;
 use value::Doubt;
 
 /// Maximum number of findings that are kept; the rest is counted.
@@ -78,7 +78,7 @@ const MOST_FINDINGS: usize = 1000;
 type PlaceOfFinding = (FindingKind, String, Func, Inst, Option<(Func, Inst)>);
 
 /// Release by a strong write: its scope, the writing block, and the knowledge of the writing thread.
-type Released = (Scope, u32, Known);
+type Released = (Scope, u32, PublishedClock);
 
 /// Findings, kept over all launches of a device.
 #[derive(Debug, Default)]
@@ -91,37 +91,6 @@ pub(crate) struct Findings {
     explained: HashMap<usize, usize>,
     /// Allocation sites of heap memory that is not freed.
     pub(crate) heap: HashMap<u64, Finding>,
-}
-
-/// Checker state of a thread.
-#[derive(Debug, Default)]
-struct ThreadShadow {
-    clock: Clock,
-    time: u32,
-    /// Knowledge seen by strong reads, to be learnt at the next fence.
-    pending: Option<Known>,
-    /// Knowledge released by the last fence, for the strong writes after it.
-    fenced: Option<(Known, Scope)>,
-    /// Times of the lanes of its warp when they last met it at a warp instruction; recorded once there are
-    /// volatile accesses.
-    met: Vec<u32>,
-    registers: Vec<Doubt>,
-    local: Bytes,
-    /// Origins of undefined bytes of local memory, by offset, if an undefined value was stored there; and
-    /// whether it was computed.
-    local_origins: HashMap<u64, (u32, bool)>,
-    /// Origins that a finding has named for this thread: their consequences are not reported again.
-    said: HashSet<u32>,
-}
-
-/// Checker state of a block.
-#[derive(Debug, Default)]
-struct BlockShadow {
-    threads: Vec<ThreadShadow>,
-    shared: Bytes,
-    copies: Copies,
-    /// True if there was a volatile access to its shared memory.
-    is_volatile: bool,
 }
 
 /// Watcher of one launch.
@@ -469,7 +438,7 @@ impl Watch for Checker<'_> {
                 thread.clock.acquire(block as u32, &pending);
             }
         }
-        let mut fenced: Option<Known> = None;
+        let mut fenced: Option<PublishedClock> = None;
         for (known, _) in
             all.iter().filter_map(|index| shadow.threads[*index].fenced.as_ref()).filter(|(_, scope)| *scope > Scope::Cta)
         {

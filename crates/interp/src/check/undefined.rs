@@ -1,38 +1,12 @@
 //! Uninitialised reads: uses of undefined values.
 
-use super::value::{Doubt, Known, undecided};
+use super::origins::Origin;
+use super::value::{Doubt, OperandBits, undecided};
 use super::{Checker, FindingKind};
 use crate::cta::{Cta, Site};
 use crate::op::{Arg, Handler, Machine, Op};
 use crate::watch::{Access, Home, Kind};
-use broadloom_ptx::{Func, Inst, Modifier, Type};
-use std::collections::HashMap;
-
-/// Instructions at which an undefined value was first used, each once.
-#[derive(Debug, Default)]
-pub(super) struct Origins {
-    list: Vec<Origin>,
-    places: HashMap<(Func, Inst, String), u32>,
-}
-
-#[derive(Clone, Debug)]
-struct Origin {
-    func: Func,
-    inst: Inst,
-    kind: FindingKind,
-    message: String,
-}
-
-impl Origins {
-    /// Adds an origin and returns its number, from one on.
-    fn add(&mut self, site: Site<'_>, kind: FindingKind, message: String) -> u32 {
-        let list = &mut self.list;
-        *self.places.entry((site.func, site.op.inst, message.clone())).or_insert_with(|| {
-            list.push(Origin { func: site.func, inst: site.op.inst, kind, message });
-            list.len() as u32
-        })
-    }
-}
+use broadloom_ptx::{Modifier, Type};
 
 /// Role of a register that an instruction reads.
 enum Role {
@@ -185,7 +159,7 @@ impl Checker<'_> {
             {
                 cause = Some((first + *slot as usize, doubt));
             }
-            operands.push(Known { value, unknown: doubt.bits });
+            operands.push(OperandBits { value, unknown: doubt.bits });
         }
         let Some((slot, doubt)) = cause else { return };
         let bits = undecided(op, &operands);

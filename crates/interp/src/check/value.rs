@@ -35,14 +35,14 @@ impl Doubt {
     }
 }
 
-/// Operand: its value, which counts where its bits are defined, and the undefined bits.
+/// Bits of an operand. Those of `value` count where `unknown` has no bit set.
 #[derive(Clone, Copy, Debug)]
-pub struct Known {
+pub struct OperandBits {
     pub value: u64,
     pub unknown: u64,
 }
 
-impl Known {
+impl OperandBits {
     fn sure(self) -> Option<u64> {
         (self.unknown == 0).then_some(self.value)
     }
@@ -56,7 +56,7 @@ impl Known {
     }
 }
 
-type Rule = fn(&Operation, &[Known]) -> Option<u64>;
+type Rule = fn(&Operation, &[OperandBits]) -> Option<u64>;
 
 /// Instructions that do not need every bit of their operands.
 const RULES: &[(Opcode, Rule)] = &[
@@ -78,7 +78,7 @@ const RULES: &[(Opcode, Rule)] = &[
 
 /// Returns the undefined bits of the result of an instruction with at least one undefined bit among its
 /// operands.
-pub fn undecided(op: &Operation, operands: &[Known]) -> u64 {
+pub fn undecided(op: &Operation, operands: &[OperandBits]) -> u64 {
     let rule = RULES.iter().find(|(opcode, _)| *opcode == op.opcode);
     rule.and_then(|(_, rule)| rule(op, operands)).unwrap_or(u64::MAX)
 }
@@ -87,22 +87,22 @@ fn ones(count: u32) -> u64 {
     if count >= 64 { u64::MAX } else { (1 << count) - 1 }
 }
 
-fn and(_: &Operation, operands: &[Known]) -> Option<u64> {
+fn and(_: &Operation, operands: &[OperandBits]) -> Option<u64> {
     let &[a, b, ..] = operands else { return None };
     Some((a.unknown | b.unknown) & !a.zeros() & !b.zeros())
 }
 
-fn or(_: &Operation, operands: &[Known]) -> Option<u64> {
+fn or(_: &Operation, operands: &[OperandBits]) -> Option<u64> {
     let &[a, b, ..] = operands else { return None };
     Some((a.unknown | b.unknown) & !a.ones() & !b.ones())
 }
 
-fn union(_: &Operation, operands: &[Known]) -> Option<u64> {
+fn union(_: &Operation, operands: &[OperandBits]) -> Option<u64> {
     Some(operands.iter().fold(0, |all, operand| all | operand.unknown))
 }
 
 /// Computes `lop3`. A bit is defined if the table gives the same for every value of the undefined operands.
-fn lop3(_: &Operation, operands: &[Known]) -> Option<u64> {
+fn lop3(_: &Operation, operands: &[OperandBits]) -> Option<u64> {
     let &[a, b, c, table, ..] = operands else { return None };
     let table = table.sure()?;
     let look = |a: u64, b: u64, c: u64| {
@@ -111,25 +111,25 @@ fn lop3(_: &Operation, operands: &[Known]) -> Option<u64> {
             all | pick(a, 2) & pick(b, 1) & pick(c, 0)
         })
     };
-    let flipped = |mask: u32, bit: u32, operand: Known| {
+    let flipped = |mask: u32, bit: u32, operand: OperandBits| {
         if mask >> bit & 1 == 1 { operand.value ^ operand.unknown } else { operand.value }
     };
     let plain = look(a.value, b.value, c.value);
     Some((1..8).fold(0, |all, mask| all | plain ^ look(flipped(mask, 2, a), flipped(mask, 1, b), flipped(mask, 0, c))))
 }
 
-fn selp(_: &Operation, operands: &[Known]) -> Option<u64> {
+fn selp(_: &Operation, operands: &[OperandBits]) -> Option<u64> {
     let &[a, b, p, ..] = operands else { return None };
     Some(if p.sure()? != 0 { a.unknown } else { b.unknown })
 }
 
-fn shl(op: &Operation, operands: &[Known]) -> Option<u64> {
+fn shl(op: &Operation, operands: &[OperandBits]) -> Option<u64> {
     let &[a, by, ..] = operands else { return None };
     let by = by.sure()? & 0xffff_ffff;
     Some(if by >= u64::from(op.ty.bits()) { 0 } else { a.unknown << by })
 }
 
-fn shr(op: &Operation, operands: &[Known]) -> Option<u64> {
+fn shr(op: &Operation, operands: &[OperandBits]) -> Option<u64> {
     let &[a, by, ..] = operands else { return None };
     let (by, bits) = (by.sure()? & 0xffff_ffff, op.ty.bits());
     let unknown = a.unknown & ones(bits);
@@ -141,7 +141,7 @@ fn shr(op: &Operation, operands: &[Known]) -> Option<u64> {
     Some(if by >= u64::from(bits) { 0 } else { unknown >> by })
 }
 
-fn shf(op: &Operation, operands: &[Known]) -> Option<u64> {
+fn shf(op: &Operation, operands: &[OperandBits]) -> Option<u64> {
     let &[low, high, by, ..] = operands else { return None };
     let by = by.sure()? as u32;
     let by = if op.has(Modifier::Wrap) { by & 31 } else { by.min(32) };
@@ -149,7 +149,7 @@ fn shf(op: &Operation, operands: &[Known]) -> Option<u64> {
     Some(if op.has(Modifier::L) { ((u128::from(funnel) << by) >> 32) as u64 } else { funnel >> by })
 }
 
-fn bfe(op: &Operation, operands: &[Known]) -> Option<u64> {
+fn bfe(op: &Operation, operands: &[OperandBits]) -> Option<u64> {
     let &[a, start, length, ..] = operands else { return None };
     let (start, length, bits) = (start.sure()? as u32 & 0xff, length.sure()? as u32 & 0xff, op.ty.bits());
     let unknown = a.unknown & ones(bits);
@@ -160,7 +160,7 @@ fn bfe(op: &Operation, operands: &[Known]) -> Option<u64> {
     Some(if filled { field | !ones(length.min(bits.saturating_sub(start))) } else { field })
 }
 
-fn bfi(op: &Operation, operands: &[Known]) -> Option<u64> {
+fn bfi(op: &Operation, operands: &[OperandBits]) -> Option<u64> {
     let &[a, b, start, length, ..] = operands else { return None };
     let (start, length) = (start.sure()? as u32 & 0xff, length.sure()? as u32 & 0xff);
     if start >= op.ty.bits() {
@@ -171,7 +171,7 @@ fn bfi(op: &Operation, operands: &[Known]) -> Option<u64> {
 }
 
 /// Computes the plain form of `prmt`; the others are rare.
-fn prmt(op: &Operation, operands: &[Known]) -> Option<u64> {
+fn prmt(op: &Operation, operands: &[OperandBits]) -> Option<u64> {
     let &[a, b, control, ..] = operands else { return None };
     let special = [Modifier::F4e, Modifier::B4e, Modifier::Rc8, Modifier::Ecl, Modifier::Ecr, Modifier::Rc16];
     if special.iter().any(|mode| op.has(*mode)) {
@@ -189,7 +189,7 @@ fn prmt(op: &Operation, operands: &[Known]) -> Option<u64> {
 }
 
 /// Converts between integers, without saturation: truncated or extended.
-fn cvt(op: &Operation, operands: &[Known]) -> Option<u64> {
+fn cvt(op: &Operation, operands: &[OperandBits]) -> Option<u64> {
     let a = operands.first()?;
     if op.ty.is_float() || op.source_ty.is_float() || op.has(Modifier::Sat) {
         return None;
@@ -201,7 +201,7 @@ fn cvt(op: &Operation, operands: &[Known]) -> Option<u64> {
 }
 
 /// Computes a comparison combined with a predicate that decides alone.
-fn setp(op: &Operation, operands: &[Known]) -> Option<u64> {
+fn setp(op: &Operation, operands: &[OperandBits]) -> Option<u64> {
     let joined = operands.get(2)?.sure()? != 0;
     let decided = (op.has(Modifier::And) && !joined) || (op.has(Modifier::Or) && joined);
     decided.then_some(0)

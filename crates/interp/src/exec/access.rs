@@ -1,6 +1,7 @@
 //! Loads, stores and addresses (manual: "Data Movement and Conversion Instructions", "Memory Consistency
 //! Model").
 
+use super::ordering::{order, scope};
 use super::{Engine, Next, Stop};
 use crate::cta::{Cta, Site};
 use crate::marks;
@@ -13,7 +14,7 @@ use broadloom_ptx::{Modifier, Opcode, Space};
 
 /// Target of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum AddressTarget {
     Device(u64),
     Shared(u64),
     /// In another block of the cluster.
@@ -25,35 +26,9 @@ pub(super) enum Place {
     Param(u64),
 }
 
-/// Returns the scope among the modifiers; system scope if there is none. Plain accesses do not use it.
-pub(super) fn scope(op: &Op) -> Scope {
-    if op.has(Modifier::Cta) {
-        Scope::Cta
-    } else if op.has(Modifier::Gpu) || op.has(Modifier::Gl) || op.has(Modifier::Cluster) {
-        Scope::Gpu
-    } else {
-        Scope::System
-    }
-}
-
 /// Returns whether a shared address may lead to another block of the cluster.
 pub(super) fn reaches_cluster(op: &Op) -> bool {
     op.space == Space::Generic || op.has(Modifier::SharedCluster)
-}
-
-/// Returns the memory order of an access.
-pub(super) fn order(op: &Op) -> Order {
-    if op.has(Modifier::AcqRel) {
-        Order::AcquireRelease
-    } else if op.has(Modifier::Acquire) {
-        Order::Acquire
-    } else if op.has(Modifier::Release) {
-        Order::Release
-    } else if op.has(Modifier::Relaxed) || op.has(Modifier::Volatile) || op.has(Modifier::Mmio) {
-        Order::Relaxed
-    } else {
-        Order::Weak
-    }
 }
 
 impl<W: Watch> Engine<'_, W> {
@@ -64,44 +39,44 @@ impl<W: Watch> Engine<'_, W> {
         space: Space,
         in_cluster: bool,
         address: u64,
-    ) -> Result<Place, String> {
+    ) -> Result<AddressTarget, String> {
         let address = if W::ON { marks::own(cta, thread, address)? } else { address };
         let wrong = |why: String| format!("{why}, but the instruction is for `{space}`");
         match space {
             Space::Shared => self.place_in_shared(in_cluster, address).map_err(wrong),
-            Space::Local => Ok(Place::Local(address)),
-            Space::Param if (LOCAL_BASE..SHARED_BASE).contains(&address) => Ok(Place::Local(address - LOCAL_BASE)),
-            Space::Param => Ok(Place::Param(address.wrapping_sub(PARAM_BASE))),
+            Space::Local => Ok(AddressTarget::Local(address)),
+            Space::Param if (LOCAL_BASE..SHARED_BASE).contains(&address) => Ok(AddressTarget::Local(address - LOCAL_BASE)),
+            Space::Param => Ok(AddressTarget::Param(address.wrapping_sub(PARAM_BASE))),
             Space::Generic => Ok(match address {
-                PARAM_BASE..LOCAL_BASE => Place::Param(address - PARAM_BASE),
-                LOCAL_BASE..SHARED_BASE => Place::Local(address - LOCAL_BASE),
+                PARAM_BASE..LOCAL_BASE => AddressTarget::Param(address - PARAM_BASE),
+                LOCAL_BASE..SHARED_BASE => AddressTarget::Local(address - LOCAL_BASE),
                 SHARED_BASE..0x1_0000_0000 => self.place_in_shared(in_cluster, address - SHARED_BASE).map_err(wrong)?,
-                _ => Place::Device(address),
+                _ => AddressTarget::Device(address),
             }),
             Space::Global | Space::Const | Space::Tex | Space::Reg => match address {
                 LOCAL_BASE..SHARED_BASE => Err(wrong(format!("{address:#x} is an address in local memory"))),
                 SHARED_BASE..0x1_0000_0000 => Err(wrong(format!("{address:#x} is an address in shared memory"))),
                 // Grid constants are read through the parameter window, for any space of the instruction.
-                PARAM_BASE..LOCAL_BASE => Ok(Place::Param(address - PARAM_BASE)),
-                _ => Ok(Place::Device(address)),
+                PARAM_BASE..LOCAL_BASE => Ok(AddressTarget::Param(address - PARAM_BASE)),
+                _ => Ok(AddressTarget::Device(address)),
             },
         }
     }
 
     /// Translates a shared address. Addresses after the first stride lead to the blocks of the cluster, by
     /// rank; there are none in a cluster of one.
-    fn place_in_shared(&self, in_cluster: bool, address: u64) -> Result<Place, String> {
+    fn place_in_shared(&self, in_cluster: bool, address: u64) -> Result<AddressTarget, String> {
         let blocks = self.cluster.blocks();
         if address < CLUSTER_STRIDE || blocks == 1 {
-            return Ok(Place::Shared(address));
+            return Ok(AddressTarget::Shared(address));
         }
         let (rank, offset) = (address / CLUSTER_STRIDE - 1, address % CLUSTER_STRIDE);
         if rank == u64::from(self.cluster.rank) {
-            Ok(Place::Shared(offset))
+            Ok(AddressTarget::Shared(offset))
         } else if rank >= u64::from(blocks) {
-            Ok(Place::Shared(address))
+            Ok(AddressTarget::Shared(address))
         } else if in_cluster {
-            Ok(Place::Peer { rank: rank as u32, offset })
+            Ok(AddressTarget::Peer { rank: rank as u32, offset })
         } else {
             Err(format!("{address:#x} is an address in the shared memory of another block"))
         }
@@ -117,7 +92,7 @@ impl<W: Watch> Engine<'_, W> {
         bytes: u64,
         align: u64,
         kind: Kind,
-    ) -> Result<Option<Place>, Stop> {
+    ) -> Result<Option<AddressTarget>, Stop> {
         self.approach_ordered(cta, site, address, (bytes, align), kind, (order(site.op), scope(site.op)))
     }
 
@@ -130,7 +105,7 @@ impl<W: Watch> Engine<'_, W> {
         size: (u64, u64),
         kind: Kind,
         order: (Order, Scope),
-    ) -> Result<Option<Place>, Stop> {
+    ) -> Result<Option<AddressTarget>, Stop> {
         self.approach_in(cta, site, site.op.space, address, size, kind, order)
     }
 
@@ -145,7 +120,7 @@ impl<W: Watch> Engine<'_, W> {
         (bytes, align): (u64, u64),
         kind: Kind,
         (order, scope): (Order, Scope),
-    ) -> Result<Option<Place>, Stop> {
+    ) -> Result<Option<AddressTarget>, Stop> {
         let place = self.place((cta, site.thread), space, reaches_cluster(site.op), address);
         let address = if W::ON { marks::unmarked(address) } else { address };
         let complain = |engine: &mut Self, fault: FaultKind, message: String| {
@@ -160,7 +135,7 @@ impl<W: Watch> Engine<'_, W> {
         }
         let inside = |offset: u64, size: u64| offset.checked_add(bytes).is_some_and(|end| end <= size);
         let (home, offset) = match place {
-            Place::Shared(offset) => {
+            AddressTarget::Shared(offset) => {
                 if !inside(offset, self.shared_bytes) {
                     let near = self.names.near_shared(offset, bytes).map(|near| format!(", {near}")).unwrap_or_default();
                     let message = format!(
@@ -171,7 +146,7 @@ impl<W: Watch> Engine<'_, W> {
                 }
                 (Home::Shared, offset)
             }
-            Place::Peer { rank, offset } => {
+            AddressTarget::Peer { rank, offset } => {
                 if !inside(offset, self.shared_bytes) {
                     let size = self.shared_bytes;
                     let message = format!(
@@ -186,7 +161,7 @@ impl<W: Watch> Engine<'_, W> {
                 }
                 (Home::Peer(peer.number), offset)
             }
-            Place::Local(offset) => {
+            AddressTarget::Local(offset) => {
                 let size = cta.threads[site.thread].local.len() as u64;
                 if !inside(offset, size) {
                     let message =
@@ -195,7 +170,7 @@ impl<W: Watch> Engine<'_, W> {
                 }
                 (Home::Local, offset)
             }
-            Place::Param(offset) => {
+            AddressTarget::Param(offset) => {
                 if !inside(offset, self.params.len() as u64) || kind != Kind::Read {
                     let what = if kind == Kind::Read { "outside of" } else { "written to, in" };
                     let message =
@@ -204,7 +179,7 @@ impl<W: Watch> Engine<'_, W> {
                 }
                 (Home::Param, offset)
             }
-            Place::Device(address) => {
+            AddressTarget::Device(address) => {
                 let found = match self.memory.find(address, bytes) {
                     Ok(found) => found,
                     Err(AccessError::OutOfBounds(why, near)) => {
@@ -242,25 +217,25 @@ impl<W: Watch> Engine<'_, W> {
     }
 
     /// Returns the bytes of a checked place.
-    pub(super) fn bytes<'s>(&'s mut self, cta: &'s mut Cta, index: usize, place: Place, count: u64) -> &'s mut [u8] {
+    pub(super) fn bytes<'s>(&'s mut self, cta: &'s mut Cta, index: usize, place: AddressTarget, count: u64) -> &'s mut [u8] {
         let (bytes, offset): (&mut [u8], u64) = match place {
-            Place::Shared(offset) => (&mut cta.shared, offset),
-            Place::Peer { rank, offset } => (&mut self.cluster.peers[rank as usize].shared, offset),
-            Place::Local(offset) => (&mut cta.threads[index].local, offset),
-            Place::Device(address) => match self.memory.find(address, count) {
+            AddressTarget::Shared(offset) => (&mut cta.shared, offset),
+            AddressTarget::Peer { rank, offset } => (&mut self.cluster.peers[rank as usize].shared, offset),
+            AddressTarget::Local(offset) => (&mut cta.threads[index].local, offset),
+            AddressTarget::Device(address) => match self.memory.find(address, count) {
                 Ok(found) => {
                     let offset = address - found.start;
                     (&mut found.bytes, offset)
                 }
                 Err(_) => return &mut [],
             },
-            Place::Param(_) => return &mut [],
+            AddressTarget::Param(_) => return &mut [],
         };
         bytes.get_mut(offset as usize..(offset + count) as usize).unwrap_or_default()
     }
 
-    pub(super) fn load_bytes(&mut self, cta: &mut Cta, index: usize, place: Place, into: &mut [u8]) {
-        if let Place::Param(offset) = place {
+    pub(super) fn load_bytes(&mut self, cta: &mut Cta, index: usize, place: AddressTarget, into: &mut [u8]) {
+        if let AddressTarget::Param(offset) = place {
             let start = offset as usize;
             if let Some(found) = self.params.get(start..start + into.len()) {
                 into.copy_from_slice(found);
@@ -274,7 +249,7 @@ impl<W: Watch> Engine<'_, W> {
         }
     }
 
-    pub(super) fn store_bytes(&mut self, cta: &mut Cta, index: usize, place: Place, from: &[u8]) {
+    pub(super) fn store_bytes(&mut self, cta: &mut Cta, index: usize, place: AddressTarget, from: &[u8]) {
         let found = self.bytes(cta, index, place, from.len() as u64);
         if found.len() == from.len() {
             found.copy_from_slice(from);
@@ -355,12 +330,12 @@ impl<W: Watch> Engine<'_, W> {
         let constant =
             |engine: &mut Self| engine.memory.find(address, 1).is_ok_and(|found| matches!(found.owner, Owner::Const(_)));
         match (op.space, place) {
-            (Space::Shared, Ok(Place::Peer { .. })) => op.has(Modifier::SharedCluster),
-            (Space::Shared, Ok(Place::Shared(_))) | (Space::Local, Ok(Place::Local(_))) | (Space::Param, Ok(Place::Param(_))) => {
-                true
-            }
-            (Space::Const, Ok(Place::Device(_))) => constant(self),
-            (Space::Global, Ok(Place::Device(_))) => !constant(self),
+            (Space::Shared, Ok(AddressTarget::Peer { .. })) => op.has(Modifier::SharedCluster),
+            (Space::Shared, Ok(AddressTarget::Shared(_)))
+            | (Space::Local, Ok(AddressTarget::Local(_)))
+            | (Space::Param, Ok(AddressTarget::Param(_))) => true,
+            (Space::Const, Ok(AddressTarget::Device(_))) => constant(self),
+            (Space::Global, Ok(AddressTarget::Device(_))) => !constant(self),
             _ => false,
         }
     }

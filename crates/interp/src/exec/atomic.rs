@@ -26,8 +26,8 @@ impl<W: Watch> Engine<'_, W> {
             return Ok(Next::Step);
         };
         // Atomic addition of `f32` flushes subnormals in global memory only.
-        let flush =
-            !matches!(place, super::access::Place::Shared(_) | super::access::Place::Peer { .. }) && op.space != Space::Shared;
+        let flush = !matches!(place, super::access::AddressTarget::Shared(_) | super::access::AddressTarget::Peer { .. })
+            && op.space != Space::Shared;
         let mut bytes = vec![0u8; total];
         self.load_bytes(cta, index, place, &mut bytes);
         for (part, operand) in operands.iter().enumerate() {

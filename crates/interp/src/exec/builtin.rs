@@ -139,11 +139,11 @@ impl<W: Watch> Engine<'_, W> {
         let mut bytes = [0; N];
         let place = self.place((cta, site.thread), Space::Generic, true, address).ok();
         let readable = match place {
-            Some(super::access::Place::Device(address)) => self.memory.find(address, N as u64).is_ok(),
-            Some(super::access::Place::Shared(offset)) => offset + N as u64 <= self.shared_bytes,
-            Some(super::access::Place::Peer { offset, .. }) => offset + N as u64 <= self.shared_bytes,
-            Some(super::access::Place::Local(offset)) => offset + N as u64 <= cta.threads[site.thread].local.len() as u64,
-            Some(super::access::Place::Param(offset)) => offset + N as u64 <= self.params.len() as u64,
+            Some(super::access::AddressTarget::Device(address)) => self.memory.find(address, N as u64).is_ok(),
+            Some(super::access::AddressTarget::Shared(offset)) => offset + N as u64 <= self.shared_bytes,
+            Some(super::access::AddressTarget::Peer { offset, .. }) => offset + N as u64 <= self.shared_bytes,
+            Some(super::access::AddressTarget::Local(offset)) => offset + N as u64 <= cta.threads[site.thread].local.len() as u64,
+            Some(super::access::AddressTarget::Param(offset)) => offset + N as u64 <= self.params.len() as u64,
             None => false,
         };
         match place {

@@ -50,7 +50,7 @@ impl<W: Watch> Engine<'_, W> {
         }
         if let Some(place) = self.approach_in(cta, site, Space::Shared, to, (bytes, bytes), Kind::Write, weak)? {
             self.store_bytes(cta, site.thread, place, &buffer[..bytes as usize]);
-            if let super::access::Place::Shared(offset) = place {
+            if let super::access::AddressTarget::Shared(offset) = place {
                 self.watch.copy(cta, site, offset, bytes);
             }
         }

@@ -4,7 +4,7 @@
 //! has exited or never existed. `wmma.load` and `wmma.store` need no other lanes: each thread moves the
 //! elements that it holds.
 
-use super::access::Place;
+use super::access::AddressTarget;
 use super::{Engine, Next, Stop};
 use crate::cta::{Cta, Site};
 use crate::op::{Arg, Matrix, Op};
@@ -100,7 +100,7 @@ impl<W: Watch> Engine<'_, W> {
         for (row, (site, registers)) in sites.iter().enumerate().take(memory.len()) {
             let address = self.read(cta, *site, *registers, &site.op.reads[0]);
             let Some(place) = self.approach(cta, *site, address, ROW_BYTES, ROW_BYTES, kind)? else { continue };
-            if !matches!(place, Place::Shared(_) | Place::Peer { .. }) {
+            if !matches!(place, AddressTarget::Shared(_) | AddressTarget::Peer { .. }) {
                 let message = format!("{address:#x} is not in shared memory, where the rows of matrices lie");
                 self.complain(cta, *site, FaultKind::WrongSpace, Space::Shared, Some(address), message)?;
                 continue;

@@ -3,7 +3,7 @@
 //! A thread that polls an incomplete phase yields to the others first. Then it polls once more and returns
 //! the answer. Threads that poll in a loop therefore do not block those that could complete the phase.
 
-use super::access::{self, Place};
+use super::access::{self, AddressTarget};
 use super::{Engine, Next, Stop};
 use crate::cta::{Cta, Site, Wait};
 use crate::marks;
@@ -124,7 +124,7 @@ impl<W: Watch> Engine<'_, W> {
         site: Site<'_>,
         address: u64,
         kind: Kind,
-    ) -> Result<Option<(Place, Mbarrier)>, Stop> {
+    ) -> Result<Option<(AddressTarget, Mbarrier)>, Stop> {
         let Some(place) = self.approach_mbarrier(cta, site, address, kind, Order::Relaxed)? else { return Ok(None) };
         let mut bytes = [0; 8];
         self.load_bytes(cta, site.thread, place, &mut bytes);
@@ -144,10 +144,10 @@ impl<W: Watch> Engine<'_, W> {
         address: u64,
         kind: Kind,
         order: Order,
-    ) -> Result<Option<Place>, Stop> {
+    ) -> Result<Option<AddressTarget>, Stop> {
         let space = site.op.space;
         let place = self.place((cta, site.thread), space, access::reaches_cluster(site.op), address);
-        if !matches!(place, Ok(Place::Shared(_) | Place::Peer { .. })) {
+        if !matches!(place, Ok(AddressTarget::Shared(_) | AddressTarget::Peer { .. })) {
             let address = marks::unmarked(address);
             let message = format!("{address:#x} is not in shared memory, where mbarriers live");
             self.complain(cta, site, FaultKind::WrongSpace, space, Some(address), message)?;
@@ -198,15 +198,16 @@ impl<W: Watch> Engine<'_, W> {
         Ok(barrier.bits())
     }
 
-    fn meeting(&self, cta: &Cta, place: Place) -> Meeting {
+    fn meeting(&self, cta: &Cta, place: AddressTarget) -> Meeting {
         match place {
-            Place::Peer { rank, offset } => {
+            AddressTarget::Peer { rank, offset } => {
                 let number = self.cluster.peers.get(rank as usize).map_or(cta.number, |peer| peer.number);
                 Meeting::Mbarrier { block: number, offset }
             }
-            Place::Shared(offset) | Place::Local(offset) | Place::Param(offset) | Place::Device(offset) => {
-                Meeting::Mbarrier { block: cta.number, offset }
-            }
+            AddressTarget::Shared(offset)
+            | AddressTarget::Local(offset)
+            | AddressTarget::Param(offset)
+            | AddressTarget::Device(offset) => Meeting::Mbarrier { block: cta.number, offset },
         }
     }
 

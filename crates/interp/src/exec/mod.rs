@@ -14,6 +14,7 @@ mod copy;
 mod image;
 mod matrix;
 mod mbarrier;
+mod ordering;
 mod special;
 mod warp;
 
@@ -386,7 +387,7 @@ impl<W: Watch> Engine<'_, W> {
             Machine::ReduceAsync => self.access_async(cta, site, registers, true),
             Machine::StoreBulk => self.store_bulk(cta, site, registers),
             Machine::Fence => {
-                self.watch.fence(cta, site, access::scope(op));
+                self.watch.fence(cta, site, ordering::scope(op));
                 Ok(Next::Step)
             }
             Machine::Sleep => {

@@ -1,6 +1,6 @@
 //! Histories of locations, compared with lists of all accesses.
 
-use broadloom_interp::check::clock::{Clock, Known, Vector};
+use broadloom_interp::check::clock::{Clock, PublishedClock, Vector};
 use broadloom_interp::check::history::{Effect, History, Manner, Record, Strength, View, Width};
 use broadloom_ptx::{Func, Inst};
 use broadloom_random::Random;
@@ -23,14 +23,14 @@ impl Grid {
         Grid { clocks: vec![Clock::default(); count], times: vec![1; count], known: vec![[0; THREADS * BLOCKS]; count] }
     }
 
-    fn release(&mut self, index: usize) -> (Known, [u32; THREADS * BLOCKS]) {
+    fn release(&mut self, index: usize) -> (PublishedClock, [u32; THREADS * BLOCKS]) {
         let (block, thread, time) = ((index / THREADS) as u32, (index % THREADS) as u16, self.times[index]);
         self.known[index][index] = time;
         self.times[index] += 1;
         (self.clocks[index].publish(block, THREADS, thread, time), self.known[index])
     }
 
-    fn acquire(&mut self, index: usize, (clock, known): &(Known, [u32; THREADS * BLOCKS])) {
+    fn acquire(&mut self, index: usize, (clock, known): &(PublishedClock, [u32; THREADS * BLOCKS])) {
         self.clocks[index].acquire((index / THREADS) as u32, clock);
         for (mine, theirs) in self.known[index].iter_mut().zip(known) {
             *mine = (*mine).max(*theirs);

@@ -1,18 +1,18 @@
 //! Bits of results that unknown operands leave undecided.
 
 use broadloom_eval::Operation;
-use broadloom_interp::check::value::{Known, undecided};
+use broadloom_interp::check::value::{OperandBits, undecided};
 
 fn op(text: &str) -> Operation {
     Operation::from_text(text).unwrap()
 }
 
-fn sure(value: u64) -> Known {
-    Known { value, unknown: 0 }
+fn sure(value: u64) -> OperandBits {
+    OperandBits { value, unknown: 0 }
 }
 
-fn unsure(unknown: u64) -> Known {
-    Known { value: 0, unknown }
+fn unsure(unknown: u64) -> OperandBits {
+    OperandBits { value: 0, unknown }
 }
 
 #[test]

@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 
 /// Requested results of an instruction.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Wanted {
+pub(super) enum RequestedResults {
     /// None; an existing result is discarded.
     Nothing,
     /// One, in a new register.
@@ -77,12 +77,12 @@ impl Instructions for FunctionBuilder {
     type Result = Reg;
 
     fn instruction(&mut self, opcode: Opcode, modifiers: impl IntoModifiers, sources: impl IntoOperands) -> Reg {
-        let regs = self.emit(opcode, modifiers.into_modifiers(), sources.into_operands(), None, &Wanted::One);
+        let regs = self.emit(opcode, modifiers.into_modifiers(), sources.into_operands(), None, &RequestedResults::One);
         self.collect(&regs)
     }
 
     fn effect(&mut self, opcode: Opcode, modifiers: impl IntoModifiers, sources: impl IntoOperands) {
-        self.emit(opcode, modifiers.into_modifiers(), sources.into_operands(), None, &Wanted::Nothing);
+        self.emit(opcode, modifiers.into_modifiers(), sources.into_operands(), None, &RequestedResults::Nothing);
     }
 }
 
@@ -104,12 +104,12 @@ impl FunctionBuilder {
 pub struct Emit<'b, R> {
     builder: &'b mut FunctionBuilder,
     guard: Option<Guard>,
-    wanted: Wanted,
+    wanted: RequestedResults,
     result: std::marker::PhantomData<fn() -> R>,
 }
 
 impl<'b, R> Emit<'b, R> {
-    fn wanting<S>(self, wanted: Wanted) -> Emit<'b, S> {
+    fn wanting<S>(self, wanted: RequestedResults) -> Emit<'b, S> {
         Emit { builder: self.builder, guard: self.guard, wanted, result: std::marker::PhantomData }
     }
 
@@ -121,28 +121,28 @@ impl<'b, R> Emit<'b, R> {
 
     /// Sets existing registers as the results.
     pub fn to<S: Results>(self, results: S) -> Emit<'b, S> {
-        let given = Wanted::Given(results.destinations());
+        let given = RequestedResults::Given(results.destinations());
         self.wanting(given)
     }
 
     /// Sets arbitrary operands as the results, including `_` and vectors.
     pub fn to_operands(self, results: impl IntoOperands) -> Emit<'b, ()> {
-        self.wanting(Wanted::Given(results.into_operands()))
+        self.wanting(RequestedResults::Given(results.into_operands()))
     }
 
     /// Requests a vector result: `let [x, y] = b.vector().ld((Global, V2, F32), p)`.
     pub fn vector<const N: usize>(self) -> Emit<'b, [Reg; N]> {
-        self.wanting(Wanted::Vector(N))
+        self.wanting(RequestedResults::Vector(N))
     }
 
     /// Requests two results, `d|p`: `let (d, p) = b.pair().shfl_sync((Idx, B32), v, lane, 31, -1)`.
     pub fn pair(self) -> Emit<'b, (Reg, Reg)> {
-        self.wanting(Wanted::Pair)
+        self.wanting(RequestedResults::Pair)
     }
 
     /// Discards the result.
     pub fn discard(self) -> Emit<'b, ()> {
-        self.wanting(Wanted::Nothing)
+        self.wanting(RequestedResults::Nothing)
     }
 }
 
@@ -157,55 +157,57 @@ impl<R: Results> Instructions for Emit<'_, R> {
     fn effect(&mut self, opcode: Opcode, modifiers: impl IntoModifiers, sources: impl IntoOperands) {
         // A guard alone keeps the default of one result. Only explicitly given results are an error here.
         let wanted = match &self.wanted {
-            Wanted::Given(list) => Wanted::Given(list.clone()),
-            Wanted::Nothing | Wanted::One | Wanted::Pair | Wanted::Vector(_) => Wanted::Nothing,
+            RequestedResults::Given(list) => RequestedResults::Given(list.clone()),
+            RequestedResults::Nothing | RequestedResults::One | RequestedResults::Pair | RequestedResults::Vector(_) => {
+                RequestedResults::Nothing
+            }
         };
         self.builder.emit(opcode, modifiers.into_modifiers(), sources.into_operands(), self.guard, &wanted);
     }
 }
 
-/// Candidate for one operand while a form is tried.
-enum Place {
+/// Candidate for one operand while a form is tried: an operand, or a new register.
+enum OperandCandidate {
     Operand(Operand),
     Scalar(Type),
     Vector(Type, usize),
 }
 
 impl FunctionBuilder {
-    fn start<R>(&mut self, wanted: Wanted) -> Emit<'_, R> {
+    fn start<R>(&mut self, wanted: RequestedResults) -> Emit<'_, R> {
         Emit { builder: self, guard: None, wanted, result: std::marker::PhantomData }
     }
 
     /// Sets a guard: the next instruction runs only where the predicate is true; with `!p`, where it is
     /// false.
     pub fn guard(&mut self, guard: impl Into<Guard>) -> Emit<'_, Reg> {
-        self.start(Wanted::One).guard(guard)
+        self.start(RequestedResults::One).guard(guard)
     }
 
     /// Sets existing registers as the results of the next instruction: `b.to(i).add(S32, i, 1)`.
     pub fn to<R: Results>(&mut self, results: R) -> Emit<'_, R> {
-        self.start(Wanted::Given(results.destinations()))
+        self.start(RequestedResults::Given(results.destinations()))
     }
 
     /// Sets arbitrary operands as the results of the next instruction, including `_` and vectors.
     pub fn to_operands(&mut self, results: impl IntoOperands) -> Emit<'_, ()> {
-        self.start(Wanted::Given(results.into_operands()))
+        self.start(RequestedResults::Given(results.into_operands()))
     }
 
     /// Requests a vector result of the next instruction: `let [x, y] = b.vector().ld((Global, V2, F32), p)`.
     pub fn vector<const N: usize>(&mut self) -> Emit<'_, [Reg; N]> {
-        self.start(Wanted::Vector(N))
+        self.start(RequestedResults::Vector(N))
     }
 
     /// Requests two results, `d|p`, of the next instruction: `let (d, p) = b.pair().shfl_sync((Idx, B32), v,
     /// lane, 31, -1)`.
     pub fn pair(&mut self) -> Emit<'_, (Reg, Reg)> {
-        self.start(Wanted::Pair)
+        self.start(RequestedResults::Pair)
     }
 
     /// Discards the result of the next instruction.
     pub fn discard(&mut self) -> Emit<'_, ()> {
-        self.start(Wanted::Nothing)
+        self.start(RequestedResults::Nothing)
     }
 
     fn collect<R: Results>(&mut self, regs: &[Reg]) -> R {
@@ -219,7 +221,7 @@ impl FunctionBuilder {
         list: ModifierList,
         sources: SmallVec<[Operand; 4]>,
         guard: Option<Guard>,
-        wanted: &Wanted,
+        wanted: &RequestedResults,
     ) -> SmallVec<[Reg; 4]> {
         let mut found: SmallVec<[(FormId, Modifiers); 4]> = SmallVec::new();
         if list.unknown.is_none() {
@@ -233,13 +235,13 @@ impl FunctionBuilder {
             let mut operands: SmallVec<[Operand; 4]> = SmallVec::new();
             for place in places {
                 operands.push(match place {
-                    Place::Operand(operand) => operand,
-                    Place::Scalar(ty) => {
+                    OperandCandidate::Operand(operand) => operand,
+                    OperandCandidate::Scalar(ty) => {
                         let reg = self.reg(ty.register());
                         regs.push(reg);
                         Operand::Reg(reg)
                     }
-                    Place::Vector(ty, count) => {
+                    OperandCandidate::Vector(ty, count) => {
                         let vector: Vec<Operand> = (0..count)
                             .map(|_| {
                                 let reg = self.reg(ty.register());
@@ -251,7 +253,7 @@ impl FunctionBuilder {
                     }
                 });
             }
-            if let Wanted::Given(list) = wanted {
+            if let RequestedResults::Given(list) = wanted {
                 regs.extend(list.iter().flat_map(registers));
             }
             let mnemonic = Mnemonic::Known { form: *form, modifiers: modifiers.clone() };
@@ -262,7 +264,14 @@ impl FunctionBuilder {
         SmallVec::new()
     }
 
-    fn misfit(&mut self, opcode: Opcode, list: &ModifierList, found: &[(FormId, Modifiers)], sources: usize, wanted: &Wanted) {
+    fn misfit(
+        &mut self,
+        opcode: Opcode,
+        list: &ModifierList,
+        found: &[(FormId, Modifiers)],
+        sources: usize,
+        wanted: &RequestedResults,
+    ) {
         let mut name = opcode.name().to_owned();
         for word in list.modifiers.iter().map(|modifier| modifier.text()).chain(list.unknown) {
             name.push('.');
@@ -278,11 +287,11 @@ impl FunctionBuilder {
             return self.report(diagnostic);
         }
         let results = match wanted {
-            Wanted::Nothing => "no result".to_owned(),
-            Wanted::One => "one result".to_owned(),
-            Wanted::Pair => "two results".to_owned(),
-            Wanted::Vector(count) => format!("a vector of {count}"),
-            Wanted::Given(list) => match list.as_slice() {
+            RequestedResults::Nothing => "no result".to_owned(),
+            RequestedResults::One => "one result".to_owned(),
+            RequestedResults::Pair => "two results".to_owned(),
+            RequestedResults::Vector(count) => format!("a vector of {count}"),
+            RequestedResults::Given(list) => match list.as_slice() {
                 [Operand::Vector(elements)] => format!("a vector of {}", elements.len()),
                 list => format!("{} result{}", list.len(), if list.len() == 1 { "" } else { "s" }),
             },
@@ -306,7 +315,7 @@ fn registers(operand: &Operand) -> SmallVec<[Reg; 4]> {
 }
 
 /// Assigns sources and results to the operands of a form. Returns `None` if they do not fit.
-fn fit(form: FormId, modifiers: &Modifiers, sources: &[Operand], wanted: &Wanted) -> Option<Vec<Place>> {
+fn fit(form: FormId, modifiers: &Modifiers, sources: &[Operand], wanted: &RequestedResults) -> Option<Vec<OperandCandidate>> {
     let specs = form.get().operands;
     let mut places = Vec::with_capacity(specs.len());
     let (mut source, mut result) = (0, 0);
@@ -322,7 +331,7 @@ fn fit(form: FormId, modifiers: &Modifiers, sources: &[Operand], wanted: &Wanted
                 if !select::shape_fits(spec, modifiers, &operand) {
                     return None;
                 }
-                places.push(Place::Operand(operand));
+                places.push(OperandCandidate::Operand(operand));
                 source += 1;
             }
             None if spec.presence == Presence::Optional => break,
@@ -330,16 +339,16 @@ fn fit(form: FormId, modifiers: &Modifiers, sources: &[Operand], wanted: &Wanted
         }
     }
     let results_used = match wanted {
-        Wanted::Nothing => true,
-        Wanted::One | Wanted::Vector(_) => result >= 1,
-        Wanted::Pair => result >= 2,
-        Wanted::Given(list) => result >= list.len(),
+        RequestedResults::Nothing => true,
+        RequestedResults::One | RequestedResults::Vector(_) => result >= 1,
+        RequestedResults::Pair => result >= 2,
+        RequestedResults::Given(list) => result >= list.len(),
     };
     (source == sources.len() && results_used).then_some(places)
 }
 
 /// Returns the place of the result with an index.
-fn destination(spec: &OperandSpec, modifiers: &Modifiers, wanted: &Wanted, index: usize) -> Option<Place> {
+fn destination(spec: &OperandSpec, modifiers: &Modifiers, wanted: &RequestedResults, index: usize) -> Option<OperandCandidate> {
     let ty = || spec.type_in(modifiers);
     let elements = match spec.length {
         Length::One => None,
@@ -348,32 +357,36 @@ fn destination(spec: &OperandSpec, modifiers: &Modifiers, wanted: &Wanted, index
         Length::Any | Length::Parts => None,
     };
     match wanted {
-        Wanted::One if index == 0 => match spec.length {
+        RequestedResults::One if index == 0 => match spec.length {
             Length::Parts => None,
             _ if elements.is_some() => None,
-            _ => Some(Place::Scalar(ty()?)),
+            _ => Some(OperandCandidate::Scalar(ty()?)),
         },
-        Wanted::Pair if index < 2 => (spec.length == Length::One).then_some(Place::Scalar(ty()?)),
-        Wanted::Vector(count) if index == 0 => match spec.length {
+        RequestedResults::Pair if index < 2 => (spec.length == Length::One).then_some(OperandCandidate::Scalar(ty()?)),
+        RequestedResults::Vector(count) if index == 0 => match spec.length {
             Length::One => None,
-            Length::Any => Some(Place::Vector(ty()?, *count)),
+            Length::Any => Some(OperandCandidate::Vector(ty()?, *count)),
             Length::Parts => {
                 let bits = ty()?.bits();
                 let whole = *count >= 2 && (bits as usize).is_multiple_of(*count);
                 let part = Type::bits_of(bits / *count as u32).filter(|_| whole)?;
-                Some(Place::Vector(part, *count))
+                Some(OperandCandidate::Vector(part, *count))
             }
-            Length::Slot(_) | Length::Exactly(_) => (elements == Some(*count)).then_some(Place::Vector(ty()?, *count)),
+            Length::Slot(_) | Length::Exactly(_) => (elements == Some(*count)).then_some(OperandCandidate::Vector(ty()?, *count)),
         },
-        Wanted::Given(list) if index < list.len() => {
+        RequestedResults::Given(list) if index < list.len() => {
             let operand = &list[index];
-            select::shape_fits(spec, modifiers, operand).then(|| Place::Operand(operand.clone()))
+            select::shape_fits(spec, modifiers, operand).then(|| OperandCandidate::Operand(operand.clone()))
         }
-        Wanted::Nothing | Wanted::One | Wanted::Pair | Wanted::Vector(_) | Wanted::Given(_) => {
+        RequestedResults::Nothing
+        | RequestedResults::One
+        | RequestedResults::Pair
+        | RequestedResults::Vector(_)
+        | RequestedResults::Given(_) => {
             if spec.paired && spec.presence == Presence::Optional {
-                Some(Place::Operand(Operand::Absent))
+                Some(OperandCandidate::Operand(Operand::Absent))
             } else {
-                spec.sink.then_some(Place::Operand(Operand::Sink))
+                spec.sink.then_some(OperandCandidate::Operand(Operand::Sink))
             }
         }
     }

@@ -3,7 +3,7 @@
 use super::lexer::{TokenKind, shorten};
 use super::locs::Locs;
 use super::names::{Entry, Names};
-use super::{MAX_DEPTH, Parsed, Parser, codes};
+use super::{MAX_DEPTH, ParseResult, Parser, codes};
 use crate::ids::{Block, Func, Reg};
 use crate::inst::{InstData, Operand, Symbol};
 use crate::module::{Function, Linkage, Param, Signature, TargetList, Variable};
@@ -59,7 +59,7 @@ impl Body<'_, '_> {
 }
 
 impl<'a> Parser<'a> {
-    pub(super) fn body(&mut self, function: &mut Function, names: Names<'a>, head: Span) -> Parsed<()> {
+    pub(super) fn body(&mut self, function: &mut Function, names: Names<'a>, head: Span) -> ParseResult<()> {
         let mut body = Body { function, names, block: None, locs: Locs::default(), labels: None, ranged: 0 };
         let params = body.function.regs.len();
         let open = self.expect(b'{')?;
@@ -138,7 +138,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn statement(&mut self, body: &mut Body<'_, 'a>) -> Parsed<()> {
+    fn statement(&mut self, body: &mut Body<'_, 'a>) -> ParseResult<()> {
         match self.kind() {
             TokenKind::Dotted => self.body_directive(body),
             TokenKind::Name if self.kind_ahead(1) == TokenKind::Sign(b':') => self.label(body),
@@ -154,7 +154,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn label(&mut self, body: &mut Body<'_, 'a>) -> Parsed<()> {
+    fn label(&mut self, body: &mut Body<'_, 'a>) -> ParseResult<()> {
         let (name, span) = self.expect_name("a label")?;
         self.expect(b':')?;
         match self.dotted() {
@@ -172,7 +172,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn branch_targets(&mut self, body: &mut Body<'_, 'a>, name: &'a str, span: Span) -> Parsed<()> {
+    fn branch_targets(&mut self, body: &mut Body<'_, 'a>, name: &'a str, span: Span) -> ParseResult<()> {
         self.bump();
         let mut blocks = vec![];
         loop {
@@ -197,7 +197,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses `L<4>`, which means `L0` to `L3`.
-    fn label_range(&mut self, body: &mut Body<'_, 'a>, prefix: &str, place: Span, blocks: &mut Vec<Block>) -> Parsed<()> {
+    fn label_range(&mut self, body: &mut Body<'_, 'a>, prefix: &str, place: Span, blocks: &mut Vec<Block>) -> ParseResult<()> {
         self.expect(b'<')?;
         let count = self.expect_integer("a number of labels")?;
         self.expect(b'>')?;
@@ -237,7 +237,7 @@ impl<'a> Parser<'a> {
         labels.map(|pair| self.text_of(pair[0])).collect()
     }
 
-    fn call_prototype(&mut self, body: &mut Body<'_, 'a>, name: &'a str, span: Span) -> Parsed<()> {
+    fn call_prototype(&mut self, body: &mut Body<'_, 'a>, name: &'a str, span: Span) -> ParseResult<()> {
         self.bump();
         let results = if self.is_sign(b'(') { self.prototype_params()? } else { vec![] };
         let (name_inside, place) = self.expect_name("`_`")?;
@@ -256,7 +256,7 @@ impl<'a> Parser<'a> {
 
     /// Parses `.calltargets f, g;`, the possible targets of a pointer. Only their signature matters for the
     /// call, so it is stored as their common prototype.
-    fn call_targets(&mut self, body: &mut Body<'_, 'a>, name: &'a str, span: Span) -> Parsed<()> {
+    fn call_targets(&mut self, body: &mut Body<'_, 'a>, name: &'a str, span: Span) -> ParseResult<()> {
         self.bump();
         let mut shared: Option<(Func, Span)> = None;
         loop {
@@ -307,7 +307,7 @@ impl<'a> Parser<'a> {
         (function.results.iter().map(plain).collect(), function.params.iter().map(plain).collect())
     }
 
-    fn body_directive(&mut self, body: &mut Body<'_, 'a>) -> Parsed<()> {
+    fn body_directive(&mut self, body: &mut Body<'_, 'a>) -> ParseResult<()> {
         let place = self.here();
         match self.dotted() {
             Some("loc") => {
@@ -371,7 +371,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn registers(&mut self, body: &mut Body<'_, 'a>) -> Parsed<()> {
+    fn registers(&mut self, body: &mut Body<'_, 'a>) -> ParseResult<()> {
         let start = self.variable_start()?;
         loop {
             let (name, span) = self.expect_name("the name of a register")?;
@@ -417,7 +417,7 @@ impl<'a> Parser<'a> {
         next.kind == TokenKind::Dotted && self.word_of(next) == "reg"
     }
 
-    fn local_variables(&mut self, body: &mut Body<'_, 'a>, linkage: Linkage) -> Parsed<()> {
+    fn local_variables(&mut self, body: &mut Body<'_, 'a>, linkage: Linkage) -> ParseResult<()> {
         let place = self.last();
         let mut start = self.variable_start()?;
         if linkage != Linkage::Private && matches!(start.space, Space::Local | Space::Param) {

@@ -2,7 +2,7 @@
 
 use super::lexer::{TokenKind, shorten};
 use super::names::Names;
-use super::{MAX_DEPTH, Parsed, Parser, codes};
+use super::{MAX_DEPTH, ParseResult, Parser, codes};
 use crate::ids::Func;
 use crate::inst::Symbol;
 use crate::module::{Directive, Function, Item, Linkage, Param, PointerInfo, RegData, Variable};
@@ -31,7 +31,7 @@ pub(crate) const FUNCTION_DIRECTIVES: &[(&str, usize, usize)] = &[
 
 impl<'a> Parser<'a> {
     /// Parses an item with a linkage: a variable or a function.
-    pub(super) fn linked(&mut self) -> Parsed<()> {
+    pub(super) fn linked(&mut self) -> ParseResult<()> {
         let linkage = self.linkage();
         match self.dotted() {
             Some("entry") => self.function(linkage, true),
@@ -58,7 +58,7 @@ impl<'a> Parser<'a> {
         linkage
     }
 
-    pub(super) fn module_variables(&mut self, linkage: Linkage) -> Parsed<()> {
+    pub(super) fn module_variables(&mut self, linkage: Linkage) -> ParseResult<()> {
         let start = Variable { linkage, ..self.variable_start()? };
         loop {
             let (variable, name) = self.variable_rest(start.clone(), true)?;
@@ -76,7 +76,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn declare_global(&mut self, name: &'a str, span: Span, variable: Variable) -> Parsed<()> {
+    fn declare_global(&mut self, name: &'a str, span: Span, variable: Variable) -> ParseResult<()> {
         match self.globals.get(name) {
             None => {
                 let var = self.module.variables.push(variable);
@@ -113,7 +113,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses everything before the first name: state space, alignment, vector length, type and attributes.
-    pub(super) fn variable_start(&mut self) -> Parsed<Variable> {
+    pub(super) fn variable_start(&mut self) -> ParseResult<Variable> {
         let place = self.here();
         let space = self.dotted().and_then(Space::from_name);
         let Some(space) = space else { return Err(self.unexpected("a state space such as `.global`")) };
@@ -199,7 +199,7 @@ impl<'a> Parser<'a> {
         self.report(diagnostic)
     }
 
-    fn alignment(&mut self) -> Parsed<u32> {
+    fn alignment(&mut self) -> ParseResult<u32> {
         let place = self.here();
         let align = self.expect_u32("an alignment in bytes")?;
         if align.is_power_of_two() {
@@ -210,7 +210,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses `.ptr[.space][.align N]` after the type of a kernel's parameter.
-    fn pointer(&mut self) -> Parsed<PointerInfo> {
+    fn pointer(&mut self) -> ParseResult<PointerInfo> {
         let mut pointer = PointerInfo { space: Space::Generic, align: None };
         while let Some(word) = self.dotted() {
             match word {
@@ -228,7 +228,7 @@ impl<'a> Parser<'a> {
         Ok(pointer)
     }
 
-    fn attributes(&mut self, variable: &mut Variable) -> Parsed<()> {
+    fn attributes(&mut self, variable: &mut Variable) -> ParseResult<()> {
         self.expect(b'(')?;
         loop {
             match self.dotted() {
@@ -255,7 +255,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses name, dimensions and initialiser.
-    pub(super) fn variable_rest(&mut self, mut variable: Variable, may_init: bool) -> Parsed<(Variable, &'a str)> {
+    pub(super) fn variable_rest(&mut self, mut variable: Variable, may_init: bool) -> ParseResult<(Variable, &'a str)> {
         let (name, span) = self.expect_name("the name of a variable")?;
         variable.name = name.to_owned();
         variable.span = span;
@@ -278,7 +278,7 @@ impl<'a> Parser<'a> {
         Ok((variable, name))
     }
 
-    fn dimensions(&mut self, variable: &mut Variable) -> Parsed<()> {
+    fn dimensions(&mut self, variable: &mut Variable) -> ParseResult<()> {
         while self.eat(b'[') {
             if variable.dims.len() >= MAX_DEPTH {
                 let place = self.last();
@@ -313,14 +313,14 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses `+ n` or `- n` after a name.
-    pub(super) fn signed_offset(&mut self) -> Parsed<i64> {
+    pub(super) fn signed_offset(&mut self) -> ParseResult<i64> {
         let negative = self.is_sign(b'-');
         self.bump();
         let value = self.offset_expression()?;
         Ok(if negative { value.wrapping_neg() } else { value })
     }
 
-    fn function(&mut self, linkage: Linkage, is_kernel: bool) -> Parsed<()> {
+    fn function(&mut self, linkage: Linkage, is_kernel: bool) -> ParseResult<()> {
         let start = self.here();
         self.bump();
         let mut function = Function::new("", is_kernel);
@@ -374,7 +374,7 @@ impl<'a> Parser<'a> {
         outcome
     }
 
-    fn declare_function(&mut self, name: &'a str, span: Span, function: Function, has_body: bool) -> Parsed<Func> {
+    fn declare_function(&mut self, name: &'a str, span: Span, function: Function, has_body: bool) -> ParseResult<Func> {
         match self.globals.get(name).copied() {
             None => {
                 let func = self.module.functions.push(function);
@@ -409,7 +409,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses `( .param .u64 a, .reg .b32 %b )`.
-    fn params(&mut self, function: &mut Function, named: &mut Vec<(Param, &'a str, Span)>) -> Parsed<Vec<Param>> {
+    fn params(&mut self, function: &mut Function, named: &mut Vec<(Param, &'a str, Span)>) -> ParseResult<Vec<Param>> {
         self.expect(b'(')?;
         let mut params = vec![];
         if self.eat(b')') {
@@ -461,7 +461,7 @@ impl<'a> Parser<'a> {
         self.report(diagnostic)
     }
 
-    pub(super) fn function_directives(&mut self, directives: &mut Vec<Directive>) -> Parsed<()> {
+    pub(super) fn function_directives(&mut self, directives: &mut Vec<Directive>) -> ParseResult<()> {
         while let Some(word) = self.dotted() {
             let place = self.here();
             // The next directive follows: a body or `;` is missing.
@@ -503,7 +503,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses the parameters of a prototype, like those of a function but without declaring anything.
-    pub(super) fn prototype_params(&mut self) -> Parsed<Vec<Variable>> {
+    pub(super) fn prototype_params(&mut self) -> ParseResult<Vec<Variable>> {
         let mut scratch = Function::new("", false);
         let params = self.params(&mut scratch, &mut vec![])?;
         let Function { variables, regs, .. } = scratch;

@@ -2,7 +2,7 @@
 
 use super::lexer::{TokenKind, shorten};
 use super::locs::LocText;
-use super::{Parsed, Parser, codes};
+use super::{ParseResult, Parser, codes};
 use crate::inst::Imm;
 use crate::module::{FileEntry, Item, Section, Target};
 use crate::types::IsaVersion;
@@ -22,7 +22,7 @@ fn highest(mut a: Target, mut b: Target) -> Target {
 }
 
 impl Parser<'_> {
-    pub(super) fn version(&mut self) -> Parsed<()> {
+    pub(super) fn version(&mut self) -> ParseResult<()> {
         let place = self.here();
         self.bump();
         if std::mem::replace(&mut self.seen.version, true) {
@@ -52,7 +52,7 @@ impl Parser<'_> {
 
     /// Parses `.target sm_90[, option…]`. Of several machines, in one or several directives, the highest is
     /// used.
-    pub(super) fn target(&mut self) -> Parsed<()> {
+    pub(super) fn target(&mut self) -> ParseResult<()> {
         let place = self.here();
         self.bump();
         let again = std::mem::replace(&mut self.seen.target, true);
@@ -90,7 +90,7 @@ impl Parser<'_> {
     }
 
     /// Parses the name of a machine such as `sm_90a`.
-    fn machine(&mut self, name: &str, span: Span) -> Parsed<Target> {
+    fn machine(&mut self, name: &str, span: Span) -> ParseResult<Target> {
         let digits = name.strip_prefix("sm_").or_else(|| name.strip_prefix("compute_")).unwrap_or("");
         let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
         let suffix = &digits[end..];
@@ -107,7 +107,7 @@ impl Parser<'_> {
         }))
     }
 
-    pub(super) fn address_size(&mut self) -> Parsed<()> {
+    pub(super) fn address_size(&mut self) -> ParseResult<()> {
         let directive = self.here();
         self.bump();
         if std::mem::replace(&mut self.seen.address_size, true) {
@@ -127,7 +127,7 @@ impl Parser<'_> {
         }
     }
 
-    pub(super) fn file(&mut self) -> Parsed<()> {
+    pub(super) fn file(&mut self) -> ParseResult<()> {
         self.bump();
         let number = self.expect_u32("the number of a file")?;
         let name = self.expect_text("the name of a file in quotes")?;
@@ -143,7 +143,7 @@ impl Parser<'_> {
     }
 
     /// Parses `.loc file line column[, function_name label[+n], inlined_at file line column]`.
-    pub(super) fn loc_directive(&mut self) -> Parsed<LocText> {
+    pub(super) fn loc_directive(&mut self) -> ParseResult<LocText> {
         self.bump();
         let file = self.expect_u32("the number of a file")?;
         let line = self.expect_u32("a line")?;
@@ -163,7 +163,7 @@ impl Parser<'_> {
         Ok(LocText { place: (file, line, column), inlined })
     }
 
-    fn expect_word(&mut self, word: &str) -> Parsed<()> {
+    fn expect_word(&mut self, word: &str) -> ParseResult<()> {
         if self.kind() == TokenKind::Name && self.text_of(self.token()) == word {
             self.bump();
             return Ok(());
@@ -172,7 +172,7 @@ impl Parser<'_> {
     }
 
     /// Parses `.section .name { lines }`. Lines are kept as text: labels, `.b8 1, 2`, `.b32 label+4`, …
-    pub(super) fn section(&mut self) -> Parsed<()> {
+    pub(super) fn section(&mut self) -> ParseResult<()> {
         self.bump();
         let Some(name) = self.dotted() else { return Err(self.unexpected("the name of a section, such as `.debug_info`")) };
         self.bump();

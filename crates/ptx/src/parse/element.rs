@@ -15,7 +15,7 @@
 
 use super::body::Body;
 use super::lexer::{TokenKind, shorten};
-use super::{Parsed, Parser, codes};
+use super::{ParseResult, Parser, codes};
 use crate::ids::Reg;
 use crate::inst::{Address, Base, Guard, Imm, InstData, Modifiers, Operand, Symbol};
 use crate::module::Variable;
@@ -74,7 +74,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses `[n]`, `[%r]` or `[%r+n]` after the name of an array.
-    pub(super) fn element(&mut self, body: &mut Body<'_, 'a>, symbol: Symbol, name: &str, span: Span) -> Parsed<Element> {
+    pub(super) fn element(&mut self, body: &mut Body<'_, 'a>, symbol: Symbol, name: &str, span: Span) -> ParseResult<Element> {
         let array = self.variable_of(body, symbol);
         let array = array.filter(|variable| !variable.dims.is_empty() && variable.ty.kind() != TypeKind::Opaque);
         let Some(size) = array.map(|variable| variable.ty.bits().div_ceil(8)) else {
@@ -103,7 +103,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses an integer or untyped register.
-    fn index_register(&mut self, body: &mut Body<'_, 'a>) -> Parsed<Reg> {
+    fn index_register(&mut self, body: &mut Body<'_, 'a>) -> ParseResult<Reg> {
         let place = self.here();
         let reg = self.register(body)?;
         let ty = body.function.regs[reg].ty;
@@ -125,7 +125,7 @@ impl<'a> Parser<'a> {
         element: Element,
         around: &Around,
         span: Span,
-    ) -> Parsed<Operand> {
+    ) -> ParseResult<Operand> {
         let Element { symbol, offset, index } = element;
         let Some(index) = index else {
             let address = Address { base: Base::Symbol(symbol), offset };
@@ -139,7 +139,7 @@ impl<'a> Parser<'a> {
         let space = self.variable_of(body, symbol).map(|variable| variable.space.name()).unwrap_or_default();
         let start = if around.accesses && !around.names_space { format!("cvta.{space}") } else { "mov".to_owned() };
         let from = body.function.regs[index.reg].ty;
-        let mut emit = |mnemonic: &str, ty, inputs: &[Operand]| -> Parsed<Operand> {
+        let mut emit = |mnemonic: &str, ty, inputs: &[Operand]| -> ParseResult<Operand> {
             let result = Operand::Reg(body.names.make_temporary(body.function, "%element", ty));
             let operands = std::iter::once(result.clone()).chain(inputs.iter().cloned());
             let Some(data) = InstData::of(mnemonic, operands) else { return Err(self.lone_index(span)) };

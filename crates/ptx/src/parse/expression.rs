@@ -1,7 +1,7 @@
 //! Constant expressions (manual: "Constant Expressions"): C's operators over 64-bit integers and doubles.
 
 use super::lexer::TokenKind;
-use super::{MAX_DEPTH, Parsed, Parser, Reported, codes};
+use super::{MAX_DEPTH, ParseResult, Parser, Reported, codes};
 use crate::inst::Imm;
 use crate::literal;
 use crate::types::Type;
@@ -49,7 +49,7 @@ impl Binary {
 
 impl Parser<'_> {
     /// Parses an expression whose value must be an integer.
-    pub(super) fn integer_expression(&mut self) -> Parsed<i64> {
+    pub(super) fn integer_expression(&mut self) -> ParseResult<i64> {
         let place = self.here();
         match self.expression()? {
             Imm::Int(value) => Ok(value),
@@ -62,12 +62,12 @@ impl Parser<'_> {
     }
 
     /// Parses an expression.
-    pub(super) fn expression(&mut self) -> Parsed<Imm> {
+    pub(super) fn expression(&mut self) -> ParseResult<Imm> {
         self.choice(0)
     }
 
     /// Parses `condition ? yes : no`, which is right-associative, or an expression without `?`.
-    fn choice(&mut self, depth: usize) -> Parsed<Imm> {
+    fn choice(&mut self, depth: usize) -> ParseResult<Imm> {
         let value = self.binary(1, depth)?;
         if !self.eat(b'?') {
             return Ok(value);
@@ -79,7 +79,7 @@ impl Parser<'_> {
     }
 
     /// Parses sums and products of constants, which may follow a name in an address.
-    pub(super) fn offset_expression(&mut self) -> Parsed<i64> {
+    pub(super) fn offset_expression(&mut self) -> ParseResult<i64> {
         let place = self.here();
         match self.binary(Binary::Add.strength(), 0)?.integer_bits() {
             Some(bits) => Ok(bits as i64),
@@ -118,7 +118,7 @@ impl Parser<'_> {
         })
     }
 
-    fn binary(&mut self, weakest: u8, depth: usize) -> Parsed<Imm> {
+    fn binary(&mut self, weakest: u8, depth: usize) -> ParseResult<Imm> {
         let start = self.here();
         let mut left = self.unary(depth)?;
         while let Some((operator, signs)) = self.operator() {
@@ -137,7 +137,7 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    fn unary(&mut self, depth: usize) -> Parsed<Imm> {
+    fn unary(&mut self, depth: usize) -> ParseResult<Imm> {
         if depth > MAX_DEPTH {
             let place = self.here();
             return Err(self.report(

@@ -1,7 +1,7 @@
 //! Parser of initialisers (manual: "Initializers").
 
 use super::lexer::{TokenKind, shorten};
-use super::{MAX_DEPTH, Parsed, Parser, codes};
+use super::{MAX_DEPTH, ParseResult, Parser, codes};
 use crate::inst::{Imm, Symbol};
 use crate::module::Init;
 use crate::select::fit_float;
@@ -10,7 +10,7 @@ use broadloom_diag::Diagnostic;
 
 impl Parser<'_> {
     /// Parses the initialiser after the `=` of a variable.
-    pub(super) fn initialiser(&mut self, depth: usize) -> Parsed<Init> {
+    pub(super) fn initialiser(&mut self, depth: usize) -> ParseResult<Init> {
         if depth > MAX_DEPTH {
             let place = self.here();
             let message = format!("an initialiser nested deeper than {MAX_DEPTH} levels");
@@ -54,7 +54,7 @@ impl Parser<'_> {
         Ok(Init::Imm(self.expression()?))
     }
 
-    fn address_initialiser(&mut self, mask: Option<u64>) -> Parsed<Init> {
+    fn address_initialiser(&mut self, mask: Option<u64>) -> ParseResult<Init> {
         let (mut name, mut span) = self.expect_name("a name")?;
         let generic = name == "generic" && self.is_sign(b'(');
         if generic {
@@ -84,7 +84,7 @@ impl Parser<'_> {
     }
 
     /// Parses the settings `addr_mode_0 = wrap, filter_mode = linear }` of a texture, sampler or surface.
-    fn settings(&mut self) -> Parsed<Init> {
+    fn settings(&mut self) -> ParseResult<Init> {
         let mut list = vec![];
         loop {
             let (name, _) = self.expect_name("the name of a setting")?;

@@ -4,7 +4,7 @@ use super::body::Body;
 use super::element::{Around, Element};
 use super::lexer::TokenKind;
 use super::operand::Raw;
-use super::{Parsed, Parser, codes};
+use super::{ParseResult, Parser, codes};
 use crate::inst::{Guard, InstData, Mnemonic, Modifiers, Operand};
 use crate::select;
 use crate::table::{FormId, OperandKind, TypeRule};
@@ -13,7 +13,7 @@ use broadloom_diag::{Diagnostic, Span};
 use smallvec::SmallVec;
 
 impl<'a> Parser<'a> {
-    pub(super) fn instruction(&mut self, body: &mut Body<'_, 'a>) -> Parsed<InstData> {
+    pub(super) fn instruction(&mut self, body: &mut Body<'_, 'a>) -> ParseResult<InstData> {
         let start = self.here();
         let guard = self.guard(body)?;
         if self.kind() != TokenKind::Name {
@@ -61,7 +61,7 @@ impl<'a> Parser<'a> {
         Ok(data(Mnemonic::Known { form, modifiers }, operands, span))
     }
 
-    fn guard(&mut self, body: &mut Body<'_, 'a>) -> Parsed<Option<Guard>> {
+    fn guard(&mut self, body: &mut Body<'_, 'a>) -> ParseResult<Option<Guard>> {
         if !self.eat(b'@') {
             return Ok(None);
         }
@@ -79,7 +79,7 @@ impl<'a> Parser<'a> {
         Ok(Some(Guard { reg, negated }))
     }
 
-    fn opaque_operands(&mut self, body: &mut Body<'_, 'a>, root: &str, root_span: Span) -> Parsed<SmallVec<[Operand; 4]>> {
+    fn opaque_operands(&mut self, body: &mut Body<'_, 'a>, root: &str, root_span: Span) -> ParseResult<SmallVec<[Operand; 4]>> {
         // A stray name should not be taken for an unknown instruction. Instructions of PTX are lower case,
         // and their operands are on the same line and without parentheses.
         let small = root.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'_');
@@ -114,7 +114,7 @@ impl<'a> Parser<'a> {
         raw: Vec<(Raw<'a>, bool, Span)>,
         mnemonic: Span,
         guard: Option<Guard>,
-    ) -> Parsed<(FormId, Modifiers, SmallVec<[Operand; 4]>)> {
+    ) -> ParseResult<(FormId, Modifiers, SmallVec<[Operand; 4]>)> {
         let takes_label = found.iter().any(|(form, _)| form.get().operands.iter().any(|spec| spec.kind == OperandKind::Label));
         let around = Around::new(&found, guard);
         let mut operands = vec![];

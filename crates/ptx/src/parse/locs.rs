@@ -10,18 +10,19 @@ use cranelift_entity::PrimaryMap;
 use std::collections::HashMap;
 
 /// File, line and column.
-pub(super) type Place = (u32, u32, u32);
+pub(super) type FilePosition = (u32, u32, u32);
 
 /// `.loc` as written in the text.
 #[derive(Debug)]
 pub(super) struct LocText {
-    pub(super) place: Place,
+    pub(super) place: FilePosition,
     /// Label that names the inlined function, with an offset, and the location that it was inlined at.
-    pub(super) inlined: Option<((String, u64), Place)>,
+    pub(super) inlined: Option<((String, u64), FilePosition)>,
 }
 
+/// `.loc` directive of the text. `kept` is its place in the module if an instruction uses it.
 #[derive(Debug)]
-struct Seen {
+struct LocDirective {
     text: LocText,
     /// Index of the directive that it was inlined at.
     outer: Option<usize>,
@@ -31,8 +32,8 @@ struct Seen {
 /// All directives so far.
 #[derive(Debug, Default)]
 pub(super) struct Locs {
-    seen: Vec<Seen>,
-    latest: HashMap<Place, usize>,
+    seen: Vec<LocDirective>,
+    latest: HashMap<FilePosition, usize>,
     kept: HashMap<LocData, Loc>,
     /// Last directive, until an instruction uses it.
     fresh: Option<usize>,
@@ -53,7 +54,7 @@ impl Locs {
 
     fn add(&mut self, text: LocText, outer: Option<usize>) -> usize {
         self.latest.insert(text.place, self.seen.len());
-        self.seen.push(Seen { text, outer, kept: None });
+        self.seen.push(LocDirective { text, outer, kept: None });
         self.seen.len() - 1
     }
 

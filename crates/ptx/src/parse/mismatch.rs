@@ -1,7 +1,7 @@
 //! Error messages for instructions that match no form of the table.
 
 use super::lexer::{TokenKind, shorten};
-use super::{Parsed, Parser, Reported, codes};
+use super::{ParseResult, Parser, Reported, codes};
 use crate::inst::{Modifiers, Operand, Symbol};
 use crate::select;
 use crate::table::{Form, FormId, Length, Modifier, OperandKind, OperandSpec, Presence};
@@ -28,7 +28,7 @@ enum Why<'t> {
 
 impl<'a> Parser<'a> {
     /// Parses the `;` of an instruction.
-    pub(super) fn end_of_instruction(&mut self) -> Parsed<()> {
+    pub(super) fn end_of_instruction(&mut self) -> ParseResult<()> {
         if self.eat(b';') {
             return Ok(());
         }

@@ -70,7 +70,8 @@ const DIRECTIVES: &[&str] = &[
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reported;
 
-pub(crate) type Parsed<T> = Result<T, Reported>;
+/// Result of a parser. Errors are already reported.
+pub(crate) type ParseResult<T> = Result<T, Reported>;
 
 /// Parses a source that `sources` holds.
 ///
@@ -264,7 +265,7 @@ impl<'a> Parser<'a> {
         self.report(Diagnostic::error(codes::UNEXPECTED, message).at(place, format!("expected {wanted}")))
     }
 
-    fn expect(&mut self, sign: u8) -> Parsed<Span> {
+    fn expect(&mut self, sign: u8) -> ParseResult<Span> {
         if self.is_sign(sign) {
             let token = self.bump();
             return Ok(self.span_of(token));
@@ -279,14 +280,14 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses the `,` or the end of a list.
-    fn expect_end(&mut self, sign: u8) -> Parsed<Span> {
+    fn expect_end(&mut self, sign: u8) -> ParseResult<Span> {
         if self.is_sign(sign) || sign == b';' && self.starts_line(self.at) {
             return self.expect(sign);
         }
         Err(self.unexpected(&format!("`,` or `{}`", char::from(sign))))
     }
 
-    fn expect_name(&mut self, what: &str) -> Parsed<(&'a str, Span)> {
+    fn expect_name(&mut self, what: &str) -> ParseResult<(&'a str, Span)> {
         if self.kind() == TokenKind::Name {
             let token = self.bump();
             return Ok((self.text_of(token), self.span_of(token)));
@@ -294,7 +295,7 @@ impl<'a> Parser<'a> {
         Err(self.unexpected(what))
     }
 
-    fn expect_integer(&mut self, what: &str) -> Parsed<u64> {
+    fn expect_integer(&mut self, what: &str) -> ParseResult<u64> {
         let place = self.here();
         match self.kind() {
             TokenKind::Imm(imm) if imm.integer_bits().is_some() => {
@@ -311,7 +312,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn expect_u32(&mut self, what: &str) -> Parsed<u32> {
+    fn expect_u32(&mut self, what: &str) -> ParseResult<u32> {
         let place = self.here();
         let value = self.expect_integer(what)?;
         u32::try_from(value).map_err(|_| {
@@ -319,7 +320,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    fn expect_text(&mut self, what: &str) -> Parsed<String> {
+    fn expect_text(&mut self, what: &str) -> ParseResult<String> {
         if self.kind() != TokenKind::Text {
             return Err(self.unexpected(what));
         }
@@ -351,7 +352,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn item(&mut self) -> Parsed<()> {
+    fn item(&mut self) -> ParseResult<()> {
         let token = self.token();
         match token.kind {
             TokenKind::Dotted => self.directive(token),
@@ -379,7 +380,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn directive(&mut self, token: Token) -> Parsed<()> {
+    fn directive(&mut self, token: Token) -> ParseResult<()> {
         let word = self.word_of(token);
         if !matches!(word, "version" | "target" | "address_size" | "file" | "section") && DIRECTIVES.contains(&word) {
             self.demand_header(token);
@@ -456,7 +457,7 @@ impl<'a> Parser<'a> {
         );
     }
 
-    fn alias(&mut self) -> Parsed<()> {
+    fn alias(&mut self) -> ParseResult<()> {
         self.bump();
         let alias = self.declared_function()?;
         self.expect(b',')?;
@@ -466,7 +467,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn declared_function(&mut self) -> Parsed<Func> {
+    fn declared_function(&mut self) -> ParseResult<Func> {
         let (name, span) = self.expect_name("the name of a function")?;
         match self.globals.get(name) {
             Some(Symbol::Func(func)) => Ok(*func),

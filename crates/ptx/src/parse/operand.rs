@@ -7,7 +7,7 @@ use super::body::Body;
 use super::element::Element;
 use super::lexer::{TokenKind, shorten};
 use super::names::Entry;
-use super::{MAX_DEPTH, MAX_VECTOR, Parsed, Parser, Reported, codes};
+use super::{MAX_DEPTH, MAX_VECTOR, ParseResult, Parser, Reported, codes};
 use crate::ids::Reg;
 use crate::inst::{Address, Base, Call, Callee, Operand, Selector, Symbol, TextureOperand};
 use crate::table::Special;
@@ -25,8 +25,8 @@ pub(super) enum Raw<'a> {
     Name(&'a str),
 }
 
-/// Meaning of a name.
-enum Named {
+/// Meaning of a name among operands. `Nothing` means that it is not declared.
+enum NameMeaning {
     Operand(Operand),
     Nothing,
 }
@@ -34,7 +34,7 @@ enum Named {
 impl<'a> Parser<'a> {
     /// Parses all operands up to the `;`. Returns each with its location and a flag for being joined to the
     /// previous one with `|`.
-    pub(super) fn operands(&mut self, body: &mut Body<'_, 'a>) -> Parsed<Vec<(Raw<'a>, bool, Span)>> {
+    pub(super) fn operands(&mut self, body: &mut Body<'_, 'a>) -> ParseResult<Vec<(Raw<'a>, bool, Span)>> {
         let mut list = vec![];
         if self.is_sign(b';') {
             return Ok(list);
@@ -62,7 +62,7 @@ impl<'a> Parser<'a> {
         )
     }
 
-    fn operand(&mut self, body: &mut Body<'_, 'a>, depth: usize) -> Parsed<Raw<'a>> {
+    fn operand(&mut self, body: &mut Body<'_, 'a>, depth: usize) -> ParseResult<Raw<'a>> {
         if depth > MAX_DEPTH {
             return Err(self.too_deep());
         }
@@ -94,13 +94,13 @@ impl<'a> Parser<'a> {
                     return Ok(Raw::Known(Operand::Sink));
                 }
                 match self.named(body, name, place)? {
-                    Named::Operand(Operand::Symbol(symbol, 0)) if self.is_sign(b'[') && self.last() == place => {
+                    NameMeaning::Operand(Operand::Symbol(symbol, 0)) if self.is_sign(b'[') && self.last() == place => {
                         Ok(Raw::Element(self.element(body, symbol, name, place)?))
                     }
-                    Named::Operand(operand) => Ok(Raw::Known(operand)),
+                    NameMeaning::Operand(operand) => Ok(Raw::Known(operand)),
                     // `%tid.q`: a label has no component.
-                    Named::Nothing if self.dotted().is_some() => Err(self.undeclared(body, name, place)),
-                    Named::Nothing => Ok(Raw::Name(name)),
+                    NameMeaning::Nothing if self.dotted().is_some() => Err(self.undeclared(body, name, place)),
+                    NameMeaning::Nothing => Ok(Raw::Name(name)),
                 }
             }
             _ => Err(self.unexpected("an operand")),
@@ -108,7 +108,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses a nested operand, where a name cannot be a label.
-    fn inner(&mut self, body: &mut Body<'_, 'a>, depth: usize) -> Parsed<Operand> {
+    fn inner(&mut self, body: &mut Body<'_, 'a>, depth: usize) -> ParseResult<Operand> {
         let place = self.here();
         match self.operand(body, depth)? {
             Raw::Known(operand) => Ok(operand),
@@ -165,7 +165,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Resolves a name that was just parsed, with the `.x`, `.b0` or `+4` after it.
-    fn named(&mut self, body: &mut Body<'_, 'a>, name: &'a str, span: Span) -> Parsed<Named> {
+    fn named(&mut self, body: &mut Body<'_, 'a>, name: &'a str, span: Span) -> ParseResult<NameMeaning> {
         let operand = match body.names.find(body.function, name) {
             Some(Entry::Reg { reg: Some(reg), .. }) => match self.selector()? {
                 Some(selector) => Operand::Part { reg, negated: false, selector: Some(selector) },
@@ -205,14 +205,14 @@ impl<'a> Parser<'a> {
                 Some(symbol) => Operand::Symbol(symbol, self.symbol_offset()?),
                 None => match self.special(name) {
                     Some(special) => Operand::Special(special),
-                    None => return Ok(Named::Nothing),
+                    None => return Ok(NameMeaning::Nothing),
                 },
             },
         };
-        Ok(Named::Operand(operand))
+        Ok(NameMeaning::Operand(operand))
     }
 
-    fn symbol_offset(&mut self) -> Parsed<i64> {
+    fn symbol_offset(&mut self) -> ParseResult<i64> {
         if self.is_sign(b'+') || self.is_sign(b'-') { self.signed_offset() } else { Ok(0) }
     }
 
@@ -231,7 +231,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses `.b0` or `.h1` after a register of a video instruction.
-    fn selector(&mut self) -> Parsed<Option<Selector>> {
+    fn selector(&mut self) -> ParseResult<Option<Selector>> {
         let Some(word) = self.dotted() else { return Ok(None) };
         let selector = match word {
             "b0" => Selector::B0,
@@ -255,7 +255,7 @@ impl<'a> Parser<'a> {
         Ok(Some(selector))
     }
 
-    pub(super) fn register(&mut self, body: &mut Body<'_, 'a>) -> Parsed<Reg> {
+    pub(super) fn register(&mut self, body: &mut Body<'_, 'a>) -> ParseResult<Reg> {
         let (name, span) = self.expect_name("a register")?;
         match body.names.find(body.function, name) {
             Some(Entry::Reg { reg: Some(reg), .. }) => Ok(reg),
@@ -267,7 +267,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn vector(&mut self, body: &mut Body<'_, 'a>, depth: usize) -> Parsed<Operand> {
+    fn vector(&mut self, body: &mut Body<'_, 'a>, depth: usize) -> ParseResult<Operand> {
         let open = self.expect(b'{')?;
         let mut list = vec![];
         if self.eat(b'}') {
@@ -289,7 +289,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses `[a]`, `[a+4]`, `[16]`, `[tex, {x, y}]`.
-    fn bracketed(&mut self, body: &mut Body<'_, 'a>, depth: usize) -> Parsed<Operand> {
+    fn bracketed(&mut self, body: &mut Body<'_, 'a>, depth: usize) -> ParseResult<Operand> {
         self.expect(b'[')?;
         let base = self.address(body)?;
         let mut rest = vec![];
@@ -310,7 +310,7 @@ impl<'a> Parser<'a> {
         Ok(if rest.is_empty() { Operand::Memory(base) } else { Operand::Texture(Box::new(TextureOperand { base, rest })) })
     }
 
-    fn address(&mut self, body: &mut Body<'_, 'a>) -> Parsed<Address> {
+    fn address(&mut self, body: &mut Body<'_, 'a>) -> ParseResult<Address> {
         let place = self.here();
         if matches!(self.kind(), TokenKind::Imm(_) | TokenKind::Sign(b'(' | b'-' | b'+' | b'~')) {
             return Ok(Address { base: Base::Absolute, offset: self.integer_expression()? });
@@ -322,7 +322,7 @@ impl<'a> Parser<'a> {
         let token = self.bump();
         let name = self.text_of(token);
         match self.named(body, name, place)? {
-            Named::Operand(Operand::Reg(reg)) => {
+            NameMeaning::Operand(Operand::Reg(reg)) => {
                 if (self.is_sign(b'+') || self.is_sign(b'-')) && self.kind_ahead(1) == TokenKind::Name && !self.is_warp_size(1) {
                     self.bump();
                     let place = self.here();
@@ -332,17 +332,17 @@ impl<'a> Parser<'a> {
                 }
                 Ok(Address { base: Base::Reg(reg), offset: self.symbol_offset()? })
             }
-            Named::Operand(Operand::Symbol(symbol, offset)) => Ok(Address { base: Base::Symbol(symbol), offset }),
-            Named::Operand(_) => {
+            NameMeaning::Operand(Operand::Symbol(symbol, offset)) => Ok(Address { base: Base::Symbol(symbol), offset }),
+            NameMeaning::Operand(_) => {
                 let message = format!("`{}` is not an address", shorten(name));
                 Err(self.report(Diagnostic::error(codes::WRONG_NAME, message).at(place, "expected a register or a variable")))
             }
-            Named::Nothing => Err(self.undeclared(body, name, place)),
+            NameMeaning::Nothing => Err(self.undeclared(body, name, place)),
         }
     }
 
     /// Parses `(result), function, (arguments), prototype`; all but the function are optional.
-    pub(super) fn call_operands(&mut self, body: &mut Body<'_, 'a>) -> Parsed<Call> {
+    pub(super) fn call_operands(&mut self, body: &mut Body<'_, 'a>) -> ParseResult<Call> {
         let mut results = vec![];
         if self.is_sign(b'(') {
             results = self.parenthesised(body)?;
@@ -392,7 +392,7 @@ impl<'a> Parser<'a> {
         Ok(Call { results, callee, arguments })
     }
 
-    fn prototype(&mut self, body: &mut Body<'_, 'a>, callee: &mut Callee) -> Parsed<()> {
+    fn prototype(&mut self, body: &mut Body<'_, 'a>, callee: &mut Callee) -> ParseResult<()> {
         let (name, span) = self.expect_name("the name of a prototype")?;
         match (body.names.find(body.function, name), callee) {
             (Some(Entry::Proto(found)), Callee::Indirect { proto, .. }) => {
@@ -415,7 +415,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn parenthesised(&mut self, body: &mut Body<'_, 'a>) -> Parsed<Vec<Operand>> {
+    fn parenthesised(&mut self, body: &mut Body<'_, 'a>) -> ParseResult<Vec<Operand>> {
         let open = self.expect(b'(')?;
         let mut list = vec![];
         if self.eat(b')') {

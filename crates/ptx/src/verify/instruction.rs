@@ -10,7 +10,7 @@ use broadloom_diag::Diagnostic;
 
 /// Facts about an instruction for the checks of its operands.
 #[derive(Clone, Copy)]
-pub(super) struct Known<'i> {
+pub(super) struct CheckedInstruction<'i> {
     pub(super) inst: Inst,
     pub(super) data: &'i InstData,
     pub(super) form: FormId,
@@ -29,7 +29,7 @@ impl<'m> Body<'_, 'm> {
             self.push(inst, diagnostic, "expected a `.pred` register");
         }
         let Mnemonic::Known { form, modifiers } = &data.mnemonic else { return };
-        let known = Known { inst, data, form: *form, modifiers };
+        let known = CheckedInstruction { inst, data, form: *form, modifiers };
         if !fits_form(known) {
             let message = format!("`{}` does not have the shape `{:?}` of the table", data.mnemonic_text(), form);
             // A malformed instruction cannot be printed, so only its name is shown.
@@ -47,7 +47,7 @@ impl<'m> Body<'_, 'm> {
 
 /// Checks that modifiers and operands match the form. The parser and the builder guarantee this, but other
 /// programs may not.
-fn fits_form(known: Known<'_>) -> bool {
+fn fits_form(known: CheckedInstruction<'_>) -> bool {
     let form = known.form.get();
     let slots_fit = known.modifiers.len() == form.slots.len()
         && form.slots.iter().zip(known.modifiers).all(|(slot, modifier)| match modifier {

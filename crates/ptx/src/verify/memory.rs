@@ -1,6 +1,6 @@
 //! Checks of addresses (manual: "Addresses as Operands").
 
-use super::instruction::Known;
+use super::instruction::CheckedInstruction;
 use super::{Body, article, codes};
 use crate::ids::Var;
 use crate::inst::{Address, Base, Operand, Symbol};
@@ -10,7 +10,7 @@ use crate::types::{Space, TypeKind};
 use broadloom_diag::Diagnostic;
 
 impl Body<'_, '_> {
-    pub(super) fn address(&mut self, known: Known<'_>, address: Address) {
+    pub(super) fn address(&mut self, known: CheckedInstruction<'_>, address: Address) {
         let name = known.data.mnemonic_text();
         let spaces: Vec<Space> = known.data.modifiers().filter_map(Modifier::space).collect();
         match address.base {
@@ -61,7 +61,7 @@ impl Body<'_, '_> {
         }
     }
 
-    fn variable_address(&mut self, known: Known<'_>, variable: &Variable, offset: i64, spaces: &[Space]) {
+    fn variable_address(&mut self, known: CheckedInstruction<'_>, variable: &Variable, offset: i64, spaces: &[Space]) {
         let name = known.data.mnemonic_text();
         // Textures, surfaces and samplers are named, not addressed.
         if variable.ty.kind() == TypeKind::Opaque {
@@ -91,7 +91,7 @@ impl Body<'_, '_> {
 
     /// Checks that an access is aligned to its size. This is decidable for a constant offset if the variable
     /// is sufficiently aligned.
-    fn alignment(&mut self, known: Known<'_>, variable: &Variable, offset: i64) {
+    fn alignment(&mut self, known: CheckedInstruction<'_>, variable: &Variable, offset: i64) {
         if !matches!(known.data.class(), Some(Class::Memory | Class::Atomic)) {
             return;
         }
@@ -111,7 +111,7 @@ impl Body<'_, '_> {
 
     /// Checks the use of parameters: inputs are only read, results only written. Arguments of calls are
     /// stored and their results loaded without a guard.
-    pub(super) fn parameter_use(&mut self, known: Known<'_>) {
+    pub(super) fn parameter_use(&mut self, known: CheckedInstruction<'_>) {
         let function = self.function;
         let (writes, reads) = match known.form.get().opcode {
             Opcode::St => (true, false),

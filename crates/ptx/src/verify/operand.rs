@@ -1,7 +1,7 @@
 //! Checks of operands against their specification in the form.
 
 use super::agree::{Disagreement, advice, disagreement, expectation};
-use super::instruction::Known;
+use super::instruction::CheckedInstruction;
 use super::{Body, article, codes};
 use crate::ids::Reg;
 use crate::inst::{Base, Imm, Operand, Selector, Symbol, TextureOperand};
@@ -10,7 +10,7 @@ use crate::types::{Space, Type, TypeKind};
 use broadloom_diag::Diagnostic;
 
 impl Body<'_, '_> {
-    pub(super) fn operand(&mut self, known: Known<'_>, spec: &OperandSpec, operand: &Operand) {
+    pub(super) fn operand(&mut self, known: CheckedInstruction<'_>, spec: &OperandSpec, operand: &Operand) {
         match (spec.kind, operand) {
             (_, Operand::Absent) => {}
             (OperandKind::Memory, Operand::Memory(address)) => self.address(known, *address),
@@ -30,17 +30,17 @@ impl Body<'_, '_> {
     }
 
     /// Returns the type of an operand. Address operands of `isspacep` have the address size of the module.
-    fn operand_type(&self, known: Known<'_>, spec: &OperandSpec) -> Option<Type> {
+    fn operand_type(&self, known: CheckedInstruction<'_>, spec: &OperandSpec) -> Option<Type> {
         let ty = spec.type_in(known.modifiers)?;
         let is_address = matches!(known.form.get().opcode, Opcode::Isspacep | Opcode::Istypep) && ty == Type::U64;
         Some(if is_address && self.module.address_size == 32 { Type::U32 } else { ty })
     }
 
-    fn name_of(&self, known: Known<'_>) -> String {
+    fn name_of(&self, known: CheckedInstruction<'_>) -> String {
         known.data.mnemonic_text()
     }
 
-    fn scalar(&mut self, known: Known<'_>, spec: &OperandSpec, ty: Type, operand: &Operand) {
+    fn scalar(&mut self, known: CheckedInstruction<'_>, spec: &OperandSpec, ty: Type, operand: &Operand) {
         match operand {
             Operand::Reg(reg) | Operand::Not(reg) => self.register(known, spec, ty, *reg),
             Operand::Part { reg, negated, selector } => self.part(known, spec, ty, *reg, *negated, *selector),
@@ -65,12 +65,12 @@ impl Body<'_, '_> {
         }
     }
 
-    fn register(&mut self, known: Known<'_>, spec: &OperandSpec, ty: Type, reg: Reg) {
+    fn register(&mut self, known: CheckedInstruction<'_>, spec: &OperandSpec, ty: Type, reg: Reg) {
         let Some(why) = disagreement(ty, self.function.regs[reg].ty, spec.wider) else { return };
         self.misfit(known, spec, ty, reg, why, spec.wider);
     }
 
-    fn misfit(&mut self, known: Known<'_>, spec: &OperandSpec, ty: Type, reg: Reg, why: Disagreement, wider: bool) {
+    fn misfit(&mut self, known: CheckedInstruction<'_>, spec: &OperandSpec, ty: Type, reg: Reg, why: Disagreement, wider: bool) {
         let data = &self.function.regs[reg];
         let message = format!(
             "`{}` is {} `{}` register, and `{}` of `{}` takes {}",
@@ -92,7 +92,7 @@ impl Body<'_, '_> {
         self.push(known.inst, diagnostic, &format!("`{}` does not fit", data.name));
     }
 
-    fn immediate(&mut self, known: Known<'_>, spec: &OperandSpec, ty: Type, imm: Imm) {
+    fn immediate(&mut self, known: CheckedInstruction<'_>, spec: &OperandSpec, ty: Type, imm: Imm) {
         let Some((wanted, help)) = bad_immediate(ty, imm) else { return };
         let message = format!("`{imm}` is not {wanted}, as `{}` of `{}` must be", spec.name, self.name_of(known));
         let mut diagnostic = Diagnostic::error(codes::BAD_IMMEDIATE, message);
@@ -102,7 +102,7 @@ impl Body<'_, '_> {
         self.push(known.inst, diagnostic, "this number does not fit");
     }
 
-    fn special(&mut self, known: Known<'_>, spec: &OperandSpec, ty: Type, special: Special) {
+    fn special(&mut self, known: CheckedInstruction<'_>, spec: &OperandSpec, ty: Type, special: Special) {
         let row = special.row();
         self.special_available(known.inst, special);
         if !spec.symbol || matches!(known.data.class(), Some(Class::Address | Class::Cluster)) {
@@ -129,7 +129,7 @@ impl Body<'_, '_> {
     }
 
     /// Checks the address of a symbol as a value.
-    fn symbol(&mut self, known: Known<'_>, ty: Type, symbol: Symbol, offset: i64) {
+    fn symbol(&mut self, known: CheckedInstruction<'_>, ty: Type, symbol: Symbol, offset: i64) {
         let class = known.data.class();
         if !matches!(class, Some(Class::Move | Class::Address | Class::Cluster)) {
             let message = format!("`{}` cannot take the address of a name", self.name_of(known));
@@ -179,7 +179,15 @@ impl Body<'_, '_> {
         }
     }
 
-    fn part(&mut self, known: Known<'_>, spec: &OperandSpec, ty: Type, reg: Reg, negated: bool, selector: Option<Selector>) {
+    fn part(
+        &mut self,
+        known: CheckedInstruction<'_>,
+        spec: &OperandSpec,
+        ty: Type,
+        reg: Reg,
+        negated: bool,
+        selector: Option<Selector>,
+    ) {
         let opcode = known.form.get().opcode;
         if known.data.class() != Some(Class::Video) {
             let message = format!("`{}` takes whole registers without a sign", self.name_of(known));
@@ -223,7 +231,7 @@ impl Body<'_, '_> {
         self.register(known, spec, ty, reg);
     }
 
-    fn vector(&mut self, known: Known<'_>, spec: &OperandSpec, ty: Type, list: &[Operand]) {
+    fn vector(&mut self, known: CheckedInstruction<'_>, spec: &OperandSpec, ty: Type, list: &[Operand]) {
         let inst = known.inst;
         let element_type = match spec.length {
             Length::Parts => {
@@ -287,7 +295,7 @@ impl Body<'_, '_> {
     }
 
     /// Checks a handle and its coordinates.
-    fn texture(&mut self, known: Known<'_>, texture: &TextureOperand) {
+    fn texture(&mut self, known: CheckedInstruction<'_>, texture: &TextureOperand) {
         match texture.base.base {
             Base::Reg(reg) => {
                 let ty = self.function.regs[reg].ty;

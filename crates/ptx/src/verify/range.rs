@@ -1,6 +1,6 @@
 //! Range checks of immediates.
 
-use super::instruction::Known;
+use super::instruction::CheckedInstruction;
 use super::{Body, codes};
 use crate::inst::{Imm, Operand};
 use crate::table::{Modifier, Opcode};
@@ -40,7 +40,7 @@ impl Rule {
 }
 
 /// Returns the rule for an operand by its name in the table.
-fn rule(known: Known<'_>, operand: &str) -> Option<(&'static str, Rule)> {
+fn rule(known: CheckedInstruction<'_>, operand: &str) -> Option<(&'static str, Rule)> {
     match (known.form.get().opcode, operand) {
         (Opcode::Bar | Opcode::Barrier, "a") => Some(("the number of a barrier", Rule::UpTo(15))),
         (Opcode::Bar | Opcode::Barrier, "b") => {
@@ -58,7 +58,7 @@ fn rule(known: Known<'_>, operand: &str) -> Option<(&'static str, Rule)> {
 }
 
 impl Body<'_, '_> {
-    pub(super) fn ranges(&mut self, known: Known<'_>) {
+    pub(super) fn ranges(&mut self, known: CheckedInstruction<'_>) {
         for (spec, operand) in known.form.get().operands.iter().zip(&known.data.operands) {
             let Operand::Imm(imm @ (Imm::Int(_) | Imm::Uint(_))) = operand else { continue };
             let Some((what, rule)) = rule(known, spec.name).filter(|_| !spec.written) else { continue };

@@ -7,9 +7,33 @@
 
 use super::{Builder, Value, narrow};
 use crate::id::Id;
+use crate::math_function::Precision;
 use crate::op::{Axis, BinaryOp, CompareOp, Op, Special, UnaryOp, placed_op};
 use crate::semantics;
 use crate::types::{Element, Literal, Type};
+
+impl Builder {
+    /// Returns a pure node: an existing one or a new one. Its operands must be usable.
+    pub(crate) fn pure(&self, op: Op, ty: impl Into<Type>) -> Value {
+        let ty = ty.into();
+        let op = self.preferred(op, ty);
+        if self.folding
+            && let Some(simpler) = fold(self, &op, ty)
+        {
+            return simpler;
+        }
+        self.intern(op, ty)
+    }
+
+    fn preferred(&self, op: Op, ty: Type) -> Op {
+        match op {
+            Op::Math(function, _, arguments) if self.fast.get() => Op::Math(function, Precision::Fast, arguments),
+            Op::Binary(BinaryOp::Div, x, y) if self.fast.get() && ty == Type::F32 => Op::Binary(BinaryOp::DivApprox, x, y),
+            Op::Unary(UnaryOp::Sqrt, x) if self.fast.get() && ty == Type::F32 => Op::Unary(UnaryOp::SqrtApprox, x),
+            op => op,
+        }
+    }
+}
 
 /// Returns a simpler value that is equal to the result of the operation.
 pub(super) fn fold(b: &Builder, op: &Op, ty: Type) -> Option<Value> {

@@ -25,7 +25,7 @@ use crate::declaration::{AccessorDecl, ParameterDecl};
 use crate::id::{BlockId, Id, Ids};
 use crate::kernel::LaunchBounds;
 use crate::math_function::Precision;
-use crate::op::{BinaryOp, Node, Op, UnaryOp};
+use crate::op::{Node, Op};
 use crate::range::{self, Range};
 use crate::types::{Element, Literal, Type};
 use rustc_hash::FxHashMap;
@@ -235,18 +235,6 @@ impl Builder {
 
     // Creation of nodes.
 
-    /// Returns a pure node: an existing one or a new one. Its operands must be usable.
-    pub(crate) fn pure(&self, op: Op, ty: impl Into<Type>) -> Value {
-        let ty = ty.into();
-        let op = self.preferred(op, ty);
-        if self.folding
-            && let Some(simpler) = fold::fold(self, &op, ty)
-        {
-            return simpler;
-        }
-        self.intern(op, ty)
-    }
-
     /// Limits the precision of all code that is built or [inlined](Builder::inline) from here on. With
     /// [`Precision::Fast`], elementary functions are the fast ones, and divisions and square roots of `f32`
     /// are those of the hardware.
@@ -258,15 +246,6 @@ impl Builder {
     /// Results then do not depend on the surrounding code.
     pub fn keep_products(&self) {
         self.state.borrow_mut().body.keeps_products = true;
-    }
-
-    fn preferred(&self, op: Op, ty: Type) -> Op {
-        match op {
-            Op::Math(function, _, arguments) if self.fast.get() => Op::Math(function, Precision::Fast, arguments),
-            Op::Binary(BinaryOp::Div, x, y) if self.fast.get() && ty == Type::F32 => Op::Binary(BinaryOp::DivApprox, x, y),
-            Op::Unary(UnaryOp::Sqrt, x) if self.fast.get() && ty == Type::F32 => Op::Unary(UnaryOp::SqrtApprox, x),
-            op => op,
-        }
     }
 
     /// Adds a node without simplifying it.

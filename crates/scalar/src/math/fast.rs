@@ -3,10 +3,10 @@
 //! [`accuracy`](super::accuracy) states the error of each function. Results may differ between devices in
 //! their last bits. All other functions, and all of `f64`, are computed as in the accurate mode.
 
-use super::MathFunction;
 use super::float::Float;
 use super::power::with_signs;
 use super::trig;
+use crate::math_function::MathFunction;
 use crate::op::UnaryOp;
 use std::f64::consts::{FRAC_1_PI, LN_2, LOG2_10, LOG2_E, LOG10_2, PI};
 

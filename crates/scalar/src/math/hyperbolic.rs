@@ -48,8 +48,8 @@ const TANH: Coefficients = Coefficients {
 /// Maximum argument for which `tanh` is a polynomial.
 const SMALL: f64 = 0.5625;
 
-/// The common terms of both functions.
-struct Parts<'b> {
+/// Common terms of `sinh` and `cosh`.
+struct HyperbolicTerms<'b> {
     /// A quarter of `2^n`. A half would be infinite for the greatest arguments.
     up: Float<'b>,
     /// A quarter of `2^-n`, or 0 if that is negligible.
@@ -60,12 +60,12 @@ struct Parts<'b> {
     odd: Float<'b>,
 }
 
-fn parts<'b>(a: Float<'b>) -> Parts<'b> {
+fn parts<'b>(a: Float<'b>) -> HyperbolicTerms<'b> {
     let (shifted, r) = reduce(a.at_most(a.pick(89.6, 710.6)));
     let n = shifted.bits() - a.rounder_bits();
     let (width, offset) = (a.mantissa_bits(), a.bias() - 2);
     let z = r * r;
-    Parts {
+    HyperbolicTerms {
         up: ((n + offset) << width).float(),
         down: ((offset - n).at_least(0) << width).float(),
         even: z * z.polynomial(COSH),
@@ -75,7 +75,7 @@ fn parts<'b>(a: Float<'b>) -> Parts<'b> {
 
 pub(super) fn sinh<'b>(x: Float<'b>) -> Float<'b> {
     let a = x.abs();
-    let Parts { up, down, even, odd } = parts(a);
+    let HyperbolicTerms { up, down, even, odd } = parts(a);
     let (difference, sum) = (up - down, up + down);
     let lost = (up - difference) - down;
     let y = (difference + sum.fma(odd, difference.fma(even, lost))) * 2.0;
@@ -83,7 +83,7 @@ pub(super) fn sinh<'b>(x: Float<'b>) -> Float<'b> {
 }
 
 pub(super) fn cosh<'b>(x: Float<'b>) -> Float<'b> {
-    let Parts { up, down, even, odd } = parts(x.abs());
+    let HyperbolicTerms { up, down, even, odd } = parts(x.abs());
     let (difference, sum) = (up - down, up + down);
     let lost = down - (sum - up);
     (sum + difference.fma(odd, sum.fma(even, lost))) * 2.0

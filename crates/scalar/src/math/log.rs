@@ -68,21 +68,21 @@ fn curved<'b>(f: Float<'b>) -> (Float<'b>, Float<'b>) {
     (f * f, f.fma(f.polynomial(LOG), -0.5))
 }
 
-/// The parts of `log x = e ln 2 + f + w`, with `w` as a product.
-struct Parts<'b> {
+/// Terms of `log x = e ln 2 + f + w`, with `w` as a product.
+struct LogTerms<'b> {
     e: Float<'b>,
     f: Float<'b>,
     w: (Float<'b>, Float<'b>),
 }
 
-fn parts<'b>(x: Float<'b>) -> Parts<'b> {
+fn parts<'b>(x: Float<'b>) -> LogTerms<'b> {
     let (e, m) = decompose(x);
     let f = m - 1.0;
-    Parts { e, f, w: curved(f) }
+    LogTerms { e, f, w: curved(f) }
 }
 
 /// Computes `e ln 2 + f + w`. Each term is less than the one before it.
-fn sum<'b>(Parts { e, f, w: (square, factor) }: Parts<'b>) -> Float<'b> {
+fn sum<'b>(LogTerms { e, f, w: (square, factor) }: LogTerms<'b>) -> Float<'b> {
     // In f32 the nearest number to ln 2 is exact enough.
     e.fma(LN_2, e.pick(square.fma(factor, f), f + square.fma(factor, e * ln2_low(e))))
 }
@@ -98,14 +98,14 @@ pub(super) fn log<'b>(x: Float<'b>) -> Float<'b> {
 }
 
 pub(super) fn log2<'b>(x: Float<'b>) -> Float<'b> {
-    let Parts { e, f, w: (square, factor) } = parts(x);
+    let LogTerms { e, f, w: (square, factor) } = parts(x);
     let w = square * factor;
     let low = x.pick(1.925963033500011e-08, 2.0355273740931033e-17);
     on_domain(x, e + f.fma(LOG2_E, f.fma(low, w * LOG2_E)))
 }
 
 pub(super) fn log10<'b>(x: Float<'b>) -> Float<'b> {
-    let Parts { e, f, w: (square, factor) } = parts(x);
+    let LogTerms { e, f, w: (square, factor) } = parts(x);
     let w = square * factor;
     let low = x.pick(-1.0103049952192578e-08, 1.098319650216765e-17);
     let low_of_2 = x.pick(-1.432098883924482e-08, -2.8037281277851704e-18);
@@ -122,7 +122,7 @@ fn log_one_plus<'b>(t: Float<'b>, rest: Option<(Float<'b>, Float<'b>)>) -> Float
     let f = big.select(m - 1.0, t.fma(down, down - 1.0));
     let (square, factor) = curved(f);
     let e = e.to_float() * exponent_unit(t);
-    let Some((low, extra)) = rest else { return sum(Parts { e, f, w: (square, factor) }) };
+    let Some((low, extra)) = rest else { return sum(LogTerms { e, f, w: (square, factor) }) };
     // log(1 + f + d) is about log(1 + f) + d (1 - f).
     let e = e + extra;
     let w = (low * big.select(0.0, down)).fma(1.0 - f, square * factor);

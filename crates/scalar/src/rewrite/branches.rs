@@ -1,6 +1,6 @@
 //! Conditions: resolved if they are known, converted to selections if they are short.
 
-use super::{Flow, Known, Rewrite};
+use super::{Flow, Rewrite, VariableValues};
 use crate::body::Statement;
 use crate::builder::Value;
 use crate::id::{BlockId, Id, Var};
@@ -41,7 +41,7 @@ impl Rewrite<'_, '_> {
         let before = self.known.clone();
         let mut results = vec![];
         for block in [then, otherwise] {
-            let mut set = Known::default();
+            let mut set = VariableValues::default();
             let source = self.source;
             for statement in &source.block(block).statements {
                 match statement {

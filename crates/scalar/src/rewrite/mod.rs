@@ -54,7 +54,8 @@ enum Elements {
     Dropped,
 }
 
-type Known = FxHashMap<Var, Value>;
+/// Known values of variables.
+type VariableValues = FxHashMap<Var, Value>;
 
 /// A body on its way into a builder.
 pub(crate) struct Rewrite<'a, 'b> {
@@ -72,7 +73,7 @@ pub(crate) struct Rewrite<'a, 'b> {
     shared: Vec<Option<SharedId>>,
     tables: Vec<Option<TableId>>,
     by_home: Vec<Vec<Id>>,
-    known: Known,
+    known: VariableValues,
     reads: FxHashMap<Op, Value>,
     /// Schedule of the body, where elementary functions are expanded.
     schedule: Option<Schedule>,
@@ -106,7 +107,7 @@ impl<'a, 'b> Rewrite<'a, 'b> {
             shared: vec![None; source.shared.len()],
             tables: vec![None; source.tables.len()],
             by_home,
-            known: Known::default(),
+            known: VariableValues::default(),
             reads: FxHashMap::default(),
             schedule: None,
             unrolled: 0,

@@ -12,9 +12,9 @@ use crate::types::{Element, Type};
 use broadloom_diag::{Diagnostic, Span};
 use std::collections::HashMap;
 
-/// A name in the code of a function.
+/// Meaning of a name in the code of a function.
 #[derive(Clone)]
-pub(super) enum Named {
+pub(super) enum NameMeaning {
     Value(Value),
     Variable(Variable),
     Array(Array),
@@ -25,7 +25,7 @@ pub(super) enum Named {
 /// State while a function is read.
 pub(super) struct Reading<'t> {
     pub(super) builder: Builder,
-    pub(super) names: HashMap<&'t str, Named>,
+    pub(super) names: HashMap<&'t str, NameMeaning>,
     depth: usize,
 }
 
@@ -39,7 +39,8 @@ pub(super) enum Expression<'t> {
 /// Maximum nesting depth of expressions.
 const MAX_DEPTH: usize = 200;
 
-type Parsed<T> = Result<T, Box<Diagnostic>>;
+/// Result of a parser, or a message about the text.
+pub(super) type ParseResult<T> = Result<T, Box<Diagnostic>>;
 
 /// Binary operators, by increasing precedence.
 const LEVELS: [&[&str]; 7] = [&["==", "!=", "<=", ">="], &["|"], &["^"], &["&"], &["<<", ">>"], &["+", "-"], &["*", "/", "%"]];
@@ -58,7 +59,7 @@ impl<'t> Reading<'t> {
     }
 
     /// Reads an expression.
-    pub(super) fn expression(&mut self, scanner: &mut Scanner<'t>) -> Parsed<Expression<'t>> {
+    pub(super) fn expression(&mut self, scanner: &mut Scanner<'t>) -> ParseResult<Expression<'t>> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(Box::new(
@@ -73,19 +74,19 @@ impl<'t> Reading<'t> {
     }
 
     /// Reads an expression as a value. A literal must name its type.
-    pub(super) fn value(&mut self, scanner: &mut Scanner<'t>) -> Parsed<Value> {
+    pub(super) fn value(&mut self, scanner: &mut Scanner<'t>) -> ParseResult<Value> {
         let expression = self.expression(scanner)?;
         self.typed(expression, None)
     }
 
     /// Reads an expression at a place that requires a type.
-    pub(super) fn value_of(&mut self, scanner: &mut Scanner<'t>, ty: Type) -> Parsed<Value> {
+    pub(super) fn value_of(&mut self, scanner: &mut Scanner<'t>, ty: Type) -> ParseResult<Value> {
         let expression = self.expression(scanner)?;
         self.typed(expression, Some(ty.element()))
     }
 
     /// Returns an expression as a value. A literal gets the type that it names, or the wanted one.
-    fn typed(&mut self, expression: Expression<'t>, wanted: Option<Element>) -> Parsed<Value> {
+    fn typed(&mut self, expression: Expression<'t>, wanted: Option<Element>) -> ParseResult<Value> {
         match expression {
             Expression::Value(value) => Ok(value),
             Expression::Literal(text, span) => {
@@ -102,7 +103,7 @@ impl<'t> Reading<'t> {
     }
 
     /// Returns expressions as values of one type, which at least one of them must name.
-    fn alike(&mut self, expressions: &[Expression<'t>], otherwise: Option<Element>) -> Parsed<Vec<Value>> {
+    fn alike(&mut self, expressions: &[Expression<'t>], otherwise: Option<Element>) -> ParseResult<Vec<Value>> {
         let known = expressions.iter().find_map(|expression| match expression {
             Expression::Value(value) => Some(self.builder.type_of(*value).element()),
             Expression::Literal(text, _) => typed(text).1,
@@ -111,12 +112,12 @@ impl<'t> Reading<'t> {
     }
 
     /// Returns the bounds and the step of a loop.
-    pub(super) fn bounds(&mut self, expressions: [Expression<'t>; 3]) -> Parsed<Vec<Value>> {
+    pub(super) fn bounds(&mut self, expressions: [Expression<'t>; 3]) -> ParseResult<Vec<Value>> {
         self.alike(&expressions, Some(Element::I32))
     }
 
     /// Reads an integer as an index.
-    pub(super) fn index(&mut self, scanner: &mut Scanner<'t>) -> Parsed<Operand> {
+    pub(super) fn index(&mut self, scanner: &mut Scanner<'t>) -> ParseResult<Operand> {
         let expression = self.expression(scanner)?;
         match expression {
             Expression::Literal(text, span) if typed(text).1.is_none() => {
@@ -129,7 +130,7 @@ impl<'t> Reading<'t> {
         }
     }
 
-    fn level(&mut self, scanner: &mut Scanner<'t>, level: usize) -> Parsed<Expression<'t>> {
+    fn level(&mut self, scanner: &mut Scanner<'t>, level: usize) -> ParseResult<Expression<'t>> {
         let Some(operators) = LEVELS.get(level) else { return self.postfix(scanner) };
         let mut left = self.level(scanner, level + 1)?;
         loop {
@@ -144,7 +145,7 @@ impl<'t> Reading<'t> {
     }
 
     /// Applies an operator to two expressions.
-    fn between(&mut self, operator: &str, left: Expression<'t>, right: Expression<'t>) -> Parsed<Value> {
+    fn between(&mut self, operator: &str, left: Expression<'t>, right: Expression<'t>) -> ParseResult<Value> {
         if let ("<<" | ">>", Some(op)) = (operator, binary_op(operator)) {
             let (left, right) = (self.typed(left, None)?, self.typed(right, Some(Element::U32))?);
             return Ok(self.builder.binary(op, left, right));
@@ -158,7 +159,7 @@ impl<'t> Reading<'t> {
     }
 
     /// Reads a primary expression, and lanes of it.
-    fn postfix(&mut self, scanner: &mut Scanner<'t>) -> Parsed<Expression<'t>> {
+    fn postfix(&mut self, scanner: &mut Scanner<'t>) -> ParseResult<Expression<'t>> {
         let mut found = self.primary(scanner)?;
         while let Expression::Value(value) = found
             && scanner.sees(".")
@@ -171,7 +172,7 @@ impl<'t> Reading<'t> {
         Ok(found)
     }
 
-    fn primary(&mut self, scanner: &mut Scanner<'t>) -> Parsed<Expression<'t>> {
+    fn primary(&mut self, scanner: &mut Scanner<'t>) -> ParseResult<Expression<'t>> {
         let start = scanner.at();
         if let Some(text) = scanner.literal() {
             return Ok(Expression::Literal(text, scanner.since(start)));
@@ -212,21 +213,21 @@ impl<'t> Reading<'t> {
             || Box::new(Diagnostic::error(BAD_NAME, format!("`{word}` is not known here")).at(span, "no value of this name"));
         let named = self.names.get(word).cloned().ok_or_else(unknown)?;
         Ok(Expression::Value(match named {
-            Named::Value(value) => value,
-            Named::Variable(variable) => self.builder.get(variable),
-            Named::Array(array) => {
+            NameMeaning::Value(value) => value,
+            NameMeaning::Variable(variable) => self.builder.get(variable),
+            NameMeaning::Array(array) => {
                 scanner.expect("[")?;
                 let index = self.index(scanner)?;
                 scanner.expect("]")?;
                 self.builder.element(array, index)
             }
-            Named::Table(table) => {
+            NameMeaning::Table(table) => {
                 scanner.expect("[")?;
                 let index = self.index(scanner)?;
                 scanner.expect("]")?;
                 self.builder.lookup(table, index)
             }
-            Named::Accessor(accessor, decl) => match decl.kind {
+            NameMeaning::Accessor(accessor, decl) => match decl.kind {
                 AccessorKind::Input | AccessorKind::Output => {
                     scanner.expect("[")?;
                     let position = scanner.list("]", |scanner| self.index(scanner))?;
@@ -256,7 +257,7 @@ impl<'t> Reading<'t> {
     }
 
     /// Applies a function of the language.
-    fn call(&mut self, name: &str, arguments: &[Expression<'t>], span: Span) -> Parsed<Value> {
+    fn call(&mut self, name: &str, arguments: &[Expression<'t>], span: Span) -> ParseResult<Value> {
         let takes = |count: usize| match arguments.len() == count {
             true => Ok(()),
             false => {

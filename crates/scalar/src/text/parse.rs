@@ -1,6 +1,6 @@
 //! Functions, read statement by statement.
 
-use super::expression::{Named, Reading};
+use super::expression::{NameMeaning, ParseResult, Reading};
 use super::literal::literal;
 use super::scan::{Line, Lines, Scanner};
 use super::{BAD_CODE, BAD_NAME, BAD_VALUE, UNEXPECTED};
@@ -11,10 +11,8 @@ use crate::function::Function;
 use crate::types::Type;
 use broadloom_diag::{Diagnostic, Span};
 
-type Parsed<T> = Result<T, Box<Diagnostic>>;
-
 /// Reads a function: the next line, `fn name(…) -> (…)`, and the lines below it with a larger indentation.
-pub fn function(lines: &mut Lines<'_>) -> Parsed<Function> {
+pub fn function(lines: &mut Lines<'_>) -> ParseResult<Function> {
     let Some(head) = lines.next() else {
         return Err(Box::new(
             Diagnostic::error(UNEXPECTED, "a function is missing at the end of the text").at(lines.end(), "here"),
@@ -34,7 +32,7 @@ pub fn function(lines: &mut Lines<'_>) -> Parsed<Function> {
         let span = scanner.since(start);
         scanner.expect(":")?;
         let value = parser.reading.builder.parameter(name, scanner.ty()?);
-        parser.declare(name, Named::Value(value), span)
+        parser.declare(name, NameMeaning::Value(value), span)
     })?;
     scanner.expect("->")?;
     scanner.expect("(")?;
@@ -69,9 +67,9 @@ enum End {
 
 impl<'t> Parser<'_, 't> {
     /// Declares a name. It must not be in use here.
-    fn declare(&mut self, name: &'t str, named: Named, span: Span) -> Parsed<()> {
+    fn declare(&mut self, name: &'t str, named: NameMeaning, span: Span) -> ParseResult<()> {
         let taken = match self.reading.names.get(name) {
-            Some(Named::Value(old)) => self.reading.builder.is_usable(*old),
+            Some(NameMeaning::Value(old)) => self.reading.builder.is_usable(*old),
             Some(_) => true,
             None => false,
         };
@@ -85,7 +83,7 @@ impl<'t> Parser<'_, 't> {
     }
 
     /// Returns an error for the first mistake that the builder found in a line.
-    fn check(&self, line: &Line<'_>) -> Parsed<()> {
+    fn check(&self, line: &Line<'_>) -> ParseResult<()> {
         match self.reading.builder.take_problems().first() {
             None => Ok(()),
             Some(problem) => {
@@ -98,7 +96,7 @@ impl<'t> Parser<'_, 't> {
 
     /// Reads statements with at least this indentation. The first statement, or the head of a loop before it,
     /// sets the indentation.
-    fn block(&mut self, least: usize, mut indent: Option<usize>) -> Parsed<(End, Option<usize>)> {
+    fn block(&mut self, least: usize, mut indent: Option<usize>) -> ParseResult<(End, Option<usize>)> {
         self.nesting += 1;
         if self.nesting > MAX_NESTING {
             let span = self.lines.peek().map_or(self.lines.end(), |line| line.span());
@@ -126,7 +124,7 @@ impl<'t> Parser<'_, 't> {
         Ok((End::Lines, indent))
     }
 
-    fn statement(&mut self, line: &Line<'t>) -> Parsed<End> {
+    fn statement(&mut self, line: &Line<'t>) -> ParseResult<End> {
         let mut scanner = line.scan();
         let start = scanner.at();
         let word = scanner.name("a statement")?;
@@ -180,7 +178,7 @@ impl<'t> Parser<'_, 't> {
     }
 
     /// Reads a block inside of a statement.
-    fn nested(&mut self, line: &Line<'t>) -> Parsed<()> {
+    fn nested(&mut self, line: &Line<'t>) -> ParseResult<()> {
         match self.block(line.indent + 1, None)?.0 {
             End::Lines if self.returned.is_none() => Ok(()),
             End::Lines => Err(Box::new(
@@ -190,7 +188,7 @@ impl<'t> Parser<'_, 't> {
         }
     }
 
-    fn counting(&mut self, scanner: &mut Scanner<'t>, line: &Line<'t>) -> Parsed<()> {
+    fn counting(&mut self, scanner: &mut Scanner<'t>, line: &Line<'t>) -> ParseResult<()> {
         let start = scanner.at();
         let name = scanner.name("the name of a counter")?;
         let span = scanner.since(start);
@@ -220,13 +218,13 @@ impl<'t> Parser<'_, 't> {
         let bounds = self.reading.bounds([first, end, step])?;
         let counter = self.reading.builder.begin_for(bounds[0], bounds[1], bounds[2], unroll);
         self.check(line)?;
-        self.declare(name, Named::Value(counter), span)?;
+        self.declare(name, NameMeaning::Value(counter), span)?;
         self.nested(line)?;
         self.reading.builder.end_for();
         Ok(())
     }
 
-    fn returns(&mut self, scanner: &mut Scanner<'t>, line: &Line<'t>) -> Parsed<()> {
+    fn returns(&mut self, scanner: &mut Scanner<'t>, line: &Line<'t>) -> ParseResult<()> {
         let mut values = vec![];
         for (index, ty) in self.results.clone().into_iter().enumerate() {
             if index > 0 {
@@ -246,19 +244,19 @@ impl<'t> Parser<'_, 't> {
     }
 
     /// Reads `var v: f32`, `local a: f32[4]`, `table t: f32 = 1.0, 2.0`.
-    fn declaration(&mut self, word: &str, scanner: &mut Scanner<'t>) -> Parsed<()> {
+    fn declaration(&mut self, word: &str, scanner: &mut Scanner<'t>) -> ParseResult<()> {
         let start = scanner.at();
         let name = scanner.name("a name")?;
         let span = scanner.since(start);
         scanner.expect(":")?;
         let ty = scanner.ty()?;
         let named = match word {
-            "var" => Named::Variable(self.reading.builder.variable(ty)),
+            "var" => NameMeaning::Variable(self.reading.builder.variable(ty)),
             "local" => {
                 scanner.expect("[")?;
                 let length = scanner.integer("a number of elements")?;
                 scanner.expect("]")?;
-                Named::Array(self.reading.builder.array(ty, length))
+                NameMeaning::Array(self.reading.builder.array(ty, length))
             }
             _ => {
                 scanner.expect("=")?;
@@ -272,14 +270,14 @@ impl<'t> Parser<'_, 't> {
                         break;
                     }
                 }
-                Named::Table(self.reading.builder.table(&entries))
+                NameMeaning::Table(self.reading.builder.table(&entries))
             }
         };
         self.declare(name, named, span)
     }
 
     /// Reads `window image: f32 of rank 2`.
-    fn accessor(&mut self, word: &str, scanner: &mut Scanner<'t>) -> Parsed<()> {
+    fn accessor(&mut self, word: &str, scanner: &mut Scanner<'t>) -> ParseResult<()> {
         let kind = match word {
             "input" => AccessorKind::Input,
             "window" => AccessorKind::Window,
@@ -298,18 +296,18 @@ impl<'t> Parser<'_, 't> {
         let rank = scanner.integer("a rank")?;
         let accessor = self.reading.builder.accessor(name, kind, ty, rank);
         let decl = AccessorDecl { name: name.to_owned(), kind, ty, rank };
-        self.declare(name, Named::Accessor(accessor, decl), span)
+        self.declare(name, NameMeaning::Accessor(accessor, decl), span)
     }
 
     /// Reads `x = …`, `a[i] = …`, `out[i, j] = …`, `queue.push(…)`.
-    fn assignment(&mut self, name: &'t str, span: Span, scanner: &mut Scanner<'t>) -> Parsed<()> {
+    fn assignment(&mut self, name: &'t str, span: Span, scanner: &mut Scanner<'t>) -> ParseResult<()> {
         match self.reading.names.get(name).cloned() {
-            Some(Named::Variable(variable)) => {
+            Some(NameMeaning::Variable(variable)) => {
                 scanner.expect("=")?;
                 let value = self.reading.value_of(scanner, variable.ty())?;
                 self.reading.builder.set(variable, value);
             }
-            Some(Named::Array(array)) => {
+            Some(NameMeaning::Array(array)) => {
                 scanner.expect("[")?;
                 let index = self.reading.index(scanner)?;
                 scanner.expect("]")?;
@@ -317,7 +315,7 @@ impl<'t> Parser<'_, 't> {
                 let value = self.reading.value_of(scanner, array.ty)?;
                 self.reading.builder.set_element(array, index, value);
             }
-            Some(Named::Accessor(accessor, decl)) if decl.kind == AccessorKind::Sink => {
+            Some(NameMeaning::Accessor(accessor, decl)) if decl.kind == AccessorKind::Sink => {
                 scanner.expect(".")?;
                 if !scanner.eat_word("push") {
                     return Err(scanner.unexpected("`push`"));
@@ -327,17 +325,17 @@ impl<'t> Parser<'_, 't> {
                 scanner.expect(")")?;
                 self.reading.builder.push(accessor, value);
             }
-            Some(Named::Accessor(accessor, decl)) => {
+            Some(NameMeaning::Accessor(accessor, decl)) => {
                 scanner.expect("[")?;
                 let position = scanner.list("]", |scanner| self.reading.index(scanner))?;
                 scanner.expect("=")?;
                 let value = self.reading.value_of(scanner, decl.ty)?;
                 self.reading.builder.write(accessor, &position, value);
             }
-            Some(Named::Value(_) | Named::Table(_)) | None => {
+            Some(NameMeaning::Value(_) | NameMeaning::Table(_)) | None => {
                 scanner.expect("=")?;
                 let value = self.reading.value(scanner)?;
-                self.declare(name, Named::Value(value), span)?;
+                self.declare(name, NameMeaning::Value(value), span)?;
             }
         }
         Ok(())

@@ -50,14 +50,14 @@ pub struct Chain {
     /// Number of tiles of a line.
     tiles: Count,
     memory: usize,
-    pieces: Vec<Piece>,
+    pieces: Vec<BitRun>,
     /// Number of words per entry.
     words: u32,
 }
 
 /// A run of bits from one lane of a value, and its place in the words.
 #[derive(Clone, Copy, Debug)]
-struct Piece {
+struct BitRun {
     value: usize,
     lane: usize,
     /// First bit within the lane. `bits` is the number of bits.
@@ -69,7 +69,7 @@ struct Piece {
 
 /// Splits values of these types into pieces, each within one word. Returns the pieces and the number of
 /// words.
-fn pieces(types: &[Type]) -> (Vec<Piece>, u32) {
+fn pieces(types: &[Type]) -> (Vec<BitRun>, u32) {
     let (mut pieces, mut word, mut place) = (vec![], 0, 0);
     for (value, ty) in types.iter().enumerate() {
         let all = ty.element().bits();
@@ -79,7 +79,7 @@ fn pieces(types: &[Type]) -> (Vec<Piece>, u32) {
                 if place + bits > PAYLOAD {
                     (word, place) = (word + 1, 0);
                 }
-                pieces.push(Piece { value, lane, shift, bits, word, place });
+                pieces.push(BitRun { value, lane, shift, bits, word, place });
                 place += bits;
             }
         }

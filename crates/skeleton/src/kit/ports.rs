@@ -4,7 +4,7 @@ use super::Writer;
 use super::writer::Delayed;
 use crate::Source;
 use crate::program::Argument;
-use crate::source::Written;
+use crate::source::SinkFunction;
 use broadloom_scalar::{
     AccessorDecl, AccessorKind, Binding, Cache, Id, Level, Literal, Memory, Op, Order, Scope, Type, Value, reading, writing,
 };
@@ -20,7 +20,7 @@ pub struct Inlet {
 /// A [`Sink`](crate::Sink) within a program: writes the code that stores values at a position.
 #[derive(Clone, Debug)]
 pub struct Outlet {
-    pub(super) written: Option<Written>,
+    pub(super) written: Option<SinkFunction>,
     /// The types of the values that are stored at the position.
     pub(crate) stored: Vec<Type>,
     pub(super) first_output: usize,
@@ -219,7 +219,7 @@ impl Outlet {
 
     /// Returns the arguments of its scalars.
     pub fn scalars(&self) -> Vec<Argument> {
-        let count = |written: &Written| written.function.parameters().len() - written.axes - written.values;
+        let count = |written: &SinkFunction| written.function.parameters().len() - written.axes - written.values;
         (0..self.written.as_ref().map_or(0, count)).map(|index| Argument::Scalar(self.first_scalar + index)).collect()
     }
 

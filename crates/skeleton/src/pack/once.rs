@@ -5,15 +5,15 @@
 //! the inputs are contiguous, and one value otherwise. Chosen values are first compacted in shared memory,
 //! while the number before the tile is not known yet. From there adjacent lanes write to adjacent memory.
 
-use super::{Pack, store_total};
+use super::total::store_total;
 use crate::kit::{Chain, Draft, Inlet, Outlet, Shared, Writer};
 use crate::operator::Operator;
-use crate::{Count, Result};
+use crate::{Count, Result, Source};
 use broadloom_scalar::{Axis, Literal, Type, Value};
 
 /// The parts of a one-pass program.
 pub(super) struct Once<'a> {
-    pub(super) pack: &'a Pack,
+    pub(super) source: &'a Source,
     pub(super) inlet: Inlet,
     pub(super) outlet: Outlet,
     pub(super) index: Type,
@@ -39,7 +39,7 @@ struct Shape {
 
 impl Once<'_> {
     fn shape(&self) -> Shape {
-        let bytes: u32 = self.pack.source.results().iter().skip(1).map(|ty| ty.bytes()).sum();
+        let bytes: u32 = self.source.results().iter().skip(1).map(|ty| ty.bytes()).sum();
         let items = if self.inlet.reads_rows() { 4 } else { 1 };
         let (each, blocks) = match (bytes, items) {
             (0..=4, 4) => (32, 3),
@@ -64,7 +64,7 @@ impl Once<'_> {
         let start = k.add(k.mul(warp, 32 * each), if items == 1 { lane } else { k.mul(lane, items) });
         let start = k.add(first, k.convert(start, self.index));
         let place = |row_number: u32, item: u32| k.add(start, row_number * row + item);
-        let types = self.pack.source.results();
+        let types = self.source.results();
         let nothing = || types.iter().map(|ty| k.spread(Literal::zero(ty.element()), *ty)).collect::<Vec<Value>>();
         let all_of = |value: &dyn Fn(u32, u32) -> Vec<Value>| -> Vec<Value> {
             (0..each).flat_map(|number| value(number / items, number % items)).collect()

@@ -1,34 +1,12 @@
 //! Scans within segments on a CPU, where a block is one warp.
 //!
-//! The heads of a row are one 32-bit integer ([`scan_from_heads`]). A part passes on the sum since its last
+//! [`segmented_row`](super::segmented_row) scans a row. A part passes on the sum since its last
 //! head, so it is read backwards to that head.
 
 use super::ScanEmitter;
-use crate::kit::{Accumulator, Writer, broadcast, choose, last_bit, reduce_warp, scan_from_heads};
+use crate::kit::{Accumulator, Writer, broadcast, choose, last_bit, reduce_warp};
 use crate::operator::InSegments;
 use broadloom_scalar::Value;
-
-/// Scans a row of a warp. Returns the inclusive results, and the prefix for the next row.
-pub(super) fn scan_in_segments(
-    k: &Writer,
-    parts: &[InSegments<'_>],
-    so_far: &[Value],
-    own: &[Value],
-    lane: Value,
-) -> (Vec<Value>, Vec<Value>) {
-    let (mut results, mut next) = (vec![], vec![]);
-    for part in parts {
-        let heads = k.ballot(own[part.head], None);
-        let (values, has_head) = scan_from_heads(k, part.operator, &own[part.values.clone()], heads, lane);
-        let carried = part.operator.combine(k, &so_far[part.values.clone()], &values);
-        let values = choose(k, has_head, &values, &carried);
-        results.push(k.or(so_far[part.head], has_head));
-        next.push(k.or(so_far[part.head], k.ne(heads, 0)));
-        next.extend(broadcast(k, &values, 31));
-        results.extend(values);
-    }
-    (results, next)
-}
 
 impl ScanEmitter<'_> {
     /// Returns the parts of the operator if all of it works within segments and a block is one warp.

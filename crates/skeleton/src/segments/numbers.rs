@@ -5,7 +5,7 @@
 //! block searches for the start of its tile, marks the starts of segments in shared memory, and scans the
 //! marks. It needs no data from other blocks.
 
-use super::walk::Walk;
+use super::walk::WarpPosition;
 use super::{Sequence, beside};
 use crate::cost::{self, Costs};
 use crate::kit::{Draft, Outlet, Writer, last_bit};
@@ -96,7 +96,7 @@ impl Sequence {
         let lane = k.thread(Axis::X);
         let piece = self.piece(k, run);
         let most = k.sub(k.count(Count::size(1), self.index), 1);
-        let walk = Walk::new(k, self, &piece);
+        let walk = WarpPosition::new(k, self, &piece);
         // True if the open segment starts at the next element and the end before it has been passed.
         let starts = k.variable_with(k.eq(self.offset(k, piece.first), piece.from));
         let put = |first: Value, segment: Value, is_head: Value| {

@@ -1,6 +1,6 @@
 //! Segmented reductions on a CPU, in a few parts for each core: see [`super`].
 
-use super::{Piece, SegmentsEmitter, Sequence, beside};
+use super::{SegmentsEmitter, Sequence, SequencePart, beside};
 use crate::cost::{self, Costs};
 use crate::kit::{Accumulator, Draft, Temporaries, Writer, broadcast, each_lane, reduce_warp};
 use crate::program::Argument;
@@ -9,7 +9,7 @@ use broadloom_device::Machine;
 use broadloom_scalar::{Axis, Type, Unroll, Value};
 
 /// The open values at the ends of parts, which a second kernel combines.
-pub(super) struct Left {
+pub(super) struct OpenValues {
     /// Values of a part up to its first end, and after its last one.
     pub(super) head: Temporaries,
     pub(super) tail: Temporaries,
@@ -17,9 +17,9 @@ pub(super) struct Left {
     starts: usize,
 }
 
-impl Left {
+impl OpenValues {
     /// Stores the number of ends before a part, and before the next one.
-    pub(super) fn mark(&self, k: &Writer, sequence: &Sequence, piece: &Piece) {
+    pub(super) fn mark(&self, k: &Writer, sequence: &Sequence, piece: &SequencePart) {
         let starts = k.memory(Argument::Temporary(self.starts), sequence.index.element());
         k.store(starts, piece.number, piece.first);
         k.store(starts, k.add(piece.number, 1), piece.last);
@@ -49,7 +49,7 @@ impl SegmentsEmitter {
         let mut list = || Temporaries::new(draft, &self.operator.types(), &parts);
         let (head, tail) = (list(), list());
         let starts = draft.temporary((parts.clone() + 1u32) * self.sequence.index.bytes(), false);
-        let left = Left { head, tail, starts };
+        let left = OpenValues { head, tail, starts };
         let block = [32, 1, 1];
         let k = Writer::new("segments", block);
         match self.in_rows(machine) {
@@ -65,7 +65,7 @@ impl SegmentsEmitter {
 
     /// Emits the walk of a warp through a part, 32 segments at a time. The first segment may start in another
     /// part, and the last one may end in another.
-    fn part(&self, k: &Writer, left: &Left, run: &Count) {
+    fn part(&self, k: &Writer, left: &OpenValues, run: &Count) {
         let (sequence, operator) = (&self.sequence, &self.operator);
         let lane = k.thread(Axis::X);
         let piece = sequence.piece(k, run);
@@ -156,7 +156,7 @@ impl SegmentsEmitter {
     }
 
     /// Combines the values of segments that span several parts, and passes the results on.
-    fn between(&self, k: &Writer, left: &Left, parts: &Count) {
+    fn between(&self, k: &Writer, left: &OpenValues, parts: &Count) {
         let starts = k.memory(Argument::Temporary(left.starts), self.sequence.index.element());
         k.if_then(k.eq(k.thread(Axis::X), 0), || {
             let sum = Accumulator::new(k, &self.operator);

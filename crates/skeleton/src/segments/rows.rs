@@ -7,9 +7,9 @@
 //! Elements that are still open at the end of a row are carried to the next one. An operator with an inverse
 //! takes two rows at a time for tiny segments.
 
-use super::parts::Left;
-use super::walk::{PAIR, Row, Walk};
-use super::{Piece, SegmentsEmitter, beside};
+use super::parts::OpenValues;
+use super::walk::{PAIR, Row, WarpPosition};
+use super::{SegmentsEmitter, SequencePart, beside};
 use crate::Count;
 use crate::cost;
 use crate::kit::{Accumulator, Writer, broadcast, choose, scan_from_heads, scan_warp};
@@ -18,7 +18,7 @@ use broadloom_scalar::{Axis, BinaryOp, Level, Shuffle, Unroll, Value};
 impl SegmentsEmitter {
     /// Walks through a part of a warp. The first segment may have started in another part and is reduced
     /// separately. The last one may end in another part.
-    pub(super) fn part_in_rows(&self, k: &Writer, left: &Left, run: &Count) {
+    pub(super) fn part_in_rows(&self, k: &Writer, left: &OpenValues, run: &Count) {
         let (sequence, operator) = (&self.sequence, &self.operator);
         let lane = k.thread(Axis::X);
         let piece = sequence.piece(k, run);
@@ -34,7 +34,7 @@ impl SegmentsEmitter {
             left.head.store(k, piece.number, &found);
         });
         let first = k.min(k.add(piece.first, 1), piece.last);
-        let rest = Piece { first, from: end, to, ..piece };
+        let rest = SequencePart { first, from: end, to, ..piece };
         let carry = Accumulator::new(k, operator);
         let nothing = operator.nothing(k);
         carry.set(k, &choose(k, has_end, &nothing, &found));
@@ -55,10 +55,10 @@ impl SegmentsEmitter {
     }
 
     /// Walks through a part in rows. `carry` has the values of the open segment, before and after the walk.
-    fn walk(&self, k: &Writer, piece: &Piece, carry: &Accumulator<'_>) {
+    fn walk(&self, k: &Writer, piece: &SequencePart, carry: &Accumulator<'_>) {
         let (sequence, operator) = (&self.sequence, &self.operator);
         let (lane, nothing) = (k.thread(Axis::X), operator.nothing(k));
-        let walk = Walk::new(k, sequence, piece);
+        let walk = WarpPosition::new(k, sequence, piece);
         let long = |whole: Value| {
             let place = k.get(walk.place);
             carry.add(k, &self.stretch(k, k.get(walk.open), place, k.add(place, whole)));

@@ -7,7 +7,7 @@
 //! steps each lane has the result of one segment. This takes one combination per segment. A separate
 //! reduction of each segment would take five.
 
-use super::{Piece, SegmentsEmitter, beside};
+use super::{SegmentsEmitter, SequencePart, beside};
 use crate::kit::{Accumulator, Shared, Writer, choose};
 use broadloom_scalar::{Axis, Shuffle, Unroll, Value};
 
@@ -19,7 +19,7 @@ const ROWS: u32 = 8;
 impl SegmentsEmitter {
     /// Reduces the segments of a part that end in it, by a commutative operator. The first element of the
     /// part must start a segment.
-    pub(super) fn transposed(&self, k: &Writer, piece: &Piece) {
+    pub(super) fn transposed(&self, k: &Writer, piece: &SequencePart) {
         let (sequence, lane) = (&self.sequence, k.thread(Axis::X));
         let rows = Shared::new(k, &self.operator.types(), SEGMENTS * 32);
         let place = |row: Value| beside(k, k.mul(row, 32));

@@ -1,14 +1,14 @@
 //! The walk of a warp along elements and ends of segments, on a CPU.
 
-use super::{Piece, Sequence};
+use super::{Sequence, SequencePart};
 use crate::Count;
 use crate::kit::Writer;
 use broadloom_scalar::{Axis, Type, Value, Variable, WarpReduce};
 
 /// The position of a warp in its part of the sequence.
-pub(super) struct Walk<'a> {
+pub(super) struct WarpPosition<'a> {
     sequence: &'a Sequence,
-    piece: &'a Piece,
+    piece: &'a SequencePart,
     /// Segment whose end comes next.
     pub(super) open: Variable,
     /// Next element.
@@ -39,12 +39,12 @@ impl Row {
     }
 }
 
-impl<'a> Walk<'a> {
+impl<'a> WarpPosition<'a> {
     /// Starts at the start of a part.
-    pub(super) fn new(k: &Writer, sequence: &'a Sequence, piece: &'a Piece) -> Walk<'a> {
+    pub(super) fn new(k: &Writer, sequence: &'a Sequence, piece: &'a SequencePart) -> WarpPosition<'a> {
         let none = k.constant(sequence.index, 0);
         let [open, place, steps] = [piece.first, piece.from, none].map(|value| k.variable_with(value));
-        Walk { sequence, piece, open, place, steps }
+        WarpPosition { sequence, piece, open, place, steps }
     }
 
     /// Takes steps to the end of the part. `rows` handles whole rows of elements of the open segment with

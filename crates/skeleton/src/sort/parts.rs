@@ -20,7 +20,7 @@
 //! Rejected: counting for all rounds at once. The count of a digit in a part depends on the places to which
 //! earlier rounds moved the elements.
 
-use super::{Place, Round, Sort, add_up, digit};
+use super::{Round, RoundMemory, Sort, add_up, digit};
 use crate::cost::{self, Costs};
 use crate::kit::{Draft, Inlet, Outlet, Writer};
 use crate::operator::Operator;
@@ -110,12 +110,12 @@ impl<'a> PartsEmitter<'a> {
         let one = || Count::Constant(1);
         let grid = [self.parts.clone(), one(), one()];
         let last = rounds.len() - 1;
-        let place = |round: usize| Place::Set(round % 2);
-        let mut known: Vec<(usize, Place, Place, u32, [usize; 3])> = vec![];
+        let place = |round: usize| RoundMemory::Set(round % 2);
+        let mut known: Vec<(usize, RoundMemory, RoundMemory, u32, [usize; 3])> = vec![];
         for (number, round) in rounds.iter().enumerate() {
-            let from = if number == 0 { Place::Outside } else { place(number - 1) };
-            let to = if number == last { Place::Outside } else { place(number) };
-            let alike = |a: Place, b: Place| (a == Place::Outside) == (b == Place::Outside);
+            let from = if number == 0 { RoundMemory::Outside } else { place(number - 1) };
+            let to = if number == last { RoundMemory::Outside } else { place(number) };
+            let alike = |a: RoundMemory, b: RoundMemory| (a == RoundMemory::Outside) == (b == RoundMemory::Outside);
             let same = known.iter().find(|(key, f, t, ..)| *key == round.key && alike(*f, from) && alike(*t, to));
             if let Some((_, old_from, old_to, old_shift, kernels)) = same {
                 let change = |argument: &Argument| match argument {
@@ -145,9 +145,9 @@ impl<'a> PartsEmitter<'a> {
     }
 
     /// Returns the temporary that replaces another one after an exchange of sets.
-    fn moved(&self, index: usize, exchanged: [(Place, Place); 2]) -> usize {
+    fn moved(&self, index: usize, exchanged: [(RoundMemory, RoundMemory); 2]) -> usize {
         for (old, new) in exchanged {
-            if let (Place::Set(old), Place::Set(new)) = (old, new)
+            if let (RoundMemory::Set(old), RoundMemory::Set(new)) = (old, new)
                 && let Some(value) = self.sets[old].iter().position(|own| *own == index)
             {
                 return self.sets[new][value];
@@ -166,10 +166,10 @@ impl<'a> PartsEmitter<'a> {
         k.memory(Argument::Temporary(self.counts), self.index.element())
     }
 
-    fn at(&self, k: &Writer, from: Place, i: Value) -> Vec<Value> {
+    fn at(&self, k: &Writer, from: RoundMemory, i: Value) -> Vec<Value> {
         match from {
-            Place::Outside => self.inlet.at(k, &[i]),
-            Place::Set(set) => {
+            RoundMemory::Outside => self.inlet.at(k, &[i]),
+            RoundMemory::Set(set) => {
                 let memory =
                     |(value, ty): (&usize, &Type)| k.load_element(k.memory(Argument::Temporary(*value), ty.element()), *ty, i);
                 self.sets[set].iter().zip(&self.types).map(memory).collect()
@@ -177,10 +177,10 @@ impl<'a> PartsEmitter<'a> {
         }
     }
 
-    fn put(&self, k: &Writer, to: Place, i: Value, values: &[Value]) {
+    fn put(&self, k: &Writer, to: RoundMemory, i: Value, values: &[Value]) {
         match to {
-            Place::Outside => self.outlet.put(k, &[i], i, values),
-            Place::Set(set) => {
+            RoundMemory::Outside => self.outlet.put(k, &[i], i, values),
+            RoundMemory::Set(set) => {
                 for ((temporary, ty), value) in self.sets[set].iter().zip(&self.types).zip(values) {
                     k.store_element(k.memory(Argument::Temporary(*temporary), ty.element()), i, *value, Cache::Normal);
                 }
@@ -189,12 +189,12 @@ impl<'a> PartsEmitter<'a> {
     }
 
     /// Returns the outputs of values that are stored unchanged. Returns `None` if a function takes them.
-    fn targets(&self, k: &Writer, to: Place) -> Option<Vec<Memory>> {
+    fn targets(&self, k: &Writer, to: RoundMemory) -> Option<Vec<Memory>> {
         let memory = |(value, ty): (usize, &Type)| match to {
-            Place::Outside => self.outlet.output(k, value),
-            Place::Set(set) => k.memory(Argument::Temporary(self.sets[set][value]), ty.element()),
+            RoundMemory::Outside => self.outlet.output(k, value),
+            RoundMemory::Set(set) => k.memory(Argument::Temporary(self.sets[set][value]), ty.element()),
         };
-        let plain = to != Place::Outside || self.outlet.stores_values();
+        let plain = to != RoundMemory::Outside || self.outlet.stores_values();
         plain.then(|| self.types.iter().enumerate().map(memory).collect())
     }
 
@@ -212,7 +212,7 @@ impl<'a> PartsEmitter<'a> {
         k.add(k.mul(k.convert(digit, self.index), parts), k.convert(k.block(Axis::X), self.index))
     }
 
-    fn count(&self, k: &Writer, round: Round, from: Place) {
+    fn count(&self, k: &Writer, round: Round, from: RoundMemory) {
         let (first, end) = self.range(k);
         let radix = 1u32 << round.bits;
         let tables: Vec<Memory> = (0..TABLES).map(|_| k.shared(Element::U32, radix)).collect();
@@ -241,13 +241,13 @@ impl<'a> PartsEmitter<'a> {
         add_up(k, &self.sum, self.index, self.counts(k), k.constant(self.index, 0), length);
     }
 
-    fn move_elements(&self, k: &Writer, round: Round, from: Place, to: Place) {
+    fn move_elements(&self, k: &Writer, round: Round, from: RoundMemory, to: RoundMemory) {
         let (first, end) = self.range(k);
         k.if_then(k.lt(first, end), || self.move_part(k, (first, end), round, from, to));
     }
 
     /// Moves the elements of a part that is not empty.
-    fn move_part(&self, k: &Writer, (first, end): (Value, Value), round: Round, from: Place, to: Place) {
+    fn move_part(&self, k: &Writer, (first, end): (Value, Value), round: Round, from: RoundMemory, to: RoundMemory) {
         // Place of the elements if all have the digit of the first.
         let n = k.count(Count::size(0), self.index);
         let own = self.count_at(k, self.digit(k, round, self.at(k, from, first)[round.key]));
@@ -271,7 +271,7 @@ impl<'a> PartsEmitter<'a> {
     }
 
     /// Moves a part unchanged.
-    fn move_all(&self, k: &Writer, (first, end): (Value, Value), place: Value, from: Place, to: Place) {
+    fn move_all(&self, k: &Writer, (first, end): (Value, Value), place: Value, from: RoundMemory, to: RoundMemory) {
         let goal = |i: Value| k.add(place, k.sub(i, first));
         let whole = k.sub(end, k.rem(k.sub(end, first), TOGETHER));
         k.for_step(first, whole, TOGETHER, Unroll::Never, |i| {
@@ -281,7 +281,7 @@ impl<'a> PartsEmitter<'a> {
         k.for_step(whole, end, 1, Unroll::Never, |i| self.put(k, to, goal(i), &self.at(k, from, i)));
     }
 
-    fn lines(&self, k: &Writer, round: Round, to: Place) -> Lines {
+    fn lines(&self, k: &Writer, round: Round, to: RoundMemory) -> Lines {
         let radix = 1u32 << round.bits;
         let bytes = |types: &[Type]| types.iter().map(|ty| ty.bytes()).sum::<u32>();
         let least = self.types.iter().map(|ty| ty.bytes()).min().unwrap_or(1);
@@ -316,7 +316,7 @@ impl<'a> PartsEmitter<'a> {
     }
 
     /// Adds an element to the line of its digit. Moves the line when it is full.
-    fn collect(&self, k: &Writer, lines: &Lines, digit: Value, values: &[Value], to: Place) {
+    fn collect(&self, k: &Writer, lines: &Lines, digit: Value, values: &[Value], to: RoundMemory) {
         let place = k.load(lines.next, digit);
         k.store(lines.next, digit, k.add(place, 1));
         let within = k.convert(k.and(place, lines.items - 1), Type::U32);
@@ -336,7 +336,7 @@ impl<'a> PartsEmitter<'a> {
     }
 
     /// Moves a whole line.
-    fn move_line(&self, k: &Writer, lines: &Lines, line: Value, first: Value, to: Place) {
+    fn move_line(&self, k: &Writer, lines: &Lines, line: Value, first: Value, to: RoundMemory) {
         let slowly = || self.move_some(k, lines, line, (first, k.add(first, lines.items)), to);
         let Some(targets) = self.targets(k, to) else { return slowly() };
         let wide = |around: bool| {
@@ -358,7 +358,7 @@ impl<'a> PartsEmitter<'a> {
     }
 
     /// Moves the elements of a line whose places are in a range.
-    fn move_some(&self, k: &Writer, lines: &Lines, line: Value, (first, end): (Value, Value), to: Place) {
+    fn move_some(&self, k: &Writer, lines: &Lines, line: Value, (first, end): (Value, Value), to: RoundMemory) {
         k.for_step(first, end, 1, Unroll::Never, |place| {
             let from = k.add(line, k.convert(k.and(place, lines.items - 1), Type::U32));
             let load = |(memory, ty): (&Memory, &Type)| k.load_element(*memory, *ty, from);
@@ -368,7 +368,7 @@ impl<'a> PartsEmitter<'a> {
     }
 
     /// Moves the remaining elements of lines that are not full.
-    fn move_rest(&self, k: &Writer, lines: &Lines, radix: u32, to: Place) {
+    fn move_rest(&self, k: &Writer, lines: &Lines, radix: u32, to: RoundMemory) {
         k.for_step(0, k.literal(radix), 1, Unroll::Never, |digit| {
             let end = k.load(lines.next, digit);
             let first = k.sub(end, k.and(end, lines.items - 1));

@@ -14,7 +14,7 @@
 //! it is missing. Then it is the tile's own count plus 1, and finally [`UP_TO`] plus the count up to and
 //! including the tile. Counts are integers, so the order of additions does not matter.
 
-use super::{Place, RADIX, Round, Sort, add_up, digit};
+use super::{RADIX, Round, RoundMemory, Sort, add_up, digit};
 use crate::cost::{self, Costs};
 use crate::kit::{Draft, Inlet, Outlet, Shared, Writer};
 use crate::operator::Operator;
@@ -100,12 +100,12 @@ impl<'a> Sweep<'a> {
 
         let tiles = n.div_ceil(THREADS * self.items);
         let last = rounds.len() - 1;
-        let place = |round: usize| Place::Set(round % 2);
-        let mut known: Vec<(usize, Place, Place, usize)> = vec![];
+        let place = |round: usize| RoundMemory::Set(round % 2);
+        let mut known: Vec<(usize, RoundMemory, RoundMemory, usize)> = vec![];
         for (number, round) in rounds.iter().enumerate() {
-            let from = if number == 0 { Place::Outside } else { place(number - 1) };
-            let to = if number == last { Place::Outside } else { place(number) };
-            let alike = |a: Place, b: Place| (a == Place::Outside) == (b == Place::Outside);
+            let from = if number == 0 { RoundMemory::Outside } else { place(number - 1) };
+            let to = if number == last { RoundMemory::Outside } else { place(number) };
+            let alike = |a: RoundMemory, b: RoundMemory| (a == RoundMemory::Outside) == (b == RoundMemory::Outside);
             let same = known.iter().find(|(old, f, t, _)| rounds[*old].key == round.key && alike(*f, from) && alike(*t, to));
             if let Some((old, old_from, old_to, step)) = same {
                 let constant = |value: u64, ty: Type| Argument::Count(Count::Constant(value), ty);
@@ -128,12 +128,12 @@ impl<'a> Sweep<'a> {
     }
 
     /// Returns the temporary that replaces another one after an exchange of sets and of published entries.
-    fn moved(&self, index: usize, exchanged: [(Place, Place); 2], odd: bool) -> usize {
+    fn moved(&self, index: usize, exchanged: [(RoundMemory, RoundMemory); 2], odd: bool) -> usize {
         if let (true, Some(own)) = (odd, self.published.iter().position(|own| *own == index)) {
             return self.published[1 - own];
         }
         for (old, new) in exchanged {
-            if let (Place::Set(old), Place::Set(new)) = (old, new)
+            if let (RoundMemory::Set(old), RoundMemory::Set(new)) = (old, new)
                 && let Some(value) = self.sets[old].iter().position(|own| *own == index)
             {
                 return self.sets[new][value];
@@ -203,17 +203,17 @@ impl<'a> Sweep<'a> {
     }
 
     /// Returns a value of an element.
-    fn at(&self, k: &Writer, from: Place, i: Value, value: usize) -> Value {
+    fn at(&self, k: &Writer, from: RoundMemory, i: Value, value: usize) -> Value {
         match from {
-            Place::Outside => self.inlet.at(k, &[i])[value],
-            Place::Set(set) => {
+            RoundMemory::Outside => self.inlet.at(k, &[i])[value],
+            RoundMemory::Set(set) => {
                 let memory = k.memory(Argument::Temporary(self.sets[set][value]), self.types[value].element());
                 k.load_element(memory, self.types[value], i)
             }
         }
     }
 
-    fn round(&self, k: &Writer, round: Round, number: usize, from: Place, to: Place) {
+    fn round(&self, k: &Writer, round: Round, number: usize, from: RoundMemory, to: RoundMemory) {
         let (items, tile) = (self.items, THREADS * self.items);
         let thread = k.thread(Axis::X);
         let (lane, warp) = (k.and(thread, 31), k.shr(thread, 5));
@@ -331,11 +331,11 @@ impl<'a> Sweep<'a> {
             .map(|(slot, key)| k.add(k.load(bases, digit(k, self.sort, round, *key, shift, RADIX)), self.wide(k, *slot)))
             .collect();
         let guarded = |slot: Value, body: &dyn Fn()| k.if_then(k.lt(slot, valid), body);
-        let plain = matches!(to, Place::Set(_)) || self.outlet.stores_values();
+        let plain = matches!(to, RoundMemory::Set(_)) || self.outlet.stores_values();
         let store = |value: usize, values: &[Value]| {
             let memory = match to {
-                Place::Set(set) => k.memory(Argument::Temporary(self.sets[set][value]), self.types[value].element()),
-                Place::Outside => self.outlet.output(k, value),
+                RoundMemory::Set(set) => k.memory(Argument::Temporary(self.sets[set][value]), self.types[value].element()),
+                RoundMemory::Outside => self.outlet.output(k, value),
             };
             for ((slot, goal), value) in slots.iter().zip(&goals).zip(values) {
                 guarded(*slot, &|| k.store_element(memory, *goal, *value, Cache::Normal));

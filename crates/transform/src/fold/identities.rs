@@ -3,8 +3,8 @@
 //! Integers wrap around, so sums may be reassociated. There are no floating-point identities: adding zero
 //! loses the sign of a zero, multiplying by one loses the payload of a NaN, and `.ftz` flushes small numbers.
 
-use super::immediate;
-use super::known::Known;
+use super::immediate::immediate;
+use super::known::KnownValues;
 use crate::write::made;
 use broadloom_eval::{Operation, Outcome, truncate};
 use broadloom_ptx::{Function, Inst, InstData, Modifier, Opcode, Operand, Reg, Type, TypeKind};
@@ -23,14 +23,14 @@ type Definitions = SecondaryMap<Reg, PackedOption<Inst>>;
 
 struct View<'a> {
     function: &'a Function,
-    known: &'a Known,
+    known: &'a KnownValues,
     definition: &'a Definitions,
     data: &'a InstData,
     ty: Type,
 }
 
 /// Returns a simpler equivalent of an instruction without a guard.
-pub(super) fn simplify(function: &Function, known: &Known, definition: &Definitions, data: &InstData) -> Option<Simpler> {
+pub(super) fn simplify(function: &Function, known: &KnownValues, definition: &Definitions, data: &InstData) -> Option<Simpler> {
     let ty = data.types().next()?;
     let whole = match ty.kind() {
         TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed => ty.bits() <= 64,

@@ -8,14 +8,14 @@ use smallvec::{SmallVec, smallvec};
 
 /// Registers with a known value, as a register holds it: zero above its width.
 #[derive(Default)]
-pub(crate) struct Known {
+pub(crate) struct KnownValues {
     values: SecondaryMap<Reg, Option<u64>>,
 }
 
 /// Values that an instruction writes, by register.
 pub(crate) type Values = SmallVec<[(Reg, u64); 2]>;
 
-impl Known {
+impl KnownValues {
     pub(crate) fn get(&self, reg: Reg) -> Option<u64> {
         self.values[reg]
     }

@@ -20,6 +20,7 @@
 //! order in which definitions come before uses. Rounds end when nothing changes, and after a maximum number.
 
 mod identities;
+mod immediate;
 mod known;
 
 use crate::blocks::{control, drop_params, drop_unreachable, join_runs, leave_by, thread_empty};
@@ -28,16 +29,15 @@ use crate::purity::is_speculable;
 use crate::substitution::Substitution;
 use crate::write::{Writer, constant};
 use broadloom_analysis::Cfg;
-use broadloom_eval::{sign_extend, truncate};
 use broadloom_ptx::table::OperandKind;
 use broadloom_ptx::{
-    Address, Base, Block, Class, Function, Guard, Imm, Inst, InstData, Mnemonic, Module, Opcode, Operand, Param, Reg, Type,
-    TypeKind,
+    Address, Base, Block, Class, Function, Guard, Inst, InstData, Mnemonic, Module, Opcode, Operand, Param, Reg, Type,
 };
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 use identities::Simpler;
-pub(crate) use known::Known;
+pub(crate) use immediate::immediate;
+pub(crate) use known::KnownValues;
 
 /// Name of the pass.
 pub const NAME: &str = "fold";
@@ -64,7 +64,7 @@ struct Folding<'f> {
     function: &'f mut Function,
     facts: Facts,
     /// Known values, as a register holds them.
-    known: Known,
+    known: KnownValues,
     substitution: Substitution,
     /// Instruction that defines each register.
     definition: SecondaryMap<Reg, PackedOption<Inst>>,
@@ -83,7 +83,7 @@ impl<'f> Folding<'f> {
             results: results.collect(),
             function,
             facts,
-            known: Known::default(),
+            known: KnownValues::default(),
             substitution: Substitution::default(),
             definition: SecondaryMap::new(),
             changed: false,
@@ -397,17 +397,4 @@ fn is_constant(function: &Function, data: &InstData) -> bool {
         _ => false,
     };
     copies && matches!(data.operands.get(1), Some(Operand::Imm(_)))
-}
-
-/// Returns the immediate with these bits for an operand of a type; `None` if the type takes none.
-pub(crate) fn immediate(value: u64, ty: Type) -> Option<Imm> {
-    let value = truncate(value, ty.bits());
-    match (ty.kind(), ty.bits()) {
-        (TypeKind::Signed, bits @ ..=64) => Some(Imm::Int(sign_extend(value, bits))),
-        (TypeKind::Unsigned | TypeKind::Bits, ..=64) => Some(Imm::from_u64(value)),
-        (TypeKind::Float, 32) => Some(Imm::F32(value as u32)),
-        (TypeKind::Float, 64) => Some(Imm::F64(value)),
-        (TypeKind::Signed | TypeKind::Unsigned | TypeKind::Bits | TypeKind::Float, _) => None,
-        (TypeKind::Predicate | TypeKind::Packed | TypeKind::Alternate | TypeKind::Opaque, _) => None,
-    }
 }

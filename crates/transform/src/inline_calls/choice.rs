@@ -53,7 +53,7 @@ struct Partly {
 
 /// Calls that are inlined into one function.
 #[derive(Debug)]
-pub(super) enum Chosen {
+pub(super) enum InlinedCalls {
     /// All of them.
     All,
     /// Calls of the function itself to these functions, and of calls that come with them those that the
@@ -155,28 +155,28 @@ impl Choice {
     }
 
     /// Selects calls of the function that is processed next.
-    pub(super) fn begin(&mut self, module: &Module, function: &Function) -> Chosen {
+    pub(super) fn begin(&mut self, module: &Module, function: &Function) -> InlinedCalls {
         let calls = Calls::of(function, module, &self.graph);
         let Extent { instructions, depth } = self.whole(&calls);
         let copied = instructions - calls.instructions;
         if instructions <= MOST_INSTRUCTIONS && depth <= DEEPEST && copied <= self.left {
             self.left -= copied;
-            return Chosen::All;
+            return InlinedCalls::All;
         }
         let mut left = self.left;
         let some = self.some.take().unwrap_or_else(|| self.choose_some(&mut left));
         let (chosen, _) = self.choose(&some, &calls, &mut left);
         (self.some, self.left) = (Some(some), left);
-        Chosen::Some(chosen)
+        InlinedCalls::Some(chosen)
     }
 
     /// Returns whether a call is inlined. `owner` is the function it comes from, or `None` for the one being
     /// processed.
-    pub(super) fn is_chosen(&self, chosen: &Chosen, owner: Option<Func>, callee: Func) -> bool {
+    pub(super) fn is_chosen(&self, chosen: &InlinedCalls, owner: Option<Func>, callee: Func) -> bool {
         match (chosen, owner) {
-            (Chosen::All, _) => true,
-            (Chosen::Some(own), None) => own.contains(&callee),
-            (Chosen::Some(_), Some(owner)) => self.some.as_ref().is_some_and(|some| some.calls.contains(&(owner, callee))),
+            (InlinedCalls::All, _) => true,
+            (InlinedCalls::Some(own), None) => own.contains(&callee),
+            (InlinedCalls::Some(_), Some(owner)) => self.some.as_ref().is_some_and(|some| some.calls.contains(&(owner, callee))),
         }
     }
 }

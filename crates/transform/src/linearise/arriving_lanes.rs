@@ -8,7 +8,7 @@ use super::LANES;
 use super::definitions::Definitions;
 use super::sides::Side;
 use crate::facts::Facts;
-use crate::fold::Known;
+use crate::fold::KnownValues;
 use broadloom_eval::immediate;
 use broadloom_ptx::{InstData, Opcode, Operand, Reg, Special, Type};
 
@@ -39,7 +39,7 @@ impl<'f> ArrivingLanes<'f> {
         for first in (0..threads).step_by(LANES as usize) {
             let (mut here, mut named) = (0u32, 0u32);
             for thread in first..(first + LANES).min(threads) {
-                let mut values = Values { arriving_lanes: self, thread, known: Known::default() };
+                let mut values = Values { arriving_lanes: self, thread, known: KnownValues::default() };
                 let mut comes = true;
                 for side in sides {
                     comes &= values.takes(*side)?;
@@ -61,7 +61,7 @@ impl<'f> ArrivingLanes<'f> {
 struct Values<'c, 'f> {
     arriving_lanes: &'c ArrivingLanes<'f>,
     thread: u64,
-    known: Known,
+    known: KnownValues,
 }
 
 impl Values<'_, '_> {

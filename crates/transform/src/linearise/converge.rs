@@ -13,11 +13,11 @@
 //! ([`super::arriving_lanes`]). Or lanes that reach a loop together name all lanes in its first iteration, and in
 //! each later one the lanes found in the iteration before ([`Rounds`]).
 
-use super::Reason;
 use super::arriving_lanes::ArrivingLanes;
 use super::definitions::Definitions;
 use super::guard::is_collective;
 use super::polls::asks;
+use super::reason::Reason;
 use super::sides::{Side, apart_from};
 use broadloom_analysis::{Cfg, Dominators, Loops};
 use broadloom_ptx::{Block, Class, Effects, Function, Inst, InstData, Opcode, Operand};

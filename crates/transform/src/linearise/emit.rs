@@ -22,8 +22,8 @@ pub(super) type Mask = Option<Reg>;
 /// Number of instructions above which a node is skipped when no lane waits for it, even if they only compute.
 const CHEAP: usize = 6;
 
-/// Block that is complete except for its jump.
-struct Open {
+/// Block without its jump.
+struct UnfinishedBlock {
     block: Block,
     target: Node,
     args: Vec<Reg>,
@@ -34,7 +34,7 @@ struct Open {
 }
 
 /// Transition to a node from one line of code.
-struct Way {
+struct Transition {
     target: Node,
     args: Vec<Reg>,
     lanes: Lanes,
@@ -49,11 +49,11 @@ enum Lanes {
     Where(Mask, Guard),
 }
 
-/// Continuations after a node.
-enum Ways {
-    Opens(Vec<Open>),
+/// Ways to go on after a node.
+enum Continuations {
+    Opens(Vec<UnfinishedBlock>),
     /// All lanes are still in the current block.
-    Split(Vec<Way>),
+    Split(Vec<Transition>),
 }
 
 pub(super) struct Emitter<'a> {
@@ -88,7 +88,7 @@ impl Emitter<'_> {
         while let Some(open) = opens.pop() {
             let target = open.target;
             self.join(0, target, vec![open]);
-            if let Ways::Opens(more) = self.node(0, target, mask, false) {
+            if let Continuations::Opens(more) = self.node(0, target, mask, false) {
                 opens.extend(more);
             }
         }
@@ -109,8 +109,8 @@ impl Emitter<'_> {
     }
 
     /// Emits the nodes of a region, the first one here. Returns its open ends.
-    fn region(&mut self, level: usize, plan: &Plan, mask: Mask) -> Vec<Open> {
-        let mut pending: BTreeMap<Node, Vec<Open>> = BTreeMap::new();
+    fn region(&mut self, level: usize, plan: &Plan, mask: Mask) -> Vec<UnfinishedBlock> {
+        let mut pending: BTreeMap<Node, Vec<UnfinishedBlock>> = BTreeMap::new();
         for (index, step) in plan.steps.iter().enumerate() {
             if index > 0 {
                 // A node that no lane returns to is omitted.
@@ -120,9 +120,9 @@ impl Emitter<'_> {
             let ways = self.node(level, step.node, mask, step.masked.is_some());
             let opens = match (&step.masked, ways) {
                 (Some(masked), ways) => self.masked(level, step.node, masked, ways, mask),
-                (None, Ways::Opens(opens)) => opens,
+                (None, Continuations::Opens(opens)) => opens,
                 // Only heads split.
-                (None, Ways::Split(_)) => vec![],
+                (None, Continuations::Split(_)) => vec![],
             };
             for open in opens {
                 pending.entry(open.target).or_default().push(open);
@@ -132,7 +132,7 @@ impl Emitter<'_> {
     }
 
     /// Continues at the join of several open ends.
-    fn join(&mut self, level: usize, node: Node, opens: Vec<Open>) {
+    fn join(&mut self, level: usize, node: Node, opens: Vec<UnfinishedBlock>) {
         let params = self.levels.params(self.input, level, node);
         for open in &opens {
             for (param, arg) in params.iter().zip(&open.args) {
@@ -156,15 +156,15 @@ impl Emitter<'_> {
     }
 
     /// Emits a node here.
-    fn node(&mut self, level: usize, node: Node, mask: Mask, split: bool) -> Ways {
+    fn node(&mut self, level: usize, node: Node, mask: Mask, split: bool) -> Continuations {
         match self.levels.levels[level].kinds[node] {
             Kind::Block(block) => self.block(level, node, block, mask, split),
             Kind::Loop(inner) => self.a_loop(level, node, inner, mask),
-            Kind::Back | Kind::Exit(_) | Kind::End => Ways::Opens(vec![]),
+            Kind::Back | Kind::Exit(_) | Kind::End => Continuations::Opens(vec![]),
         }
     }
 
-    fn block(&mut self, level: usize, node: Node, block: Block, mask: Mask, split: bool) -> Ways {
+    fn block(&mut self, level: usize, node: Node, block: Block, mask: Mask, split: bool) -> Continuations {
         let data = &self.input.blocks[block];
         let last = data.insts.last().filter(|last| self.input.insts[**last].is_control());
         let body = &data.insts[..data.insts.len() - usize::from(last.is_some())];
@@ -183,7 +183,7 @@ impl Emitter<'_> {
                 if split {
                     let holds = self.way(level, holds, Lanes::Where(mask, guard));
                     let fails = self.way(level, fails, Lanes::Where(mask, fails_guard));
-                    return Ways::Split(vec![holds, fails]);
+                    return Continuations::Split(vec![holds, fails]);
                 }
                 let guard = match mask {
                     Some(_) if !self.steady.guard(last, level) => {
@@ -196,18 +196,18 @@ impl Emitter<'_> {
                 let blocks = self.builder.branch(self.at, guard);
                 let opens = [holds, fails].into_iter().zip(blocks).zip(args);
                 let open = |((edge, block), args): ((&Edge, Block), Vec<Reg>)| self.open(level, node, edge, block, args);
-                Ways::Opens(opens.map(open).collect())
+                Continuations::Opens(opens.map(open).collect())
             }
             ([edge, ..], _) => {
                 let args = self.args(level, edge);
-                Ways::Opens(vec![self.open(level, node, edge, self.at, args)])
+                Continuations::Opens(vec![self.open(level, node, edge, self.at, args)])
             }
-            ([], _) => Ways::Opens(vec![]),
+            ([], _) => Continuations::Opens(vec![]),
         }
     }
 
     /// Emits a `ret`, `exit` or `trap` at the end of a block.
-    fn last(&mut self, inst: broadloom_ptx::Inst, level: usize, node: Node, block: Block, mask: Mask) -> Ways {
+    fn last(&mut self, inst: broadloom_ptx::Inst, level: usize, node: Node, block: Block, mask: Mask) -> Continuations {
         let mut data = self.input.insts[inst].clone();
         let own = data.guard.map(|guard| Guard { reg: self.value(guard.reg, level), ..guard });
         let traps = data.opcode() == Some(Opcode::Trap);
@@ -224,11 +224,11 @@ impl Emitter<'_> {
                 let next = self.builder.block();
                 self.builder.jump(self.at, next);
                 self.builder.seal(next);
-                Ways::Opens(vec![self.open(level, node, edge, next, args)])
+                Continuations::Opens(vec![self.open(level, node, edge, next, args)])
             }
             None => {
                 self.builder.leave(self.at);
-                Ways::Opens(vec![])
+                Continuations::Opens(vec![])
             }
         }
     }
@@ -243,16 +243,16 @@ impl Emitter<'_> {
         self.levels.levels[level].node(kind).unwrap_or(0)
     }
 
-    fn open(&self, level: usize, from: Node, edge: &Edge, block: Block, args: Vec<Reg>) -> Open {
-        Open { block, target: self.target(level, edge.target), args, from, lanes: None }
+    fn open(&self, level: usize, from: Node, edge: &Edge, block: Block, args: Vec<Reg>) -> UnfinishedBlock {
+        UnfinishedBlock { block, target: self.target(level, edge.target), args, from, lanes: None }
     }
 
-    fn way(&mut self, level: usize, edge: &Edge, lanes: Lanes) -> Way {
-        Way { target: self.target(level, edge.target), args: self.args(level, edge), lanes }
+    fn way(&mut self, level: usize, edge: &Edge, lanes: Lanes) -> Transition {
+        Transition { target: self.target(level, edge.target), args: self.args(level, edge), lanes }
     }
 
     /// Emits the code after a head.
-    fn masked(&mut self, level: usize, head: Node, masked: &Masked, ways: Ways, mask: Mask) -> Vec<Open> {
+    fn masked(&mut self, level: usize, head: Node, masked: &Masked, ways: Continuations, mask: Mask) -> Vec<UnfinishedBlock> {
         let nobody = self.builder.zero(Type::Pred);
         let is_back = |node: &Node| self.levels.levels[level].kinds[*node] == Kind::Back;
         let waiting: Vec<Node> =
@@ -260,8 +260,8 @@ impl Emitter<'_> {
         // Each open end of the head starts its own line, so in all of them no lane waits yet or has passed a
         // value.
         let starts = match &ways {
-            Ways::Opens(opens) => opens.iter().map(|open| open.block).collect(),
-            Ways::Split(_) => vec![self.at],
+            Continuations::Opens(opens) => opens.iter().map(|open| open.block).collect(),
+            Continuations::Split(_) => vec![self.at],
         };
         let mut line = self.line(level, masked.join);
         for block in starts {
@@ -292,7 +292,7 @@ impl Emitter<'_> {
             if goes_back {
                 // All lanes that run this iterate again, and there is at least one: no vote is needed.
                 let inner = part.inner.as_ref().map_or_else(Vec::new, |plan| self.region(level, plan, Some(lanes)));
-                opens.extend(inner.into_iter().map(|open| Open { lanes: Some(lanes), ..open }));
+                opens.extend(inner.into_iter().map(|open| UnfinishedBlock { lanes: Some(lanes), ..open }));
                 self.at = skip;
             } else if self.part(&mut line, part, lanes) {
                 self.meet(vec![self.at, skip]);
@@ -304,7 +304,7 @@ impl Emitter<'_> {
             Some(join) => {
                 let params = self.levels.params(self.input, level, join);
                 let args = params.iter().map(|param| self.builder.read(Variable::Join(line.number, *param), self.at)).collect();
-                opens.push(Open { block: self.at, target: join, args, from: head, lanes: None });
+                opens.push(UnfinishedBlock { block: self.at, target: join, args, from: head, lanes: None });
             }
             None => {
                 // No lane returns from there, so none arrives here.
@@ -333,7 +333,7 @@ impl Emitter<'_> {
     /// Emits a part here. Returns whether control comes out of it.
     fn part(&mut self, line: &mut Line, part: &Part, lanes: Reg) -> bool {
         let ways = match &part.inner {
-            Some(plan) => Ways::Opens(self.region(line.level, plan, Some(lanes))),
+            Some(plan) => Continuations::Opens(self.region(line.level, plan, Some(lanes))),
             None => self.node(line.level, part.entry, Some(lanes), true),
         };
         self.arrive(line, part.entry, ways, Some(lanes))
@@ -364,23 +364,23 @@ impl Emitter<'_> {
     }
 
     /// Adds the transitions out of a node or part to a line. Returns whether control comes out at all.
-    fn arrive(&mut self, line: &mut Line, from: Node, ways: Ways, mask: Mask) -> bool {
+    fn arrive(&mut self, line: &mut Line, from: Node, ways: Continuations, mask: Mask) -> bool {
         match ways {
-            Ways::Split(ways) => {
+            Continuations::Split(ways) => {
                 for way in ways {
                     let first = line.reached.insert(way.target);
                     self.pass(line, from, &way, first);
                 }
                 true
             }
-            Ways::Opens(opens) => {
+            Continuations::Opens(opens) => {
                 // Only one of them is taken, so each may be the first.
                 let before = line.reached.clone();
                 let mut blocks = vec![];
-                for Open { block, target, args, .. } in opens {
+                for UnfinishedBlock { block, target, args, .. } in opens {
                     self.at = block;
                     line.reached.insert(target);
-                    self.pass(line, from, &Way { target, args, lanes: Lanes::All(mask) }, !before.contains(&target));
+                    self.pass(line, from, &Transition { target, args, lanes: Lanes::All(mask) }, !before.contains(&target));
                     blocks.push(self.at);
                 }
                 if blocks.is_empty() {
@@ -393,7 +393,7 @@ impl Emitter<'_> {
     }
 
     /// Sends lanes to a node.
-    fn pass(&mut self, line: &Line, from: Node, way: &Way, first: bool) {
+    fn pass(&mut self, line: &Line, from: Node, way: &Transition, first: bool) {
         let Line { level, join, .. } = *line;
         let params = self.levels.params(self.input, level, way.target);
         let kind = self.levels.levels[level].kinds[way.target];
@@ -469,7 +469,7 @@ impl Emitter<'_> {
     }
 
     /// Emits a loop here.
-    fn a_loop(&mut self, outer: usize, node: Node, level: usize, mask: Mask) -> Ways {
+    fn a_loop(&mut self, outer: usize, node: Node, level: usize, mask: Mask) -> Continuations {
         let (levels, plans) = (self.levels, self.plans);
         let divergent = plans[level].divergent;
         let exits = levels.levels[level].exits();
@@ -507,11 +507,11 @@ impl Emitter<'_> {
                 }
                 Kind::Exit(_) if divergent => {
                     let line = self.line(level, None);
-                    let way = Way { target: open.target, args: open.args, lanes: Lanes::All(lanes) };
+                    let way = Transition { target: open.target, args: open.args, lanes: Lanes::All(lanes) };
                     self.pass(&line, open.from, &way, false);
                     after.push(self.at);
                 }
-                Kind::Exit(block) => out.push(Open { target: self.target(outer, block), from: node, ..open }),
+                Kind::Exit(block) => out.push(UnfinishedBlock { target: self.target(outer, block), from: node, ..open }),
                 Kind::End => {
                     if let Some(skip) = self.go_back_if_any(level, header_params, header) {
                         after.push(skip);
@@ -522,10 +522,10 @@ impl Emitter<'_> {
         }
         self.builder.seal(header);
         if !divergent {
-            return Ways::Opens(out);
+            return Continuations::Opens(out);
         }
         if after.is_empty() {
-            return Ways::Opens(vec![]);
+            return Continuations::Opens(vec![]);
         }
         self.meet(after);
         let mut ways = vec![];
@@ -539,12 +539,12 @@ impl Emitter<'_> {
             let args = params.iter().zip(brought).map(arg).collect();
             let target = self.target(outer, *block);
             if exits.len() == 1 {
-                return Ways::Opens(vec![Open { block: self.at, target, args, from: node, lanes: None }]);
+                return Continuations::Opens(vec![UnfinishedBlock { block: self.at, target, args, from: node, lanes: None }]);
             }
             let lanes = Some(self.builder.read(Variable::Mask(level, *exit), self.at));
-            ways.push(Way { target, args, lanes: Lanes::All(lanes) });
+            ways.push(Transition { target, args, lanes: Lanes::All(lanes) });
         }
-        Ways::Split(ways)
+        Continuations::Split(ways)
     }
 
     /// Returns, for each parameter of an exit block, the argument that all exits of a loop pass, if it is one

@@ -8,7 +8,7 @@
 //! Blocks without a way out (a `trap`, an endless loop) are *dead*: post-dominance ignores them, since no
 //! lane returns from them.
 
-use super::Reason;
+use super::reason::Reason;
 use broadloom_analysis::{Cfg, Dominators, Loops, loops::Loop};
 use broadloom_ptx::{Block, Function, Opcode, Reg};
 use cranelift_entity::SecondaryMap;

@@ -36,6 +36,7 @@ mod levels;
 mod places;
 mod plan;
 mod polls;
+mod reason;
 mod sides;
 mod spin;
 mod steady;
@@ -45,7 +46,7 @@ use crate::compact::compact;
 use crate::unify_exits;
 use broadloom_analysis::{Assume, Cfg, Dominators, Facts, Loops, RangePlan, Shapes};
 use broadloom_diag::{Code, Diagnostic, Diagnostics};
-use broadloom_ptx::{Block, Function, Inst, Module, Opcode, Operand, Param, Reg, Special, Type};
+use broadloom_ptx::{Block, Function, Module, Opcode, Operand, Param, Reg, Special, Type};
 use build::Builder;
 use cranelift_entity::SecondaryMap;
 use emit::Emitter;
@@ -56,33 +57,13 @@ use steady::Steady;
 
 pub use converge::{Convergence, barriers_are_convergent, comes_apart, meets_others};
 pub use plan::DEEPEST;
+pub use reason::Reason;
 
 /// Name of the pass.
 pub const NAME: &str = "linearise";
 
 /// Number of lanes of a warp.
 const LANES: u64 = 32;
-
-/// Reason why a function cannot run in lockstep.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reason {
-    /// Obstacle.
-    pub text: String,
-    /// Instruction, if it is at one place.
-    pub inst: Option<Inst>,
-}
-
-impl Reason {
-    fn new(text: impl Into<String>, inst: Option<Inst>) -> Reason {
-        Reason { text: text.into(), inst }
-    }
-}
-
-impl std::fmt::Display for Reason {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.text)
-    }
-}
 
 /// Error code for code that cannot run in lockstep.
 pub const APART: Code = Code("T0002");

@@ -14,8 +14,8 @@
 //!
 //! A loop is *divergent* if a head decides which lanes iterate again or leave: lanes leave it one by one.
 
-use super::Reason;
 use super::levels::{Kind, Level, Levels, Node};
+use super::reason::Reason;
 use broadloom_ptx::{Block, Function};
 use std::collections::BTreeSet;
 

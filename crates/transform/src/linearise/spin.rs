@@ -21,11 +21,11 @@
 //! Values that went through the thread's memory are not tracked: they may come from any such access of the
 //! loop, and a called function may contain one.
 
-use super::Reason;
 use super::levels::Levels;
 use super::places::Places;
 use super::plan::LevelPlan;
 use super::polls::{asks, waits};
+use super::reason::Reason;
 use super::sides::apart_from;
 use crate::purity::{is_plain_load, is_speculable};
 use broadloom_analysis::waiting::is_zero;

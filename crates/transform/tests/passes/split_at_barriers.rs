@@ -3,7 +3,7 @@
 use broadloom_analysis::Cfg;
 use broadloom_diag::Sources;
 use broadloom_ptx::{Block, Function};
-use broadloom_transform::split_at_barriers::{MORE, NAME, Pieces, TIMES, plain_barrier, run, waits};
+use broadloom_transform::split_at_barriers::{FunctionPieces, MORE, NAME, TIMES, plain_barrier, run, waits};
 use broadloom_transform::to_ssa;
 use std::collections::BTreeSet;
 
@@ -23,10 +23,10 @@ fn split(body: &str) -> Function {
     function
 }
 
-fn pieces(body: &str) -> (Function, Pieces) {
+fn pieces(body: &str) -> (Function, FunctionPieces) {
     let function = split(body);
     let cfg = Cfg::new(&function).unwrap();
-    let pieces = Pieces::new(&function, &cfg, &[]);
+    let pieces = FunctionPieces::new(&function, &cfg, &[]);
     (function, pieces)
 }
 

@@ -7,7 +7,7 @@ use broadloom_device::{Buffer, Device, Machine, MachineKind};
 use broadloom_interp::Interp;
 pub(crate) use broadloom_random::Random;
 use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Type, Value};
-use broadloom_skeleton::{Call, Loaded, Operator, Pattern, Source};
+use broadloom_skeleton::{Call, LoadedProgram, Operator, Pattern, Source};
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use std::collections::HashMap;
 pub(crate) struct Bench {
     pub(crate) device: Device,
     pub(crate) machine: Machine,
-    loaded: RefCell<HashMap<Pattern, Loaded>>,
+    loaded: RefCell<HashMap<Pattern, LoadedProgram>>,
 }
 
 impl Bench {
@@ -23,7 +23,7 @@ impl Bench {
         Bench { device, machine, loaded: RefCell::default() }
     }
 
-    pub(crate) fn get(&self, pattern: &Pattern) -> Loaded {
+    pub(crate) fn get(&self, pattern: &Pattern) -> LoadedProgram {
         let load = || pattern.program(&self.machine).and_then(|program| program.load(&self.device));
         let mut loaded = self.loaded.borrow_mut();
         loaded.entry(pattern.clone()).or_insert_with(|| load().unwrap_or_else(|error| panic!("{error}"))).clone()

@@ -5,11 +5,11 @@ use crate::planner::restructure::cut::{ACCESS, Place, Shape};
 use crate::planner::restructure::emit;
 use broadloom_device::Buffer;
 use broadloom_scalar::Literal;
-use broadloom_skeleton::{Call, Loaded, Result};
+use broadloom_skeleton::{Call, LoadedProgram, Result};
 
 impl CompiledSection {
     /// Returns the kernel for the buffers of a call. The kernel with wide accesses needs aligned buffers.
-    fn kernel(&self, number: usize, call: &Call<'_>) -> Result<&Loaded> {
+    fn kernel(&self, number: usize, call: &Call<'_>) -> Result<&LoadedProgram> {
         let aligned = |buffer: &Buffer<u8>| buffer.address().is_multiple_of(u64::from(ACCESS));
         let (cut, wide) = (&self.cuts[number], &self.kernels[number]);
         if matches!(cut.shape, Shape::Firing | Shape::Spectrum(_)) || call.inputs.iter().chain(call.outputs).all(aligned) {

@@ -52,7 +52,7 @@ use crate::planner::translate::Reason;
 use broadloom_device::{Device, trace};
 use broadloom_diag::{Code, Diagnostic, Diagnostics};
 pub use broadloom_scalar::Precision;
-use broadloom_skeleton::Loaded;
+use broadloom_skeleton::LoadedProgram;
 use cranelift_entity::EntityRef;
 use device_state::PieceInput;
 use hand_back::Refill;
@@ -135,7 +135,7 @@ struct CompiledIsland {
     island: Island,
     /// The recurrence of the island, if its firings are combined.
     scan: Option<Arc<Recurrence>>,
-    kernel: Loaded,
+    kernel: LoadedProgram,
     /// Launches and nanoseconds of the kernel. The time is only measured if kernels are timed.
     counted: (AtomicU64, AtomicU64),
 }
@@ -149,13 +149,13 @@ struct CompiledSection {
     /// Number of parts in a unit.
     parts: i64,
     cuts: Vec<Cut>,
-    kernels: Vec<Loaded>,
+    kernels: Vec<LoadedProgram>,
     /// Loop choices for each kernel that runs by firing.
     loops: Vec<Option<Loops>>,
     /// Maximum number of blocks, for each kernel that prefetches staged words.
     ahead: Vec<Option<u64>>,
     /// Variants of the kernels for unaligned buffers, made when first needed.
-    narrow: Vec<OnceLock<Loaded>>,
+    narrow: Vec<OnceLock<LoadedProgram>>,
     /// Launches and nanoseconds of each kernel. The time is only measured if kernels are timed.
     counted: Vec<(AtomicU64, AtomicU64)>,
     /// For each buffer, the number of its first item in memory, for a batch at the start.
@@ -301,7 +301,7 @@ impl<'p> Compiled<'p> {
             CompiledPiece::Section(ready) => &ready.kernels[..],
             CompiledPiece::Island(sole) => std::slice::from_ref(&sole.kernel),
         });
-        let texts = kernels.map(Loaded::ptx).collect::<Result<Vec<String>, _>>();
+        let texts = kernels.map(LoadedProgram::ptx).collect::<Result<Vec<String>, _>>();
         texts.map(|texts| texts.join("\n")).map_err(|error| self.refused(codes::DEVICE, error.to_string()))
     }
 

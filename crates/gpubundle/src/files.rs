@@ -1,0 +1,3 @@
+//! Test files and corpus.
+
+include!(concat!(env!("OUT_DIR"), "/files.rs"));
