@@ -33,7 +33,8 @@
 //! ```
 //!
 //! Modules form rooms that open one way: `expr` (nodes and operations), `tape` (the canonical form of
-//! expressions), `emit` (traces and code), `plan` (kernels) and `run` (execution). A room uses those before it.
+//! expressions), `emit` (traces and code), `plan` (kernels) and `run` (execution). A room uses those before
+//! it.
 
 mod emit;
 mod expr;
@@ -69,7 +70,7 @@ pub use expr::kernel_settings::Chains;
 pub use expr::layout::Layout;
 pub use expr::node::{Context, Expression, Inputs, Length, Node, State};
 pub use expr::op::{Extreme, Op, Scalar};
-pub use expr::operation::{Applied, Extent, Feed, Form, Joining, Operation, PatternParts, Site, Variants};
+pub use expr::operation::{Application, Applied, Extent, Feed, Joining, Operation, OperationPattern, PatternParts, Variants};
 pub use expr::operations::{Reads, Step};
 pub use expr::segments::{Direction, IndexedLines, Segments, StoredForms, Total};
 pub use expr::shape::{Axes, MAX_COUNT, MAX_RANK, Shape};

@@ -6,7 +6,7 @@
 
 use super::code::{Code, KernelScalar};
 use super::fused::Fused;
-use crate::emit::trace::{Index, IndexId, Item, Place, Side, Trace};
+use crate::emit::trace::{ElementIndex, Index, IndexId, Item, Side, Trace};
 use crate::expr::elementwise::{Elementwise, emit};
 use crate::expr::error::{Error, Result};
 use crate::hash::QuickMap;
@@ -48,7 +48,8 @@ pub(super) struct Emitter<'t> {
     pub(super) wide: Vec<(Id, Accessor)>,
 }
 
-/// Offsets that are added to a place in memory last: less than what places are kept from the ends of 32 bits by.
+/// Offsets that are added to a place in memory last: less than what places are kept from the ends of 32 bits
+/// by.
 pub(super) const NEAR: i64 = 1 << 23;
 
 /// The values of one trace.
@@ -96,7 +97,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// The results at positions that are within the length, and what stands for them elsewhere, where nothing is computed.
+    /// The results at positions that are within the length, and what stands for them elsewhere, where nothing
+    /// is computed.
     pub(super) fn present(&mut self, fused: &Fused<'_>, absent: &[Lanes]) -> Result<Vec<Value>> {
         let Some((length, each)) = &fused.length else { return self.results(fused) };
         let limit = self.number(&Number::product(&Number::Length(*length), each));
@@ -256,7 +258,8 @@ impl Emitter<'_> {
         if self.vectors { Type::F64 } else { Type::I64 }
     }
 
-    /// A number modulo another that is positive. Vector units divide no integers: for them numbers of 32 bits are divided as floats, which hold them exactly.
+    /// A number modulo another that is positive. Vector units divide no integers: for them numbers of 32 bits
+    /// are divided as floats, which hold them exactly.
     pub(super) fn modulo(&self, value: Value, by: Value) -> Value {
         let b = &self.builder;
         let ty = b.type_of(value);
@@ -364,19 +367,19 @@ impl TraceEmitter<'_, '_, '_> {
             }
             Item::Read { node, place } => {
                 if let Some((group, lane)) = trace.column_group(*node, place, self.emitter.columns)
-                    && let Place::At(indices) = place
+                    && let ElementIndex::Axes(indices) = place
                 {
                     return Ok(self.wide(*node, indices, group, lane));
                 }
                 let (input, accessor) = self.emitter.input(*node);
-                if let Place::At(indices) = place
+                if let ElementIndex::Axes(indices) = place
                     && self.emitter.is_staged(*node)
                 {
                     return Ok(self.staged(accessor, indices));
                 }
                 let aligned = match place {
-                    Place::Number(index) => self.line && trace.indices[*index as usize] == Index::of_axis(0),
-                    Place::At(indices) => {
+                    ElementIndex::Linear(index) => self.line && trace.indices[*index as usize] == Index::of_axis(0),
+                    ElementIndex::Axes(indices) => {
                         indices.len() == self.emitter.position.len()
                             && indices.iter().enumerate().all(|(a, index)| trace.indices[*index as usize] == Index::of_axis(a))
                     }
@@ -413,7 +416,8 @@ impl TraceEmitter<'_, '_, '_> {
         })
     }
 
-    /// A value that is read where no extent is 0, else zero: an index that is held to an extent is 0 in an array without elements.
+    /// A value that is read where no extent is 0, else zero: an index that is held to an extent is 0 in an
+    /// array without elements.
     pub(super) fn read_of_some(&mut self, extents: &[Number], ty: Type, read: impl FnOnce(&Builder) -> Value) -> Value {
         let mut has_any: Option<Value> = None;
         for extent in extents {

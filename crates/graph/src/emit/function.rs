@@ -52,7 +52,8 @@ impl<'k> Fused<'k> {
         emitter
     }
 
-    /// Returns the reads along an axis, as a function of positions with that axis and the last one exchanged, and the function that takes the values read.
+    /// Returns the reads along an axis, as a function of positions with that axis and the last one exchanged,
+    /// and the function that takes the values read.
     pub(crate) fn code_transposed(self, tape: &Tape, side_by_side: bool, axis: u8, reads: Vec<u32>) -> Result<[Code; 2]> {
         let mut emitter = self.emitter(tape, "rows", side_by_side, &[]);
         emitter.position.swap(usize::from(axis), self.rank - 1);
@@ -71,14 +72,15 @@ impl<'k> Fused<'k> {
         Ok([rows, self.code_replacing(tape, "fused", side_by_side, &types, reads)?])
     }
 
-    /// Returns the functions of a strip, that of the interior and that near edges if it is another, and the bounds of the interior along all axes.
+    /// Returns the functions of a strip, that of the interior and that near edges if it is another, and the
+    /// bounds of the interior along all axes.
     pub(crate) fn strip_codes(self, tape: &Tape, side_by_side: bool) -> Result<(Vec<Code>, Vec<KernelScalar>)> {
         let bounds = bounds(0..self.rank as u8, self.interior.conditions.clone());
         Ok((self.patch_codes(tape, side_by_side, 1, ["inner", "edge"])?, bounds))
     }
 
-    /// Returns the functions of patches with so many columns, as [`Fused::strip_codes`] gives them. Several columns are read together in the interior, where that is
-    /// possible.
+    /// Returns the functions of patches with so many columns, as [`Fused::strip_codes`] gives them. Several
+    /// columns are read together in the interior, where that is possible.
     pub(crate) fn patch_codes(self, tape: &Tape, side_by_side: bool, columns: u32, names: [&str; 2]) -> Result<Vec<Code>> {
         let edge = self.everywhere.as_ref().map(|trace| (trace, &self.roots_everywhere));
         let halves = std::iter::once((&self.interior, &self.roots, names[0], columns))
@@ -96,7 +98,8 @@ impl<'k> Fused<'k> {
         Ok(codes)
     }
 
-    /// The function of the interior alone, and what has to hold for a position to lie in it; `None` where all do anyway.
+    /// The function of the interior alone, and what has to hold for a position to lie in it; `None` where all
+    /// do anyway.
     pub(crate) fn inner_code(&self, tape: &Tape, side_by_side: bool) -> Result<Option<(Code, Arc<Vec<Condition>>)>> {
         if self.everywhere.is_none() {
             return Ok(None);
@@ -108,8 +111,8 @@ impl<'k> Fused<'k> {
         Ok(Some((code, Arc::new(self.interior.conditions.clone()))))
     }
 
-    /// The function, which takes values of these types behind the position.
-    /// `side_by_side` adds up places in memory so that an executor of vectors can see that neighbouring threads stay neighbours.
+    /// The function, which takes values of these types behind the position. `side_by_side` adds up places in
+    /// memory so that an executor of vectors can see that neighbouring threads stay neighbours.
     pub(crate) fn code(self, tape: &Tape, name: &str, side_by_side: bool, values: &[Type]) -> Result<Code> {
         self.code_replacing(tape, name, side_by_side, values, vec![])
     }

@@ -1,7 +1,7 @@
 //! Traces of the nodes that one function of a kernel computes: of the interior, and of all positions.
 
 use super::patch::Patch;
-use crate::emit::trace::{Condition, Index, Item, Place, Trace};
+use crate::emit::trace::{Condition, ElementIndex, Index, Item, Trace};
 use crate::expr::elementwise::Elementwise;
 use crate::limits::{MAX_PATCH, MAX_TRANSPOSED};
 use crate::tape::entries::{Id, Kind, ShapeId, Tape};
@@ -29,7 +29,8 @@ impl Roots<'_> {
     }
 }
 
-/// Traces roots at rows and columns relative to the position of the thread. All roots of the first place come first.
+/// Traces roots at rows and columns relative to the position of the thread. All roots of the first place come
+/// first.
 fn traced_at(trace: &mut Trace<'_>, roots: Roots<'_>, rank: usize, places: impl Iterator<Item = (i64, i64)>) -> Option<Vec<u32>> {
     let mut items = vec![];
     for (row, column) in places {
@@ -54,8 +55,8 @@ pub(crate) struct Fused<'k> {
     pub(super) line: bool,
     /// True if it is known that threads side by side have positions side by side along the last axis.
     pub(crate) along_last: bool,
-    /// The node that holds the first extent of the domain, where only the device knows it, and how many positions there are for each of its
-    /// elements: all others of a line, or one.
+    /// The node that holds the first extent of the domain, where only the device knows it, and how many
+    /// positions there are for each of its elements: all others of a line, or one.
     pub(crate) length: Option<(Id, Number)>,
     /// The values that a pattern is given for positions beyond the length.
     pub(crate) absent: Option<Vec<Lanes>>,
@@ -66,8 +67,9 @@ pub(crate) struct Fused<'k> {
 }
 
 impl<'k> Fused<'k> {
-    /// The traces; `None` if they are too much for one kernel. `line` takes all elements as one line. What feeds a pattern is read where it
-    /// is kept; what a kernel is there to compute is computed. Some nodes may be given at the position of the thread.
+    /// The traces; `None` if they are too much for one kernel. `line` takes all elements as one line. What
+    /// feeds a pattern is read where it is kept; what a kernel is there to compute is computed. Some nodes
+    /// may be given at the position of the thread.
     pub(crate) fn trace(
         tape: &'k Tape,
         kept: &'k [bool],
@@ -126,8 +128,9 @@ impl<'k> Fused<'k> {
         Some(fused)
     }
 
-    /// Traces of nodes in a strip of rows that starts at the position of the thread; what rows share is there once, and what columns share comes from
-    /// other lanes where `sliding` says so. The roots of the first row come first.
+    /// Traces of nodes in a strip of rows that starts at the position of the thread; what rows share is there
+    /// once, and what columns share comes from other lanes where `sliding` says so. The roots of the first
+    /// row come first.
     pub(crate) fn strip(
         tape: &'k Tape,
         (kept, sliding): (&'k [bool], &'k [bool]),
@@ -138,8 +141,9 @@ impl<'k> Fused<'k> {
         Fused::patch(tape, (kept, sliding), roots, rank, (Patch { rows, ..Patch::SINGLE }, None), false)
     }
 
-    /// Traces of nodes in a patch of rows and columns that starts at the position of the thread, row by row. `alone` has the trace of everywhere at one position;
-    /// then there is one where patches have several columns. Nodes that are `windowed` come from the lanes that have their columns, if this is given.
+    /// Traces of nodes in a patch of rows and columns that starts at the position of the thread, row by row.
+    /// `alone` has the trace of everywhere at one position; then there is one where patches have several
+    /// columns. Nodes that are `windowed` come from the lanes that have their columns, if this is given.
     pub(crate) fn patch(
         tape: &'k Tape,
         (kept, sliding): (&'k [bool], &'k [bool]),
@@ -191,7 +195,8 @@ impl<'k> Fused<'k> {
         Some(Fused::with((trace, items), None, rank, false, length))
     }
 
-    /// The traces that a function makes for the interior, and for everywhere if that is something else, or always.
+    /// The traces that a function makes for the interior, and for everywhere if that is something else, or
+    /// always.
     fn of(
         run: impl Fn(bool) -> Option<(Trace<'k>, Vec<u32>)>,
         always: bool,
@@ -234,7 +239,8 @@ impl<'k> Fused<'k> {
         self.interior.indices.iter().any(|index| matches!(index, Index::Unravel(_, own, _) if *own == shape))
     }
 
-    /// The nodes that are read from memory. Near the edges that can be more: without its rules a place may be one that was computed.
+    /// The nodes that are read from memory. Near the edges that can be more: without its rules a place may be
+    /// one that was computed.
     pub(crate) fn reads(&self) -> Vec<Id> {
         let mut reads = self.interior.reads();
         let others = self.everywhere.iter().flat_map(Trace::reads).collect::<Vec<Id>>();
@@ -290,8 +296,9 @@ impl<'k> Fused<'k> {
         std::iter::once(&self.interior).chain(&self.everywhere)
     }
 
-    /// The reads that run along another axis than the last, and that axis, if all of them run along the same one and nothing is looked at near edges: what such a kernel reads
-    /// row by row it would write column by column, or the other way round.
+    /// The reads that run along another axis than the last, and that axis, if all of them run along the same
+    /// one and nothing is looked at near edges: what such a kernel reads row by row it would write column by
+    /// column, or the other way round.
     pub(crate) fn transposed(&self, tape: &Tape) -> Option<(u8, Vec<u32>)> {
         let last = self.rank.checked_sub(1).filter(|last| *last > 0 && !self.line)?;
         if self.everywhere.is_some() || self.interior.items.iter().any(|item| matches!(item, Item::Before { .. })) {
@@ -299,7 +306,7 @@ impl<'k> Fused<'k> {
         }
         let (mut along, mut found) = (None, vec![]);
         for (number, item) in self.interior.items.iter().enumerate() {
-            let Item::Read { node, place: Place::At(indices) } = item else { continue };
+            let Item::Read { node, place: ElementIndex::Axes(indices) } = item else { continue };
             let mut axes = vec![];
             for index in indices {
                 match &self.interior.indices[*index as usize] {

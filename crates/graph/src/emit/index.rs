@@ -1,7 +1,7 @@
 //! Indices, and the positions of elements in memory.
 
 use super::emitter::{NEAR, TraceEmitter};
-use crate::emit::trace::{Index, IndexId, Place};
+use crate::emit::trace::{ElementIndex, Index, IndexId};
 use crate::tape::entries::Id;
 use crate::tape::number::Number;
 use broadloom_scalar::{Accessor, Element, Type, Value};
@@ -111,7 +111,8 @@ impl TraceEmitter<'_, '_, '_> {
         value
     }
 
-    /// Returns whether an index is at most one extent before or behind a position along the axis of that extent.
+    /// Returns whether an index is at most one extent before or behind a position along the axis of that
+    /// extent.
     fn is_near(&self, base: IndexId, extent: &Number) -> bool {
         let (Some(domain), Index::Affine { axis: Some(axis), stride: Number::Known(1), offset: Number::Known(offset) }) =
             (self.trace.domain, &self.trace.indices[base as usize])
@@ -126,7 +127,8 @@ impl TraceEmitter<'_, '_, '_> {
         if self.emitter.index == Type::I64 { Type::U64 } else { Type::U32 }
     }
 
-    /// An index before its rule, in a type that holds all its values: elements of index arrays can be anything.
+    /// An index before its rule, in a type that holds all its values: elements of index arrays can be
+    /// anything.
     pub(super) fn unbounded(&mut self, id: IndexId) -> (Value, Type) {
         let Index::Data(item) = self.trace.indices[id as usize] else { return (self.index(id), self.emitter.index) };
         let value = self.values[item as usize];
@@ -153,7 +155,8 @@ impl TraceEmitter<'_, '_, '_> {
         self.emitter.builder.convert(value, ty)
     }
 
-    /// An extent to divide by. One that only the device knows may be zero, and places are still within its memory then.
+    /// An extent to divide by. One that only the device knows may be zero, and places are still within its
+    /// memory then.
     pub(super) fn least_extent(&mut self, extent: &Number, ty: Type) -> Value {
         let value = self.extent(extent, ty);
         if extent.is_on_device() { self.emitter.builder.max(value, 1) } else { value }
@@ -225,8 +228,9 @@ impl TraceEmitter<'_, '_, '_> {
         }
     }
 
-    /// Emits a read of a chain, at a row and a column. The offset of a column is added in 64 bits, where it is known not to wrap. The last index of a column
-    /// under a boundary rule is its distance from the thread's own before the rule; else it is the column.
+    /// Emits a read of a chain, at a row and a column. The offset of a column is added in 64 bits, where it
+    /// is known not to wrap. The last index of a column under a boundary rule is its distance from the
+    /// thread's own before the rule; else it is the column.
     pub(super) fn staged(&mut self, accessor: Accessor, indices: &[IndexId]) -> Value {
         let (Some(row), Some(last)) = (indices.len().checked_sub(2).map(|row| indices[row]), indices.last()) else {
             return self.emitter.builder.fail("a place without rows");
@@ -253,13 +257,13 @@ impl TraceEmitter<'_, '_, '_> {
         b.read(accessor, &[row.into(), column.into(), far.into()])
     }
 
-    /// Emits the place of an element in memory. What depends on the thread's position comes first, so that neighbours share it; the offset along the last
-    /// axis comes last, so that it can be part of the access.
-    pub(super) fn linear(&mut self, node: Id, place: &Place) -> Value {
+    /// Emits the place of an element in memory. What depends on the thread's position comes first, so that
+    /// neighbours share it; the offset along the last axis comes last, so that it can be part of the access.
+    pub(super) fn linear(&mut self, node: Id, place: &ElementIndex) -> Value {
         let indices = match place {
-            Place::Number(index) => return self.index(*index),
-            Place::At(indices) if indices.len() == 1 && !self.is_moved(indices[0]) => return self.index(indices[0]),
-            Place::At(indices) => indices.clone(),
+            ElementIndex::Linear(index) => return self.index(*index),
+            ElementIndex::Axes(indices) if indices.len() == 1 && !self.is_moved(indices[0]) => return self.index(indices[0]),
+            ElementIndex::Axes(indices) => indices.clone(),
         };
         let (mut terms, rest, last) = self.terms(node, &indices);
         let is_near = matches!(last, Number::Known(offset) if offset != 0 && offset.abs() < NEAR);
@@ -307,7 +311,8 @@ impl TraceEmitter<'_, '_, '_> {
         self.emitter.builder.lane(loaded, lane)
     }
 
-    /// The terms of a place in memory that depend on the position, the number that is added to them, and the offset along the last axis.
+    /// The terms of a place in memory that depend on the position, the number that is added to them, and the
+    /// offset along the last axis.
     fn terms(&mut self, node: Id, indices: &[IndexId]) -> (SmallVec<[Value; 4]>, Number, Number) {
         let (shape, rank) = (self.emitter.tape.entry(node).shape, indices.len());
         let mut terms: SmallVec<[Value; 4]> = SmallVec::new();

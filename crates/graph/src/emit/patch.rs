@@ -1,13 +1,16 @@
 //! Patches: rows and columns of results that a thread computes together.
 //!
-//! A thread of a GPU pays for each access to its first cache, whose width is a row of 32 elements: a read that does not start at a multiple of that takes two
-//! accesses, and one of four neighbouring elements four. In a patch of several columns, what columns share is read once, four elements at a time. Its rows share
-//! what they read, too; where they look at rows that are some distance apart, the rows of the patch have that distance.
+//! A thread of a GPU pays for each access to its first cache, whose width is a row of 32 elements: a read
+//! that does not start at a multiple of that takes two accesses, and one of four neighbouring elements four.
+//! In a patch of several columns, what columns share is read once, four elements at a time. Its rows share
+//! what they read, too; where they look at rows that are some distance apart, the rows of the patch have that
+//! distance.
 //!
-//! Accesses of 16 bytes need addresses that are multiples of 16. Where the length of rows is no multiple of four elements, patches are skewed: each of their rows
-//! starts at an aligned column. How rows are shifted against each other depends on the remainder of the length only, which the code of a kernel is made for.
+//! Accesses of 16 bytes need addresses that are multiples of 16. Where the length of rows is no multiple of
+//! four elements, patches are skewed: each of their rows starts at an aligned column. How rows are shifted
+//! against each other depends on the remainder of the length only, which the code of a kernel is made for.
 
-use crate::emit::trace::{Index, IndexId, Item, ItemId, Place, Trace};
+use crate::emit::trace::{ElementIndex, Index, IndexId, Item, ItemId, Trace};
 use crate::tape::entries::{Id, Kind};
 use crate::tape::number::Number;
 use broadloom_skeleton::cost;
@@ -22,7 +25,8 @@ pub struct Patch {
     pub columns: u32,
     /// Distance of the rows.
     pub step: u32,
-    /// The remainder of the length of a row, divided by the columns: each row of the patch starts at an aligned column.
+    /// The remainder of the length of a row, divided by the columns: each row of the patch starts at an
+    /// aligned column.
     pub skew: u32,
     /// True if values of neighbouring columns that other lanes compute come from these lanes.
     pub exchanges: bool,
@@ -44,7 +48,8 @@ impl fmt::Display for Patch {
 impl Patch {
     pub(crate) const SINGLE: Patch = Patch { rows: 1, columns: 1, step: 1, skew: 0, exchanges: false };
 
-    /// Returns whether an image has room for patches: rows for one at least, and as many columns beside whole patches as the patch is made for.
+    /// Returns whether an image has room for patches: rows for one at least, and as many columns beside whole
+    /// patches as the patch is made for.
     pub(crate) fn fits(self, sizes: &[u64]) -> bool {
         let [.., height, width] = sizes else { return false };
         *height >= u64::from(self.rows) * u64::from(self.step) && width % u64::from(self.columns) == u64::from(self.skew)
@@ -58,13 +63,14 @@ impl Patch {
 }
 
 impl Trace<'_> {
-    /// The group of so many columns in which an element lies, and its place there; `None` where it cannot be read together with its neighbours.
-    pub(super) fn column_group(&self, node: Id, place: &Place, columns: u32) -> Option<(i64, usize)> {
+    /// The group of so many columns in which an element lies, and its place there; `None` where it cannot be
+    /// read together with its neighbours.
+    pub(super) fn column_group(&self, node: Id, place: &ElementIndex, columns: u32) -> Option<(i64, usize)> {
         let entry = self.tape().entry(node);
         if columns == 1 || Some(entry.shape) != self.domain || !entry.ty.is_scalar() || entry.ty.bytes() != cost::PATCH_BYTES {
             return None;
         }
-        let Place::At(indices) = place else { return None };
+        let ElementIndex::Axes(indices) = place else { return None };
         let is_plain = |index: &IndexId| matches!(self.indices[*index as usize], Index::Affine { .. });
         let above = &indices[..indices.len().saturating_sub(1)];
         if self.skew == 0 && !above.iter().all(is_plain) {
@@ -73,7 +79,8 @@ impl Trace<'_> {
         self.column_of(indices, columns)
     }
 
-    /// Returns the offset of an index from the position along an axis; `None` if it does not follow the position.
+    /// Returns the offset of an index from the position along an axis; `None` if it does not follow the
+    /// position.
     fn offset(&self, axis: usize, index: IndexId) -> Option<i64> {
         match &self.indices[index as usize] {
             Index::Affine { axis: Some(own), stride: Number::Known(1), offset: Number::Known(offset) } => {
@@ -83,7 +90,8 @@ impl Trace<'_> {
         }
     }
 
-    /// Returns the distance in lanes to the thread whose patch has the column of a place, and the number of the column in that patch.
+    /// Returns the distance in lanes to the thread whose patch has the column of a place, and the number of
+    /// the column in that patch.
     fn column_of(&self, indices: &[IndexId], columns: u32) -> Option<(i64, usize)> {
         let (last, above) = indices.split_last()?;
         let (offset, columns) = (self.offset(above.len(), *last)?, i64::from(columns));
@@ -101,9 +109,10 @@ impl Trace<'_> {
         Some((offset.div_euclid(columns), offset.rem_euclid(columns) as usize))
     }
 
-    /// Returns the place of an element in the patch of the lane that has its column, relative to that lane, and the distance in lanes; `None` where the element
-    /// is the thread's own, or costs less to compute than to exchange.
-    pub(crate) fn exchanged(&mut self, node: Id, indices: &[IndexId]) -> Option<(Place, i64)> {
+    /// Returns the place of an element in the patch of the lane that has its column, relative to that lane,
+    /// and the distance in lanes; `None` where the element is the thread's own, or costs less to compute than
+    /// to exchange.
+    pub(crate) fn exchanged(&mut self, node: Id, indices: &[IndexId]) -> Option<(ElementIndex, i64)> {
         let entry = self.tape().entry(node);
         let is_far = self.windowed.as_ref().is_some_and(|windowed| windowed[node as usize]);
         let is_exchangeable = matches!(entry.kind, Kind::Elementwise(_)) && entry.ty.is_scalar() && entry.ty.bytes() >= 4;
@@ -122,7 +131,7 @@ impl Trace<'_> {
         let column =
             self.index(Index::Affine { axis: Some(above.len() as u8), stride: Number::Known(1), offset: Number::Known(column) });
         let own = above.iter().copied().chain([column]).collect();
-        Some((Place::At(own), lanes))
+        Some((ElementIndex::Axes(own), lanes))
     }
 
     /// Returns the lanes before and behind its own that a thread reads to compute items.

@@ -4,7 +4,7 @@
 use super::fused::Fused;
 use super::patch::Patch;
 use super::shared::SharedValues;
-use crate::emit::trace::{Index, IndexId, Item, Place};
+use crate::emit::trace::{ElementIndex, Index, IndexId, Item};
 use crate::tape::entries::Id;
 use crate::tape::number::Number;
 use broadloom_skeleton::cost;
@@ -16,7 +16,8 @@ use std::collections::HashSet;
 pub(crate) struct PatchPrice {
     pub(crate) patch: Patch,
     pub(crate) cost: u64,
-    /// Cost without the start of a thread. Patches of one width are compared by it: the start is hidden by other threads, which larger patches leave fewer of.
+    /// Cost without the start of a thread. Patches of one width are compared by it: the start is hidden by
+    /// other threads, which larger patches leave fewer of.
     pub(crate) own: u64,
     /// Cost of all positions of a thread, in simple operations.
     pub(crate) work: u64,
@@ -25,14 +26,15 @@ pub(crate) struct PatchPrice {
 }
 
 impl Fused<'_> {
-    /// Returns the cost of all reads of the interior where a thread has so many columns, in simple operations.
+    /// Returns the cost of all reads of the interior where a thread has so many columns, in simple
+    /// operations.
     fn access_cost(&self, columns: u32) -> u64 {
         let trace = &self.interior;
         let mut groups: HashSet<(Id, SmallVec<[IndexId; 4]>, i64)> = HashSet::new();
         let mut cost = 0;
         for item in &trace.items {
             let Item::Read { node, place } = item else { continue };
-            let Place::At(indices) = place else {
+            let ElementIndex::Axes(indices) = place else {
                 cost += cost::SCATTERED_READ;
                 continue;
             };
@@ -47,8 +49,8 @@ impl Fused<'_> {
         cost
     }
 
-    /// Returns the cost of a read that is not one of several columns. Neighbouring threads whose places lie in other rows, or several elements apart, read from a
-    /// row of the first cache each.
+    /// Returns the cost of a read that is not one of several columns. Neighbouring threads whose places lie
+    /// in other rows, or several elements apart, read from a row of the first cache each.
     fn read_cost(&self, indices: &[IndexId], columns: u32) -> u64 {
         let trace = &self.interior;
         let (Some((last, above)), Some(axis)) = (indices.split_last(), self.rank.checked_sub(1)) else { return cost::ROW_READ };
@@ -75,13 +77,14 @@ impl Fused<'_> {
         PatchPrice { patch, cost: each(work + cost::PATCH_START), own: each(work), work, live }
     }
 
-    /// Returns the cost of all reads and operations where a thread has so many columns and calls share operations of so much, in simple operations. Signs are
-    /// changed where values are used.
+    /// Returns the cost of all reads and operations where a thread has so many columns and calls share
+    /// operations of so much, in simple operations. Signs are changed where values are used.
     fn work(&self, columns: u32, saved: u64) -> u64 {
         self.access_cost(columns) + self.computing().saturating_sub(self.interior.signs + saved)
     }
 
-    /// Returns the cost of a position without memory where each thread has one, in hundredths of simple operations.
+    /// Returns the cost of a position without memory where each thread has one, in hundredths of simple
+    /// operations.
     pub(crate) fn single_cost(&self) -> u64 {
         self.priced(Patch::SINGLE).cost
     }
@@ -96,7 +99,7 @@ impl Fused<'_> {
             _ => false,
         };
         trace.items.iter().any(|item| match item {
-            Item::Read { place: Place::At(indices), .. } => indices.len() >= 2 && is_apart(&indices[indices.len() - 2]),
+            Item::Read { place: ElementIndex::Axes(indices), .. } => indices.len() >= 2 && is_apart(&indices[indices.len() - 2]),
             _ => false,
         })
     }

@@ -1,10 +1,11 @@
 //! Values that neighbouring positions share.
 //!
-//! A function that is called at several places of a patch computes much the same there: sums of neighbours have halves in common, for example. Equal operations on
-//! equal values are one value where functions are written out, so they count once here.
+//! A function that is called at several places of a patch computes much the same there: sums of neighbours
+//! have halves in common, for example. Equal operations on equal values are one value where functions are
+//! written out, so they count once here.
 
 use super::fused::Fused;
-use crate::emit::trace::{IndexId, Item, ItemId, Place, Trace};
+use crate::emit::trace::{ElementIndex, IndexId, Item, ItemId, Trace};
 use crate::expr::elementwise::Elementwise;
 use crate::hash::QuickMap;
 use crate::tape::entries::{Id, Kind};
@@ -113,15 +114,16 @@ impl Values {
 }
 
 impl Trace<'_> {
-    /// Returns the function that an item calls, and the number of its result, where the function is straight code.
+    /// Returns the function that an item calls, and the number of its result, where the function is straight
+    /// code.
     fn callee(&self, item: &Item) -> Option<(&Function, usize)> {
         let Item::Apply(node, _) = item else { return None };
         let Kind::Elementwise(Elementwise::Call(function, result)) = &self.tape().entry(*node).kind else { return None };
         (function.body().blocks().count() == 1).then_some((function, usize::from(*result)))
     }
 
-    /// Returns what the positions of some roots share where a thread reads so many columns together, computes whatever it can when a value is read, and stores
-    /// results in their order.
+    /// Returns what the positions of some roots share where a thread reads so many columns together, computes
+    /// whatever it can when a value is read, and stores results in their order.
     pub(crate) fn shared(&self, roots: &[ItemId], columns: u32) -> SharedValues {
         let mut groups: QuickMap<(Id, SmallVec<[IndexId; 4]>, i64), u32> = QuickMap::default();
         let mut reads = 0u32;
@@ -135,7 +137,7 @@ impl Trace<'_> {
             let value = match item {
                 Item::Read { node, place } => {
                     let born = match (self.column_group(*node, place, columns), place) {
-                        (Some((group, _)), Place::At(indices)) => {
+                        (Some((group, _)), ElementIndex::Axes(indices)) => {
                             let key = (*node, SmallVec::from_slice(&indices[..indices.len() - 1]), group);
                             *groups.entry(key).or_insert_with(next)
                         }

@@ -1,12 +1,13 @@
 //! Traces: the work of one thread of a fused kernel, as a list of nodes, each computed at a place.
 //!
-//! A trace starts at the position of the thread and follows inputs down to memory. Views only change the *place*, so they always end at the
-//! leaves. A constant for indices outside is selected where its view stands, whatever is above or below it (`papers/accelerator` §5.3 must
-//! cut there). A node at a place is computed once, however often it is used. The cost model counts the items of a trace and the emitter
-//! writes code for them, so both see the same work.
+//! A trace starts at the position of the thread and follows inputs down to memory. Views only change the
+//! *place*, so they always end at the leaves. A constant for indices outside is selected where its view
+//! stands, whatever is above or below it (`papers/accelerator` §5.3 must cut there). A node at a place is
+//! computed once, however often it is used. The cost model counts the items of a trace and the emitter writes
+//! code for them, so both see the same work.
 //!
-//! Most positions are far from all edges. A trace can be made *for the interior*: it omits boundary rules along axes of the thread's own
-//! position, and records them as conditions on the position instead.
+//! Most positions are far from all edges. A trace can be made *for the interior*: it omits boundary rules
+//! along axes of the thread's own position, and records them as conditions on the position instead.
 
 mod uses;
 
@@ -51,8 +52,8 @@ pub enum Index {
     Data(ItemId),
     /// `high * extent + low`: an index along an axis from those of two that it is split into.
     Joined { high: IndexId, low: IndexId, extent: Number },
-    /// `base + offset`, within a part of a concatenation: each time another one, so that what is computed at it is not taken for something that is
-    /// there for other parts.
+    /// `base + offset`, within a part of a concatenation: each time another one, so that what is computed at
+    /// it is not taken for something that is there for other parts.
     Part { base: IndexId, offset: Number, part: u32 },
 }
 
@@ -63,18 +64,20 @@ impl Index {
     }
 }
 
-/// The place of an element: indices along all axes, or its number in memory order.
+/// Index of an element.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Place {
-    At(SmallVec<[IndexId; 4]>),
-    Number(IndexId),
+pub(crate) enum ElementIndex {
+    /// Indices along all axes.
+    Axes(SmallVec<[IndexId; 4]>),
+    /// Number in memory order.
+    Linear(IndexId),
 }
 
 /// A step of a thread.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Item {
     /// An element of something in memory.
-    Read { node: Id, place: Place },
+    Read { node: Id, place: ElementIndex },
     /// A scalar: a slot of the values.
     Fill(u32),
     /// An index as a value of the node's type.
@@ -116,7 +119,8 @@ pub struct Trace<'t> {
     pub(crate) ruled: Option<u8>,
     /// The shape of the positions, if they are not one line.
     pub(crate) domain: Option<ShapeId>,
-    /// The remainder of the length of a row, divided by the columns of patches whose rows start at aligned columns.
+    /// The remainder of the length of a row, divided by the columns of patches whose rows start at aligned
+    /// columns.
     pub(crate) skew: u32,
     /// Neighbouring columns of a thread.
     pub(crate) columns: u32,
@@ -130,9 +134,9 @@ pub struct Trace<'t> {
     pub(crate) indices: Vec<Index>,
     interned: QuickMap<Index, IndexId>,
     pub(crate) items: Vec<Item>,
-    done: QuickMap<(Id, Place), ItemId>,
+    done: QuickMap<(Id, ElementIndex), ItemId>,
     /// Elements that are read.
-    known: QuickMap<(Id, Place), ItemId>,
+    known: QuickMap<(Id, ElementIndex), ItemId>,
     /// Functions of several results that are called, and on what.
     called: QuickSet<(Function, SmallVec<[ItemId; 4]>)>,
     pub(crate) conditions: Vec<Condition>,
@@ -216,15 +220,15 @@ impl<'t> Trace<'t> {
     }
 
     /// The place of the thread in a domain of so many axes; by number if it is taken as one line.
-    pub(crate) fn start(&mut self, rank: usize, line: bool) -> Place {
+    pub(crate) fn start(&mut self, rank: usize, line: bool) -> ElementIndex {
         if line {
-            return Place::Number(self.axis(0));
+            return ElementIndex::Linear(self.axis(0));
         }
-        Place::At((0..rank).map(|axis| self.axis(axis)).collect())
+        ElementIndex::Axes((0..rank).map(|axis| self.axis(axis)).collect())
     }
 
     /// The place so many rows below and columns behind that of the thread.
-    pub(crate) fn near(&mut self, rank: usize, row: i64, column: i64) -> Place {
+    pub(crate) fn near(&mut self, rank: usize, row: i64, column: i64) -> ElementIndex {
         let offset = |axis: usize| match rank - axis {
             1 => column,
             2 => row,
@@ -232,7 +236,7 @@ impl<'t> Trace<'t> {
         };
         let index =
             |axis: usize| Index::Affine { axis: Some(axis as u8), stride: Number::Known(1), offset: Number::Known(offset(axis)) };
-        Place::At((0..rank).map(|axis| self.index(index(axis))).collect())
+        ElementIndex::Axes((0..rank).map(|axis| self.index(index(axis))).collect())
     }
 
     /// Returns the number of an index expression, added if it is new.
@@ -247,7 +251,7 @@ impl<'t> Trace<'t> {
     }
 
     /// At this place a node is a value that the pattern in front gives.
-    pub(crate) fn give(&mut self, value: u8, node: Id, place: &Place) {
+    pub(crate) fn give(&mut self, value: u8, node: Id, place: &ElementIndex) {
         let place = self.plain(node, place);
         self.items.push(Item::Given(value, node));
         self.done.insert((node, place), (self.items.len() - 1) as ItemId);
@@ -266,7 +270,8 @@ impl<'t> Trace<'t> {
         }
     }
 
-    /// The cost of an operation on these, and the part of it that only changes signs: further results of a call that was made cost nothing.
+    /// The cost of an operation on these, and the part of it that only changes signs: further results of a
+    /// call that was made cost nothing.
     fn cost_here(&mut self, op: &Elementwise, ty: Type, inputs: &[ItemId]) -> (u64, u64) {
         match op {
             Elementwise::Call(function, _) => {
@@ -314,7 +319,7 @@ impl<'t> Trace<'t> {
     }
 
     /// A node at a place, whether it is kept or not; `None` if that is too much for one kernel.
-    pub(crate) fn compute(&mut self, node: Id, place: &Place) -> Option<ItemId> {
+    pub(crate) fn compute(&mut self, node: Id, place: &ElementIndex) -> Option<ItemId> {
         let place = &self.plain(node, place);
         let key = (node, place.clone());
         if let Some(known) = self.done.get(&key) {
@@ -349,10 +354,11 @@ impl<'t> Trace<'t> {
         Some(item)
     }
 
-    /// Finds the lane of the warp that has computed a node wanted at a place: the same place at that lane's own column, and how many
-    /// lanes further that is. Lanes beyond the last column are held to it, so that rules which hold an index there have been applied.
-    fn slide(&mut self, node: Id, place: &Place) -> Option<(Place, i64)> {
-        let Place::At(indices) = place else { return None };
+    /// Finds the lane of the warp that has computed a node wanted at a place: the same place at that lane's
+    /// own column, and how many lanes further that is. Lanes beyond the last column are held to it, so that
+    /// rules which hold an index there have been applied.
+    fn slide(&mut self, node: Id, place: &ElementIndex) -> Option<(ElementIndex, i64)> {
+        let ElementIndex::Axes(indices) = place else { return None };
         if self.windowed.is_some() {
             return self.exchanged(node, indices);
         }
@@ -371,11 +377,12 @@ impl<'t> Trace<'t> {
         }
         let (by, mut own) = (*by, indices.clone());
         own[last] = self.axis(last);
-        Some((Place::At(own), by))
+        Some((ElementIndex::Axes(own), by))
     }
 
-    /// An index array that is a position, or a sum or difference of two such, so many levels deep, as an index.
-    fn position(&mut self, node: Id, place: &Place, levels: u32) -> Option<IndexId> {
+    /// An index array that is a position, or a sum or difference of two such, so many levels deep, as an
+    /// index.
+    fn position(&mut self, node: Id, place: &ElementIndex, levels: u32) -> Option<IndexId> {
         let entry = self.tape.entry(node);
         // Positions that are no `i32` have become others.
         let is_exact = entry.ty == Type::I64 || entry.ty == Type::I32 && !self.tape.wide;
@@ -441,7 +448,7 @@ impl<'t> Trace<'t> {
     }
 
     /// A node at a place: read if it is in memory, else computed.
-    pub(crate) fn at(&mut self, node: Id, place: &Place) -> Option<ItemId> {
+    pub(crate) fn at(&mut self, node: Id, place: &ElementIndex) -> Option<ItemId> {
         let leaf = matches!(self.tape.entry(node).kind, Kind::Leaf(_));
         if !leaf && !self.kept[node as usize] {
             return self.compute(node, place);
@@ -461,14 +468,14 @@ impl<'t> Trace<'t> {
     }
 
     /// One index is the same as a number along one axis.
-    fn plain(&self, node: Id, place: &Place) -> Place {
+    fn plain(&self, node: Id, place: &ElementIndex) -> ElementIndex {
         match place {
-            Place::Number(index) if self.tape.rank(node) == 1 => Place::At(smallvec![*index]),
+            ElementIndex::Linear(index) if self.tape.rank(node) == 1 => ElementIndex::Axes(smallvec![*index]),
             place => place.clone(),
         }
     }
 
-    fn compute_new(&mut self, node: Id, place: &Place) -> Option<ItemId> {
+    fn compute_new(&mut self, node: Id, place: &ElementIndex) -> Option<ItemId> {
         let entry = self.tape.entry(node);
         match &entry.kind {
             Kind::Leaf(_) | Kind::Pattern(_) => self.at(node, place),
@@ -492,7 +499,7 @@ impl<'t> Trace<'t> {
             }
             Kind::Reshape(_) => {
                 let number = self.number(node, place);
-                self.at(entry.inputs[0], &Place::Number(number))
+                self.at(entry.inputs[0], &ElementIndex::Linear(number))
             }
             Kind::Position(axis) => {
                 let index = self.along(node, place)[usize::from(*axis)];
@@ -504,10 +511,11 @@ impl<'t> Trace<'t> {
         }
     }
 
-    /// The place of an element of a reshaped node in what it is made from, each axis of which is split into so many.
-    fn joined(&mut self, node: Id, place: &Place, splits: &[u8]) -> Place {
+    /// The place of an element of a reshaped node in what it is made from, each axis of which is split into
+    /// so many.
+    fn joined(&mut self, node: Id, place: &ElementIndex, splits: &[u8]) -> ElementIndex {
         let shape = self.tape.entry(node).shape;
-        let Place::At(indices) = place else { return place.clone() };
+        let ElementIndex::Axes(indices) = place else { return place.clone() };
         let mut own = indices.iter().copied().zip(0u8..);
         let mut join = |count: &u8| {
             let mut own = own.by_ref().take((*count).into());
@@ -517,14 +525,14 @@ impl<'t> Trace<'t> {
                 high.map(|high| self.index(Index::Joined { high, low, extent }))
             })
         };
-        Place::At(splits.iter().filter_map(&mut join).collect())
+        ElementIndex::Axes(splits.iter().filter_map(&mut join).collect())
     }
 
     /// The indices of a place along all axes.
-    fn along(&mut self, node: Id, place: &Place) -> SmallVec<[IndexId; 4]> {
+    fn along(&mut self, node: Id, place: &ElementIndex) -> SmallVec<[IndexId; 4]> {
         match place {
-            Place::At(indices) => indices.clone(),
-            Place::Number(number) => {
+            ElementIndex::Axes(indices) => indices.clone(),
+            ElementIndex::Linear(number) => {
                 let (shape, rank) = (self.tape.entry(node).shape, self.tape.rank(node));
                 if rank == 1 {
                     return smallvec![*number];
@@ -535,11 +543,11 @@ impl<'t> Trace<'t> {
     }
 
     /// The number of a place.
-    fn number(&mut self, node: Id, place: &Place) -> IndexId {
+    fn number(&mut self, node: Id, place: &ElementIndex) -> IndexId {
         match place {
-            Place::Number(number) => *number,
-            Place::At(indices) if indices.len() == 1 => indices[0],
-            Place::At(indices) => self.index(Index::Ravel(indices.clone(), self.tape.entry(node).shape)),
+            ElementIndex::Linear(number) => *number,
+            ElementIndex::Axes(indices) if indices.len() == 1 => indices[0],
+            ElementIndex::Axes(indices) => self.index(Index::Ravel(indices.clone(), self.tape.entry(node).shape)),
         }
     }
 
@@ -558,7 +566,7 @@ impl<'t> Trace<'t> {
         self.index(index)
     }
 
-    fn view(&mut self, node: Id, place: &Place, maps: &[Along], fill: Option<u32>, growth: Growth) -> Option<ItemId> {
+    fn view(&mut self, node: Id, place: &ElementIndex, maps: &[Along], fill: Option<u32>, growth: Growth) -> Option<ItemId> {
         let input = self.tape.entry(node).inputs[0];
         let shape = self.tape.entry(input).shape;
         let own = self.along(node, place);
@@ -573,7 +581,7 @@ impl<'t> Trace<'t> {
             let extent = self.extent(shape, axis);
             indices.push(self.bounded(index, map.rule, extent, growth, &mut inside));
         }
-        let place = Place::At(indices);
+        let place = ElementIndex::Axes(indices);
         let item = self.at(input, &place)?;
         self.guarded(inside, item, fill)
     }
@@ -626,7 +634,7 @@ impl<'t> Trace<'t> {
         }
     }
 
-    fn gather(&mut self, node: Id, place: &Place, rule: Rule, fill: Option<u32>) -> Option<ItemId> {
+    fn gather(&mut self, node: Id, place: &ElementIndex, rule: Rule, fill: Option<u32>) -> Option<ItemId> {
         let entry = self.tape.entry(node);
         let (data, positions) = (entry.inputs[0], &entry.inputs[1..]);
         let shape = self.tape.entry(data).shape;
@@ -643,11 +651,11 @@ impl<'t> Trace<'t> {
             let extent = self.extent(shape, axis);
             indices.push(self.bounded(index, rule, extent, Growth::None, &mut inside));
         }
-        let item = self.at(data, &Place::At(indices))?;
+        let item = self.at(data, &ElementIndex::Axes(indices))?;
         self.guarded(inside, item, fill)
     }
 
-    fn concatenate(&mut self, node: Id, place: &Place, axis: u8) -> Option<ItemId> {
+    fn concatenate(&mut self, node: Id, place: &ElementIndex, axis: u8) -> Option<ItemId> {
         let entry = self.tape.entry(node);
         let own = self.along(node, place);
         let mut start = Number::Known(0);
@@ -658,7 +666,7 @@ impl<'t> Trace<'t> {
             self.parts += 1;
             let offset = Number::product(&Number::Known(-1), &start);
             indices[usize::from(axis)] = self.index(Index::Part { base: own[usize::from(axis)], offset, part: self.parts });
-            let item = self.at(*input, &Place::At(indices))?;
+            let item = self.at(*input, &ElementIndex::Axes(indices))?;
             start = Number::sum(&start, &extent);
             parts.push((item, start.clone()));
         }

@@ -2,8 +2,8 @@
 //!
 //! While a function is traced ([`Context::template`](crate::Context::template)), each extent of its inputs is
 //! a *term*. A [`Shape`](crate::Shape) carries the terms of its extents, and shapes derived from others carry
-//! terms too: sums for a concatenation, products for a flattened array. Plans can therefore be fitted to other
-//! extents without calling the function.
+//! terms too: sums for a concatenation, products for a flattened array. Plans can therefore be fitted to
+//! other extents without calling the function.
 //!
 //! Code that decides by a number makes the trace valid for some extents only. Each decision is recorded as a
 //! [condition](crate::expr::terms) on terms:

@@ -1,9 +1,9 @@
 //! Number of elements of a line that are defined.
 //!
 //! A pack without a length ([`Node::pack_counted`]) leaves the memory behind its count as it is. An operation
-//! on such elements gives elements that are arbitrary too, so the count holds for its result as well. That ends
-//! at operations that may give every element a value: a choice, a minimum, a traced function, and all that
-//! reads other positions.
+//! on such elements gives elements that are arbitrary too, so the count holds for its result as well. That
+//! ends at operations that may give every element a value: a choice, a minimum, a traced function, and all
+//! that reads other positions.
 
 use crate::expr::elementwise::Elementwise;
 use crate::expr::error::Result;

@@ -126,7 +126,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns the error of an operation that reads a symbol: it has no elements until the function is called.
+    /// Returns the error of an operation that reads a symbol: it has no elements until the function is
+    /// called.
     pub(crate) fn symbolic(operation: &str) -> Error {
         Error::Symbolic { operation: operation.to_owned() }
     }

@@ -53,8 +53,8 @@ impl Node {
         self.first_elements(None, rows)
     }
 
-    /// Removes the first axis, which has extent 1. Does not wait: if only the device knows the length, the next
-    /// read returns the error of another length.
+    /// Removes the first axis, which has extent 1. Does not wait: if only the device knows the length, the
+    /// next read returns the error of another length.
     pub fn drop_first(&self, operation: &str) -> Result<Node> {
         self.checked_axes(operation, &[0])?;
         let (name, bound) = (operation.to_owned(), self.bound().clone());

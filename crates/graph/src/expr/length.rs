@@ -9,12 +9,14 @@
 //! - Arrays with the same [`Length`] are known to be equally long. So are arrays whose lengths were promised
 //!   to be equal ([`Length::unite`]). An operation on arrays whose lengths are not known to be equal reads
 //!   the lengths, so it waits.
-//! - An operation that needs a certain length relies on it and does not wait: see [`expect`](crate::expr::expect).
+//! - An operation that needs a certain length relies on it and does not wait: see
+//!   [`expect`](crate::expr::expect).
 //! - Only the first axis can have such a length. An operation that would move it to another axis waits;
 //!   `docs/ARRAYS.md` lists all operations that do.
 //! - When the host learns the length, an array that uses less than a quarter of its memory is copied, and the
-//!   memory is freed. If the bound of an array takes more than an eighth of the device's memory ([`WASTE`](crate::limits::WASTE)),
-//!   the host reads the length as soon as the array is computed. That costs one wait.
+//!   memory is freed. If the bound of an array takes more than an eighth of the device's memory
+//!   ([`WASTE`](crate::limits::WASTE)), the host reads the length as soon as the array is computed. That
+//!   costs one wait.
 
 use crate::expr::amount::Amount;
 use crate::expr::check::same_context;

@@ -8,8 +8,8 @@
 //! A node is one allocation, since each step of a loop builds its expressions anew. While an expression is
 //! recorded, each of its nodes stores its number in the tape.
 //!
-//! A node holds its [`Context`] and its [`Length`], which hold nodes or compute them: the three types are here.
-//! [`Evaluator`] is what this level knows of planning and execution.
+//! A node holds its [`Context`] and its [`Length`], which hold nodes or compute them: the three types are
+//! here. [`Evaluator`] is what this level knows of planning and execution.
 
 use crate::expr::amount::Amount;
 use crate::expr::error::Result;

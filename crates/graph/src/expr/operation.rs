@@ -1,10 +1,10 @@
 //! Operations that combine elements of several positions, with the properties that the planner reads.
 //!
 //! Reductions, scans, sorts and the like end a kernel: a parallel pattern of `skeleton` computes them. Each
-//! is one type in one file of [`operations`](crate::expr::operations) that implements [`Operation`]: the work fused
-//! before and after it, its pattern, and its naive definition. [`Typing`](crate::Typing) has its checks, and
-//! the types and shapes of its results. Another crate adds an operation in the same way and applies it with
-//! [`Node::apply`](crate::Node::apply); the planner has no list of operations.
+//! is one type in one file of [`operations`](crate::expr::operations) that implements [`Operation`]: the work
+//! fused before and after it, its pattern, and its naive definition. [`Typing`](crate::Typing) has its
+//! checks, and the types and shapes of its results. Another crate adds an operation in the same way and
+//! applies it with [`Node::apply`](crate::Node::apply); the planner has no list of operations.
 //!
 //! Elementwise operations, views, gathers and concatenations are functions of a position. They never need a
 //! kernel of their own, and are part of the language of [traces](crate::emit::trace) instead.
@@ -49,8 +49,8 @@ pub trait Operation: Key + fmt::Debug + Send + Sync {
         SmallVec::new()
     }
 
-    /// Returns the inputs that are known to have the same shape, because [`Typing::results`](crate::Typing::results) refuses
-    /// others.
+    /// Returns the inputs that are known to have the same shape, because
+    /// [`Typing::results`](crate::Typing::results) refuses others.
     fn alike(&self, _inputs: usize) -> SmallVec<[usize; 4]> {
         SmallVec::new()
     }
@@ -60,19 +60,19 @@ pub trait Operation: Key + fmt::Debug + Send + Sync {
 
     /// Returns the functions that feed the pattern, in the order of its sources, each with the inputs that it
     /// reads together.
-    fn feeds(&self, site: &Site) -> Vec<Feed>;
+    fn feeds(&self, application: &Application) -> Vec<Feed>;
 
     /// Returns the pattern.
-    fn pattern(&self, parts: PatternParts) -> Result<Form>;
+    fn pattern(&self, parts: PatternParts) -> Result<OperationPattern>;
 
     /// Returns the types of the values that the pattern produces at a position. Elementwise work can be fused
     /// to them. An operation without such values stores its results itself, in the order of their numbers.
-    fn values(&self, site: &Site) -> Vec<Type> {
-        vec![site.ty]
+    fn values(&self, application: &Application) -> Vec<Type> {
+        vec![application.ty]
     }
 
     /// Returns the index of a result among the values at a position.
-    fn value(&self, _site: &Site, result: u8) -> usize {
+    fn value(&self, _application: &Application, result: u8) -> usize {
         usize::from(result)
     }
 
@@ -83,7 +83,7 @@ pub trait Operation: Key + fmt::Debug + Send + Sync {
 
     /// Returns the operator that combines values, if the pattern takes one operator for all applications that
     /// share its pass. `in_order` promises that values are combined in the order of their positions.
-    fn operator(&self, _site: &Site, _in_order: bool) -> Result<Option<Operator>> {
+    fn operator(&self, _application: &Application, _in_order: bool) -> Result<Option<Operator>> {
         Ok(None)
     }
 
@@ -122,8 +122,8 @@ pub trait Operation: Key + fmt::Debug + Send + Sync {
         None
     }
 
-    /// Returns the result that counts the leading elements of a result that are defined, if the elements behind
-    /// them are arbitrary.
+    /// Returns the result that counts the leading elements of a result that are defined, if the elements
+    /// behind them are arbitrary.
     fn counted_by(&self, _result: u8) -> Option<u8> {
         None
     }
@@ -206,7 +206,7 @@ impl Feed {
 
 /// Facts about an application of an operation during the planning of its kernel.
 #[derive(Clone, Debug)]
-pub struct Site {
+pub struct Application {
     /// The types of the inputs.
     pub types: SmallVec<[Type; 4]>,
     /// The ranks of the inputs.
@@ -225,7 +225,7 @@ pub struct Site {
 #[derive(Clone, Debug)]
 pub struct PatternParts {
     /// The application of the kernel; the first one if several share a pass.
-    pub site: Site,
+    pub application: Application,
     /// The domain.
     pub domain: Domain,
     /// Number of axes of the domain.
@@ -260,7 +260,7 @@ impl PatternParts {
 
 /// The pattern of an operation.
 #[derive(Debug)]
-pub enum Form {
+pub enum OperationPattern {
     /// One pattern for all sizes.
     One(Pattern),
     /// Several patterns; the sizes of a run select one.

@@ -9,7 +9,7 @@ use broadloom_scalar::{Function, Lanes, Type};
 use broadloom_skeleton::{Boundary, Combine};
 use std::cell::{Cell, RefCell};
 
-/// Parsed operation, passed to the [`Read`] that makes its nodes. Its errors point at the
+/// Parsed operation, passed to the [`NodeMaker`] that makes its nodes. Its errors point at the
 /// setting in the text.
 #[derive(Debug)]
 pub struct Call<'t> {
@@ -26,7 +26,7 @@ pub struct Call<'t> {
 }
 
 /// Function that makes the nodes of a parsed operation, one for each result.
-pub type Read = fn(&Call<'_>) -> Result<Vec<Node>>;
+pub type NodeMaker = fn(&Call<'_>) -> Result<Vec<Node>>;
 
 /// Parsed setting.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@
 //! that read each other's nodes are joined. The cheaper plan is used.
 
 use crate::emit::fused::Fused;
-use crate::emit::trace::{Index, IndexId, Item, Place, Trace};
+use crate::emit::trace::{ElementIndex, Index, IndexId, Item, Trace};
 use crate::expr::kernel_settings::Chains;
 use crate::limits::{MAX_AROUND, MAX_BUFFERS, MAX_RESULTS};
 use crate::plan::cut::{Cut, Staging, cut};
@@ -133,7 +133,7 @@ fn windows(tape: &Tape, fused: &Fused<'_>, shape: u32) -> HashMap<Id, Option<Win
         for item in &trace.items {
             let Item::Read { node, place } = item else { continue };
             let window = match place {
-                Place::At(indices) if tape.entry(*node).shape == shape => {
+                ElementIndex::Axes(indices) if tape.entry(*node).shape == shape => {
                     let along = |axis: u8| distance(trace, indices[usize::from(axis)], axis, shape);
                     // The axis has only one position.
                     let is_first = |axis: u8| {
@@ -143,7 +143,7 @@ fn windows(tape: &Tape, fused: &Fused<'_>, shape: u32) -> HashMap<Id, Option<Win
                     let is_own = (0..rank - 2).all(|axis| is_first(axis) || along(axis) == Some((0, 0)));
                     along(rank - 2).zip(along(rank - 1)).filter(|_| is_own).map(|(rows, columns)| [rows, columns])
                 }
-                Place::At(_) | Place::Number(_) => None,
+                ElementIndex::Axes(_) | ElementIndex::Linear(_) => None,
             };
             let known = windows.entry(*node).or_insert(window);
             *known = known.zip(window).map(|(known, window)| {

@@ -132,11 +132,11 @@ impl Group {
         let (kind, combined, feeds) = match tape.applied(id) {
             None => (GroupKind::Map, vec![], vec![GroupFeed::of(SmallVec::from_slice(&[id]), true)]),
             Some(applied) => {
-                let site = tape.site(id);
-                let feeds = applied.operation().feeds(&site).into_iter().map(|feed| {
+                let application = tape.application(id);
+                let feeds = applied.operation().feeds(&application).into_iter().map(|feed| {
                     let nodes: SmallVec<[Id; 2]> = feed.inputs.iter().map(|input| entry.inputs[*input]).collect();
                     let absent = nodes.first().and_then(|node| tape.length(*node)).and_then(|_| {
-                        let absent = applied.operation().absent(&site.types);
+                        let absent = applied.operation().absent(&application.types);
                         feed.inputs.iter().map(|input| absent.get(*input).cloned().flatten()).collect()
                     });
                     GroupFeed { common: feed.common, absent, ..GroupFeed::of(nodes, feed.line) }
@@ -231,7 +231,7 @@ impl Group {
 
     /// Returns the types of the values that the pattern produces at a position.
     pub(crate) fn values(&self, tape: &Tape) -> Vec<Type> {
-        let values = |id: &Id| tape.applied(*id).map(|applied| applied.operation().values(&tape.site(*id)));
+        let values = |id: &Id| tape.applied(*id).map(|applied| applied.operation().values(&tape.application(*id)));
         self.applications(tape).iter().filter_map(values).flatten().collect()
     }
 
@@ -241,10 +241,10 @@ impl Group {
         let (mut before, mut given) = (0, vec![]);
         for id in &self.combined {
             let Some(applied) = tape.applied(*id) else { continue };
-            let (operation, site) = (applied.operation(), tape.site(*id));
-            given.push((*id, (before + operation.value(&site, applied.result())) as u8));
+            let (operation, application) = (applied.operation(), tape.application(*id));
+            given.push((*id, (before + operation.value(&application, applied.result())) as u8));
             if !is_one {
-                before += operation.values(&site).len();
+                before += operation.values(&application).len();
             }
         }
         given

@@ -1,11 +1,11 @@
 //! Joins: stencils that become part of the stencils that read them.
 //!
-//! The cut takes a node that is used at several places as computed for each of them, and keeps it where that costs more
-//! than memory does. In a patch of rows and columns, neighbours share most of these places, but only where all parts of a
-//! kernel look equally far. Where threads take patches, a second cut keeps every node whose neighbours are read. Each of
-//! these nodes is tried as a part of the kernels that read it: the patches of all kernels are priced with and without it,
-//! beside the bytes that they read and write, and the cheaper plan counts. A few rounds find a plan that no single node
-//! makes cheaper. Results keep their bits.
+//! The cut takes a node that is used at several places as computed for each of them, and keeps it where that
+//! costs more than memory does. In a patch of rows and columns, neighbours share most of these places, but
+//! only where all parts of a kernel look equally far. Where threads take patches, a second cut keeps every
+//! node whose neighbours are read. Each of these nodes is tried as a part of the kernels that read it: the
+//! patches of all kernels are priced with and without it, beside the bytes that they read and write, and the
+//! cheaper plan counts. A few rounds find a plan that no single node makes cheaper. Results keep their bits.
 
 use crate::limits::{JOIN_ROUNDS, MAX_TRIED};
 use crate::plan::cut::{Cut, Reason, cut};
@@ -28,7 +28,8 @@ pub(crate) fn joined(tape: &Tape, plain: Cut, bindings: &Bindings, machine: &Mac
     // Results of one call have equal inputs: one without the other would not save the call.
     let mut tried: Vec<Vec<Id>> = vec![];
     let mut kept: Vec<Id> = best.reasons.iter().filter(|(_, reason)| **reason == Reason::Apart).map(|(id, _)| *id).collect();
-    // Nodes that are only combined later are tried last: whether they are stored depends on the kernels that read neighbours.
+    // Nodes that are only combined later are tried last: whether they are stored depends on the kernels that
+    // read neighbours.
     kept.sort_unstable_by_key(|id| (!is_read_nearby(tape, *id), *id));
     for id in kept {
         match tried.iter_mut().find(|ids| tape.entry(ids[0]).inputs == tape.entry(id).inputs) {
@@ -44,7 +45,8 @@ pub(crate) fn joined(tape: &Tape, plain: Cut, bindings: &Bindings, machine: &Mac
     let mut loose: Vec<Id> = vec![];
     for _ in 0..JOIN_ROUNDS {
         let before = least;
-        // Single nodes first. Then neighbours in the list, so that a kernel can end at one node instead of the next.
+        // Single nodes first. Then neighbours in the list, so that a kernel can end at one node instead of
+        // the next.
         for toggled in tried.chunks(1).chain(tried.windows(2)) {
             let mut others = loose.clone();
             for ids in toggled {
@@ -105,7 +107,8 @@ impl Prices<'_> {
         Some(memory.max(all * u128::from(position?)))
     }
 
-    /// Returns the cost of a position of a kernel without memory: that of its best patch, as far as its sizes have room for that.
+    /// Returns the cost of a position of a kernel without memory: that of its best patch, as far as its sizes
+    /// have room for that.
     fn of_position(&self, cut: &Cut, group: &Group) -> Option<u64> {
         let parts = group.traced(self.tape, &cut.kept)?;
         let sizes: Vec<u64> = self.bindings.shapes[group.domain as usize].extents().iter().map(|extent| *extent as u64).collect();

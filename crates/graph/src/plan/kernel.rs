@@ -18,7 +18,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct Kernel {
     pub(crate) group: Group,
-    /// Functions that feed it, one or several, or the interior and the edges of strips; last the function of its results, if they are not just stored.
+    /// Functions that feed it, one or several, or the interior and the edges of strips; last the function of
+    /// its results, if they are not just stored.
     pub(crate) codes: Vec<Code>,
     /// Scalars that stand before those of the codes.
     pub(crate) bounds: Vec<KernelScalar>,

@@ -63,7 +63,8 @@ pub(crate) struct PatchKernel {
     pub(crate) ready: KernelProgram,
 }
 
-/// Returns for each node whether its elements are computed, inside of the kernel that computes it, from elements at other positions.
+/// Returns for each node whether its elements are computed, inside of the kernel that computes it, from
+/// elements at other positions.
 fn windowed(tape: &Tape, kept: &[bool]) -> Rc<[bool]> {
     let mut windowed = vec![false; tape.entries.len()];
     for (id, entry) in tape.entries.iter().enumerate() {
@@ -122,14 +123,15 @@ impl<'p> Patches<'p> {
         Fused::patch(self.tape, (self.kept, &[]), roots, self.rank, (patch, windowed), true)
     }
 
-    /// Returns the cost of a position in strips of so many rows, or where each thread has one position. Memory and operations go on at the same time, so the
-    /// slower of both counts.
+    /// Returns the cost of a position in strips of so many rows, or where each thread has one position.
+    /// Memory and operations go on at the same time, so the slower of both counts.
     fn strips(&self, strip: Option<(&Fused<'_>, u32)>) -> u64 {
         let (fused, rows) = strip.unwrap_or((&self.part.fused, 1));
         fused.priced(Patch { rows, ..Patch::SINGLE }).cost.max(self.memory)
     }
 
-    /// Returns the least cost of a position without memory, where an image has room for all patches that are used.
+    /// Returns the least cost of a position without memory, where an image has room for all patches that are
+    /// used.
     pub(crate) fn least(&self, sizes: &[u64]) -> u64 {
         let single = self.part.fused.single_cost();
         let width = sizes.last().copied().unwrap_or(0);
@@ -138,7 +140,8 @@ impl<'p> Patches<'p> {
         all.map(|priced| priced.cost).fold(single, u64::min)
     }
 
-    /// Returns the patch of so many columns that costs least, without memory, where so many columns remain of a row.
+    /// Returns the patch of so many columns that costs least, without memory, where so many columns remain of
+    /// a row.
     fn cheapest(&self, columns: u32, skew: u32) -> Option<PatchPrice> {
         let mut best: Option<PatchPrice> = None;
         let alone = self.part.fused.priced(Patch::SINGLE).work;
@@ -169,7 +172,8 @@ impl<'p> Patches<'p> {
                 }
             }
             let priced = fused.priced(patch);
-            // Positions that share nothing, such as those of transposed reads, are better off in threads of their own.
+            // Positions that share nothing, such as those of transposed reads, are better off in threads of
+            // their own.
             if !cost::PATCH_GAIN.pays(priced.work, alone * u64::from(rows * columns)) {
                 continue;
             }
@@ -180,10 +184,12 @@ impl<'p> Patches<'p> {
         best
     }
 
-    /// Returns the patches that cost less than that, the best first, where so many columns remain of rows divided by the widest patch.
+    /// Returns the patches that cost less than that, the best first, where so many columns remain of rows
+    /// divided by the widest patch.
     fn choices(&self, mut least: u64, remainder: u32) -> Vec<PatchPrice> {
         let mut found = vec![];
-        // One column serves images of any width, so it comes first: wider patches have to cost less than that.
+        // One column serves images of any width, so it comes first: wider patches have to cost less than
+        // that.
         for columns in cost::PATCH_COLUMNS {
             let Some(priced) = self.cheapest(columns, remainder % columns) else { continue };
             let cost = priced.cost.max(self.memory);
@@ -219,7 +225,8 @@ impl<'p> Patches<'p> {
         Ok(Some(PatchKernel { patch, codes, bounds, ready }))
     }
 
-    /// Returns the traces of strips along rows and along columns for the positions around patches; `None` where positions cost little or share little.
+    /// Returns the traces of strips along rows and along columns for the positions around patches; `None`
+    /// where positions cost little or share little.
     fn border(&self, priced: PatchPrice) -> Option<[Fused<'p>; 2]> {
         let Patch { rows, step, .. } = priced.patch;
         let positions = rows.min(cost::BORDER_POSITIONS);
@@ -240,7 +247,8 @@ impl<'p> Patches<'p> {
         Some([along_rows, along_columns])
     }
 
-    /// The kernels in patches, if there are any for rows that come out even. The kernel for all sizes is in strips of so many rows, or has none.
+    /// The kernels in patches, if there are any for rows that come out even. The kernel for all sizes is in
+    /// strips of so many rows, or has none.
     pub(crate) fn patchable(&self, strip: Option<(&Fused<'_>, u32)>) -> Option<PatchKernels> {
         let least = self.strips(strip);
         let has_any = !self.choices(least, 0).is_empty();

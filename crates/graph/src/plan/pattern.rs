@@ -3,7 +3,7 @@
 use crate::emit::code::Code;
 use crate::emit::patch::Patch;
 use crate::expr::error::{Error, Result};
-use crate::expr::operation::{Form, PatternParts, Variants};
+use crate::expr::operation::{OperationPattern, PatternParts, Variants};
 use crate::plan::group::{Group, GroupFeed, GroupKind};
 use crate::tape::entries::Tape;
 use broadloom_device::Machine;
@@ -38,8 +38,9 @@ fn nothing() -> Error {
 }
 
 impl KernelProgram {
-    /// The program of a kernel, each function that feeds it with whether its domain is one line. Without a function for its results they are just stored.
-    /// `repeats` says whether a thread can have several rows of results. A program that is wanted `later` is made when it is first asked for.
+    /// The program of a kernel, each function that feeds it with whether its domain is one line. Without a
+    /// function for its results they are just stored. `repeats` says whether a thread can have several rows
+    /// of results. A program that is wanted `later` is made when it is first asked for.
     pub(crate) fn new(
         tape: &Tape,
         group: &Group,
@@ -58,26 +59,28 @@ impl KernelProgram {
             GroupKind::Map => {
                 let is_known = tape.shapes[group.domain as usize].length.is_none();
                 let domain = if is_known { domain } else { domain.counted_on_device() };
-                Form::One(Map { domain, source: sources.remove(0), sink: Sink::STORE }.into())
+                OperationPattern::One(Map { domain, source: sources.remove(0), sink: Sink::STORE }.into())
             }
             GroupKind::Transpose(axis) => {
                 let source = sources.remove(0);
                 // The values that go through shared memory are those of the function, not of the group.
                 let sink = made(sink, source.results().len())?;
-                Form::One(Transpose { axes, axis: usize::from(*axis), source, sink }.into())
+                OperationPattern::One(Transpose { axes, axis: usize::from(*axis), source, sink }.into())
             }
             GroupKind::Chain => return Err(nothing()),
             GroupKind::Pattern => {
                 let sink = made(sink, group.values(tape).len())?;
-                let site = tape.site(*group.combined.first().ok_or_else(nothing)?);
+                let application = tape.application(*group.combined.first().ok_or_else(nothing)?);
                 let operator = combination(tape, group, false)?;
-                let parts = PatternParts { site, domain, axes, line, sources, sink, operator, repeats };
+                let parts = PatternParts { application, domain, axes, line, sources, sink, operator, repeats };
                 group.operation(tape).ok_or_else(nothing)?.pattern(parts)?
             }
         };
         match form {
-            Form::One(pattern) => KernelProgram::one(pattern, later, library),
-            Form::Several(variants) => Ok(KernelProgram::Several { library: library.clone(), variants, known: Mutex::default() }),
+            OperationPattern::One(pattern) => KernelProgram::one(pattern, later, library),
+            OperationPattern::Several(variants) => {
+                Ok(KernelProgram::Several { library: library.clone(), variants, known: Mutex::default() })
+            }
         }
     }
 
@@ -93,8 +96,8 @@ impl KernelProgram {
         })
     }
 
-    /// The program of a kernel in strips of so many rows whose lanes reach so far: functions for the interior and, if it is another, near the edges. One that
-    /// is wanted `later` is made when it is first asked for.
+    /// The program of a kernel in strips of so many rows whose lanes reach so far: functions for the interior
+    /// and, if it is another, near the edges. One that is wanted `later` is made when it is first asked for.
     pub(crate) fn strips(
         tape: &Tape,
         group: &Group,
@@ -185,7 +188,7 @@ fn combination(tape: &Tape, group: &Group, in_order: bool) -> Result<Option<Oper
     let mut operators = vec![];
     for id in group.applications(tape) {
         if let Some(applied) = tape.applied(*id) {
-            operators.extend(applied.operation().operator(&tape.site(*id), in_order)?);
+            operators.extend(applied.operation().operator(&tape.application(*id), in_order)?);
         }
     }
     Ok(if operators.len() > 1 { Some(Operator::all(&operators)?) } else { operators.pop() })

@@ -24,9 +24,10 @@ pub(crate) fn kernel(planner: &Planner<'_>, group: &Group, functions: &[GroupFun
     Ok(Some(Kernel { patches, ..Kernel::new(group.clone(), codes, bounds, cost, ready) }))
 }
 
-/// Returns the traces of a kernel whose threads have a strip of rows each, with the number of rows, where rows share enough of what they read and compute. On a CPU lanes may
-/// share too, and do if that pays. There, rows that share nothing but what they read are strips of their own: registers have no room for
-/// what the next rows read too, the cache has, and a core sees few rows at a time coming.
+/// Returns the traces of a kernel whose threads have a strip of rows each, with the number of rows, where
+/// rows share enough of what they read and compute. On a CPU lanes may share too, and do if that pays. There,
+/// rows that share nothing but what they read are strips of their own: registers have no room for what the
+/// next rows read too, the cache has, and a core sees few rows at a time coming.
 fn strip<'k>(tape: &'k Tape, cut: &'k Cut, group: &Group, parts: &[GroupFunction<'_>], cpu: bool) -> Option<(Fused<'k>, u32)> {
     let [part] = parts else { return None };
     let class = tape.shapes[part.shape as usize];

@@ -93,7 +93,8 @@ pub fn shown_time(time: Duration) -> String {
 pub struct Summary {
     /// The kernels, in order.
     pub kernels: Vec<KernelSummary>,
-    /// Most bytes that are alive at a time: results, what is kept between kernels, what kernels need besides; inputs not counted.
+    /// Most bytes that are alive at a time: results, what is kept between kernels, what kernels need besides;
+    /// inputs not counted.
     pub peak_bytes: u64,
 }
 

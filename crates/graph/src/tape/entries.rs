@@ -15,7 +15,7 @@
 
 use crate::expr::elementwise::Elementwise;
 use crate::expr::kernel_settings::KernelSettings;
-use crate::expr::operation::{Applied, Joining, Site};
+use crate::expr::operation::{Application, Applied, Joining};
 use crate::expr::shape::Shape;
 use crate::tape::bindings::Bindings;
 use broadloom_scalar::{Literal, Precision, Type};
@@ -350,13 +350,13 @@ impl Tape {
     }
 
     /// Returns facts about an application of an operation.
-    pub(crate) fn site(&self, id: Id) -> Site {
+    pub(crate) fn application(&self, id: Id) -> Application {
         let entry = self.entry(id);
         let wanted = match self.applied(id).filter(|applied| applied.operation().joining() == Joining::Results) {
             None => SmallVec::new(),
             Some(applied) => self.results(applied, &entry.inputs).collect(),
         };
-        Site {
+        Application {
             types: entry.inputs.iter().map(|input| self.entry(*input).ty).collect(),
             ranks: entry.inputs.iter().map(|input| self.rank(*input)).collect(),
             positions: entry.inputs.iter().map(|input| matches!(self.entry(*input).kind, Kind::Position(_))).collect(),

@@ -94,7 +94,8 @@ enum Leaf {
 }
 
 impl Recorder {
-    /// Creates a recorder for a precision of elementary functions. `joins`: kernels over one domain are joined.
+    /// Creates a recorder for a precision of elementary functions. `joins`: kernels over one domain are
+    /// joined.
     pub fn new(precision: Precision, joins: bool) -> Recorder {
         Recorder {
             number: 0,

@@ -16,7 +16,7 @@ use broadloom_scalar::{Function, Lanes, Type};
 use broadloom_skeleton::{Boundary, Rule};
 use std::collections::HashMap;
 
-type Parsed<T> = std::result::Result<T, Box<Diagnostic>>;
+type ParseResult<T> = std::result::Result<T, Box<Diagnostic>>;
 
 /// Parsed graph.
 #[derive(Clone, Debug)]
@@ -51,12 +51,12 @@ pub fn parse(
 }
 
 /// Node of a name; `None` if its line has an error.
-type Known = Option<Node>;
+type NamedNode = Option<Node>;
 
 struct Parser<'t> {
     context: &'t Context,
     vocabulary: &'t Vocabulary,
-    nodes: HashMap<&'t str, Known>,
+    nodes: HashMap<&'t str, NamedNode>,
     functions: HashMap<&'t str, Option<Function>>,
     outputs: Vec<(String, Node)>,
 }
@@ -75,7 +75,7 @@ fn refused(error: &Error, span: Span) -> Box<Diagnostic> {
 
 impl<'t> Parser<'t> {
     /// Parses a function, a node, or the results.
-    fn item(&mut self, lines: &mut Lines<'t>, line: &Line<'t>) -> Parsed<()> {
+    fn item(&mut self, lines: &mut Lines<'t>, line: &Line<'t>) -> ParseResult<()> {
         let mut scanner = line.scan();
         if scanner.eat_word("fn") {
             let name = scanner.word();
@@ -116,7 +116,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Parses the names that a line defines.
-    fn targets(&mut self, scanner: &mut Scanner<'t>) -> Parsed<Vec<Target<'t>>> {
+    fn targets(&mut self, scanner: &mut Scanner<'t>) -> ParseResult<Vec<Target<'t>>> {
         let mut targets = vec![];
         loop {
             let start = scanner.at();
@@ -145,7 +145,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Binds nodes to names, if their types and shapes are as stated.
-    fn bind(&mut self, targets: &[Target<'t>], nodes: Option<Vec<Node>>, line: &Line<'t>) -> Parsed<()> {
+    fn bind(&mut self, targets: &[Target<'t>], nodes: Option<Vec<Node>>, line: &Line<'t>) -> ParseResult<()> {
         let Some(nodes) = nodes else {
             self.nodes.extend(targets.iter().map(|target| (target.name, None)));
             return Ok(());
@@ -167,7 +167,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Parses the name of a node and returns the node.
-    fn node(&self, scanner: &mut Scanner<'t>) -> Parsed<(&'t str, Known)> {
+    fn node(&self, scanner: &mut Scanner<'t>) -> ParseResult<(&'t str, NamedNode)> {
         let start = scanner.at();
         let name = scanner.name("the name of a node")?;
         let unknown =
@@ -176,7 +176,12 @@ impl<'t> Parser<'t> {
     }
 
     /// Parses the operation of a line and returns its results; `None` if the line of an input has an error.
-    fn right_side(&mut self, scanner: &mut Scanner<'t>, line: &Line<'t>, targets: &[Target<'t>]) -> Parsed<Option<Vec<Node>>> {
+    fn right_side(
+        &mut self,
+        scanner: &mut Scanner<'t>,
+        line: &Line<'t>,
+        targets: &[Target<'t>],
+    ) -> ParseResult<Option<Vec<Node>>> {
         let stated = || targets.first().and_then(|target| target.stated.clone());
         let needed = || {
             let message = "the type and the shape of this node must be stated, such as `x: f32[4, 4] = …`";
@@ -254,7 +259,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Parses an infix operation. The left input is read already.
-    fn between(&self, left: &'t str, scanner: &mut Scanner<'t>, line: &Line<'t>) -> Parsed<Option<Vec<Node>>> {
+    fn between(&self, left: &'t str, scanner: &mut Scanner<'t>, line: &Line<'t>) -> ParseResult<Option<Vec<Node>>> {
         let unknown =
             || Box::new(Diagnostic::error(BAD_NAME, format!("there is no node `{left}`")).at(line.span(), "in this line"));
         let left = self.nodes.get(left).ok_or_else(unknown)?;
@@ -268,7 +273,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Parses `fill(0.5)`, or `fill(x)`: the value of another fill in this shape.
-    fn fill(&self, scanner: &mut Scanner<'t>, line: &Line<'t>, ty: Type, shape: Shape) -> Parsed<Option<Vec<Node>>> {
+    fn fill(&self, scanner: &mut Scanner<'t>, line: &Line<'t>, ty: Type, shape: Shape) -> ParseResult<Option<Vec<Node>>> {
         let mut ahead = scanner.clone();
         let made = if ahead.literal().is_none() && !ahead.sees("(") {
             let start = scanner.at();
@@ -291,14 +296,14 @@ impl<'t> Parser<'t> {
     }
 
     /// Parses the value of a setting.
-    fn setting(&self, scanner: &mut Scanner<'t>) -> Parsed<RawValue<'t>> {
+    fn setting(&self, scanner: &mut Scanner<'t>) -> ParseResult<RawValue<'t>> {
         if scanner.eat("[") {
             return scanner.list("]", |scanner| self.plain(scanner)).map(RawValue::List);
         }
         self.plain(scanner)
     }
 
-    fn plain(&self, scanner: &mut Scanner<'t>) -> Parsed<RawValue<'t>> {
+    fn plain(&self, scanner: &mut Scanner<'t>) -> ParseResult<RawValue<'t>> {
         let start = scanner.at();
         if let Some(text) = scanner.literal() {
             return Ok(RawValue::Literal(text));
@@ -318,7 +323,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Applies an operation by its name: an elementwise one, one of the graph, or one of the vocabulary.
-    fn operation(&self, call: &Call<'_>, maps: Option<&[AxisMap]>, span: Span) -> Parsed<Result<Vec<Node>>> {
+    fn operation(&self, call: &Call<'_>, maps: Option<&[AxisMap]>, span: Span) -> ParseResult<Result<Vec<Node>>> {
         let one = |node: Result<Node>| node.map(|node| vec![node]);
         if let Some(op) = elementwise::named(call.name) {
             let count = call.inputs.len();
@@ -361,7 +366,7 @@ impl<'t> Parser<'t> {
 }
 
 /// Parses the index along one axis of a view's input: `i0`, `2*i1 - 1 clamp`, `3`.
-fn axis_map(scanner: &mut Scanner<'_>) -> Parsed<AxisMap> {
+fn axis_map(scanner: &mut Scanner<'_>) -> ParseResult<AxisMap> {
     let mut map = AxisMap::fixed(0);
     let mut number = None;
     let is_number = !scanner.sees("i");

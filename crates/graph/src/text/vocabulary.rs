@@ -1,13 +1,13 @@
 //! The operations that a text may use.
 
 use crate::expr::operations::WORDS;
-use crate::expr::parsed_call::Read;
+use crate::expr::parsed_call::NodeMaker;
 use std::collections::HashMap;
 
 /// Operations that a text may use, by their names.
 #[derive(Clone, Debug)]
 pub struct Vocabulary {
-    words: HashMap<String, Read>,
+    words: HashMap<String, NodeMaker>,
 }
 
 impl Default for Vocabulary {
@@ -21,12 +21,12 @@ impl Default for Vocabulary {
 impl Vocabulary {
     /// Adds an operation of another crate, by the name of its [`Spelling`](super::Spelling).
     #[must_use]
-    pub fn with(mut self, name: &str, read: Read) -> Vocabulary {
+    pub fn with(mut self, name: &str, read: NodeMaker) -> Vocabulary {
         self.words.insert(name.to_owned(), read);
         self
     }
 
-    pub(super) fn read(&self, name: &str) -> Option<Read> {
+    pub(super) fn read(&self, name: &str) -> Option<NodeMaker> {
         self.words.get(name).copied()
     }
 

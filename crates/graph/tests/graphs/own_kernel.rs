@@ -8,7 +8,8 @@
 use broadloom_cpu::Cpu;
 use broadloom_device::{Device, Machine};
 use broadloom_graph::{
-    Context, Elementwise, Feed, Form, HostArray, Joining, Node, Operation, PatternParts, Result, Shape, Site, Typing, naive,
+    Application, Context, Elementwise, Feed, HostArray, Joining, Node, Operation, OperationPattern, PatternParts, Result, Shape,
+    Typing, naive,
 };
 use broadloom_interp::Interp;
 use broadloom_scalar::{Axis, BinaryOp, Cache, Element, Literal, Type, Value};
@@ -54,17 +55,17 @@ impl Operation for RunLengths {
         Ok(HostArray { ty, shape: shape.clone(), lanes })
     }
 
-    fn feeds(&self, _: &Site) -> Vec<Feed> {
+    fn feeds(&self, _: &Application) -> Vec<Feed> {
         vec![Feed::new([0, 1], true)]
     }
 
-    fn pattern(&self, mut parts: PatternParts) -> Result<Form> {
-        let wanted = [0, 1, 2].map(|result| parts.site.wanted.contains(&result));
-        Ok(Form::One(Runs { source: parts.source()?, wanted }.into()))
+    fn pattern(&self, mut parts: PatternParts) -> Result<OperationPattern> {
+        let wanted = [0, 1, 2].map(|result| parts.application.wanted.contains(&result));
+        Ok(OperationPattern::One(Runs { source: parts.source()?, wanted }.into()))
     }
 
     /// Returns no values: the kernel stores the results itself.
-    fn values(&self, _: &Site) -> Vec<Type> {
+    fn values(&self, _: &Application) -> Vec<Type> {
         vec![]
     }
 

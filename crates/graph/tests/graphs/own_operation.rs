@@ -6,8 +6,8 @@ use broadloom_device::Device;
 use broadloom_diag::Sources;
 use broadloom_graph::text::{Spelling, Vocabulary, parse, print_with_elements};
 use broadloom_graph::{
-    Combine, Context, Elementwise, Feed, Form, HostArray, Joining, Node, Operation, PatternParts, Result, Shape, Site, Typing,
-    naive,
+    Application, Combine, Context, Elementwise, Feed, HostArray, Joining, Node, Operation, OperationPattern, PatternParts,
+    Result, Shape, Typing, naive,
 };
 use broadloom_interp::Interp;
 use broadloom_scalar::{BinaryOp, Literal, Type};
@@ -44,24 +44,24 @@ impl Operation for Bounds {
     }
 
     /// Returns a feed of each element twice: it is a candidate for both results.
-    fn feeds(&self, _: &Site) -> Vec<Feed> {
+    fn feeds(&self, _: &Application) -> Vec<Feed> {
         vec![Feed::new([0, 0], false)]
     }
 
-    fn pattern(&self, mut parts: PatternParts) -> Result<Form> {
+    fn pattern(&self, mut parts: PatternParts) -> Result<OperationPattern> {
         let (source, operator) = (parts.source()?, parts.operator()?);
         let spread = Spread { along_kept: false, blocks: true, split: false, rows: [1, 1] };
         let (domain, reduced, sink) = (parts.domain, vec![false, true], parts.sink);
-        Ok(Form::One(Reduce { domain, reduced, source, operator, sink, spread }.into()))
+        Ok(OperationPattern::One(Reduce { domain, reduced, source, operator, sink, spread }.into()))
     }
 
-    fn operator(&self, site: &Site, _: bool) -> Result<Option<Operator>> {
-        let ty = site.types[0];
+    fn operator(&self, application: &Application, _: bool) -> Result<Option<Operator>> {
+        let ty = application.types[0];
         Ok(Some(Operator::all(&[Operator::min(ty)?, Operator::max(ty)?])?))
     }
 
-    fn values(&self, site: &Site) -> Vec<Type> {
-        vec![site.ty, site.ty]
+    fn values(&self, application: &Application) -> Vec<Type> {
+        vec![application.ty, application.ty]
     }
 
     fn joining(&self) -> Joining {

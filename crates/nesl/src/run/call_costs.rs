@@ -1,4 +1,5 @@
-//! Costs of the code of sequential calls. Figures are those of quicksort on the machines of `docs/PERFORMANCE.md`.
+//! Costs of the code of sequential calls. Figures are those of quicksort on the machines of
+//! `docs/PERFORMANCE.md`.
 
 use broadloom_graph::{ArenaBytes, ByWorker, FlattenedLevels, SequentialCalls, TeamCalls};
 
@@ -38,8 +39,8 @@ mod tests {
     use broadloom_device::{Device, Machine, MachineKind};
     use broadloom_graph::Costs;
 
-    /// A warp of a GPU waits for each access, so only short calls run in one. A core of a CPU takes its share of
-    /// all elements.
+    /// A warp of a GPU waits for each access, so only short calls run in one. A core of a CPU takes its share
+    /// of all elements.
     #[test]
     fn sequential_calls_are_short_on_gpus() {
         let device = Device::new(broadloom_interp::Interp::new(Default::default()));

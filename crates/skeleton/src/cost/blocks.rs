@@ -51,8 +51,8 @@ pub const LONG_FOLD: Each<u64> = Each { vectors: 1 << 16, threads: 1024 };
 /// Elements along the split axis, below which splitting costs more than it saves: a second kernel combines
 /// the parts.
 pub const SPLIT_COLUMNS: u64 = 64;
-/// Elements along the split axis, below which splitting costs more than it saves, where the threads of a block have one
-/// result or line.
+/// Elements along the split axis, below which splitting costs more than it saves, where the threads of a
+/// block have one result or line.
 pub const SPLIT_ROWS: u64 = 8192;
 
 // The size of a block's work.
@@ -71,7 +71,8 @@ pub const BLOCK_THREADS: u32 = 256;
 pub const REDUCE_TILES: u32 = 64;
 /// Segments of a lane that looks for the tiles that start in them: their loads are under way together.
 pub const STARTED_SEGMENTS: u32 = 4;
-/// Elements of a thread whose segments are numbered, in rows of four: a block searches once for all of its elements.
+/// Elements of a thread whose segments are numbered, in rows of four: a block searches once for all of its
+/// elements.
 pub const NUMBERED_ITEMS: u32 = 16;
 /// Threads of a block that combines the parts of a result.
 pub const COMBINE_THREADS: Each<u32> = Each { vectors: 32, threads: 256 };
@@ -85,14 +86,16 @@ pub const COUNTED: Each<u32> = Each { vectors: 512, threads: 64 };
 pub const TILE_ROWS: u32 = 8;
 /// Warps of a block of a pack on threads.
 pub const PACK_WARPS: u32 = 8;
-/// Warps of a block of a histogram on vectors: more than one, so that barriers stand around their counting and each lane can have counters.
+/// Warps of a block of a histogram on vectors: more than one, so that barriers stand around their counting
+/// and each lane can have counters.
 pub const HISTOGRAM_WARPS: u32 = 2;
 /// Accesses of a thread of a histogram that are under way together.
 pub const HISTOGRAM_PIECES: u32 = 2;
-/// Rows of 16 bytes that a thread of a loop over memory loads together, where threads share the loop. Vectors load the words
-/// of neighbouring lanes together anyway.
+/// Rows of 16 bytes that a thread of a loop over memory loads together, where threads share the loop. Vectors
+/// load the words of neighbouring lanes together anyway.
 pub const LOOP_ROWS: Each<u32> = Each { vectors: 0, threads: 2 };
-/// Copies of counters in shared memory that lanes of a warp add to side by side: with 32 of them, a bank for each lane.
+/// Copies of counters in shared memory that lanes of a warp add to side by side: with 32 of them, a bank for
+/// each lane.
 const COUNTER_COPIES: [u32; 2] = [32, 16];
 /// Bytes of all copies, at most: several blocks are resident.
 const COUNTER_BYTES: u64 = 32 << 10;
@@ -124,8 +127,8 @@ pub const TALL: usize = 16;
 pub const LARGE: usize = 1 << 20;
 /// Elements of the smallest part of a sort or a pack on vectors.
 pub const PART: u32 = 2048;
-/// Bins of a histogram that are counted in shared memory, at most: 32 KiB of counters of threads. Those of a core of vectors
-/// may fill 128 KiB of its own cache.
+/// Bins of a histogram that are counted in shared memory, at most: 32 KiB of counters of threads. Those of a
+/// core of vectors may fill 128 KiB of its own cache.
 pub const SHARED_BINS: Each<u32> = Each { vectors: 32768, threads: 8192 };
 /// Positions that a block of a histogram counts for each bin in its shared memory, at least.
 pub const COUNTED_PER_BIN: u32 = 4;
@@ -146,8 +149,8 @@ impl Costs<'_> {
         self.machine.resident_threads.unwrap_or(RESIDENT).into()
     }
 
-    /// Returns how many blocks keep all cores busy: on vectors as many in turn for each core, on threads those of so many
-    /// threads that are resident together.
+    /// Returns how many blocks keep all cores busy: on vectors as many in turn for each core, on threads
+    /// those of so many threads that are resident together.
     pub fn blocks(&self, in_turn: u64, threads: u32) -> u64 {
         self.busy(match self.execution {
             Execution::Vectors => in_turn,
@@ -155,29 +158,31 @@ impl Costs<'_> {
         })
     }
 
-    /// Returns how many blocks of so many threads, with so many bytes of shared memory, are resident on a core.
+    /// Returns how many blocks of so many threads, with so many bytes of shared memory, are resident on a
+    /// core.
     pub fn resident_blocks(&self, threads: u32, shared: u32) -> u64 {
         let by_threads = self.resident_threads() / u64::from(threads.max(1));
         by_threads.min(u64::from(self.shared_bytes() / shared.saturating_add(BLOCK_SHARED))).max(1)
     }
 
-    /// Returns how many blocks of so many threads a core should hold, where a thread keeps so many values at the same time. Fewer registers than that would
-    /// have threads store values in local memory; more blocks hide the latency of memory no better.
+    /// Returns how many blocks of so many threads a core should hold, where a thread keeps so many values at
+    /// the same time. Fewer registers than that would have threads store values in local memory; more blocks
+    /// hide the latency of memory no better.
     pub fn register_blocks(&self, threads: u32, live: u32) -> u32 {
         let registers = self.machine.registers.unwrap_or(1 << 16);
         (registers / ((live + ADDRESS_REGISTERS) * threads)).clamp(1, (RESIDENT_STENCIL / threads).max(1))
     }
 
-    /// Returns how many of the threads of a block take neighbouring elements of a loop that they share. Warps of vectors run
-    /// one after the other, so each has a stretch of its own.
+    /// Returns how many of the threads of a block take neighbouring elements of a loop that they share. Warps
+    /// of vectors run one after the other, so each has a stretch of its own.
     pub fn taken_together(&self, threads: u32) -> u32 {
         if self.in_vectors() { LANES.min(threads) } else { threads }
     }
 
     /// Returns how many copies a block has of counters in shared memory, to which it adds so often in all.
     ///
-    /// Lanes of a warp that add to counters of one bank wait for each other. With a copy for each lane they do not, but all
-    /// copies are set to zero before and added up behind.
+    /// Lanes of a warp that add to counters of one bank wait for each other. With a copy for each lane they
+    /// do not, but all copies are set to zero before and added up behind.
     pub fn counter_copies(&self, counters: u32, additions: u64) -> u32 {
         let pays = |copies: &u32| {
             let all = u64::from(counters) * u64::from(*copies);
@@ -186,26 +191,27 @@ impl Costs<'_> {
         if self.in_vectors() { 1 } else { COUNTER_COPIES.into_iter().find(pays).unwrap_or(1) }
     }
 
-    /// Returns whether a loop loads the data of its next iteration before it works on that of the current one, where so many
-    /// threads are resident on a core and each executes so many operations in an iteration.
+    /// Returns whether a loop loads the data of its next iteration before it works on that of the current
+    /// one, where so many threads are resident on a core and each executes so many operations in an
+    /// iteration.
     ///
-    /// Threads wait for memory together where their operations take less time than a load. A core of vectors prefetches data
-    /// that is read in order by itself.
+    /// Threads wait for memory together where their operations take less time than a load. A core of vectors
+    /// prefetches data that is read in order by itself.
     pub fn prefetches(&self, threads: u64, operations: u64) -> bool {
         !self.in_vectors() && threads.saturating_mul(operations) < LOAD_CYCLES * CORE_LANES
     }
 
-    /// Returns whether a block runs several tiles and loads staged words of its next one before it computes the current one,
-    /// where so many blocks are resident on a core.
+    /// Returns whether a block runs several tiles and loads staged words of its next one before it computes
+    /// the current one, where so many blocks are resident on a core.
     ///
-    /// Where blocks are several, one loads while others compute. A core of vectors prefetches data that is read in order by
-    /// itself.
+    /// Where blocks are several, one loads while others compute. A core of vectors prefetches data that is
+    /// read in order by itself.
     pub fn prefetches_tiles(&self, blocks: u64) -> bool {
         !self.in_vectors() && blocks <= LONE_BLOCKS
     }
 
-    /// Returns how many results or lines keep all cores busy: as many for each core of vectors, and a part of the resident
-    /// threads.
+    /// Returns how many results or lines keep all cores busy: as many for each core of vectors, and a part of
+    /// the resident threads.
     fn enough(&self, vectors: u64, part: u64) -> u64 {
         self.busy(match self.execution {
             Execution::Vectors => vectors,
@@ -228,7 +234,8 @@ impl Costs<'_> {
         self.enough(ENOUGH_SCAN_COLUMNS, 4)
     }
 
-    /// Returns how many lines of a sweep are enough. A thread keeps its state in registers, so fewer are resident.
+    /// Returns how many lines of a sweep are enough. A thread keeps its state in registers, so fewer are
+    /// resident.
     pub fn enough_sweeps(&self) -> u64 {
         self.enough(ENOUGH_SWEEPS, 4)
     }

@@ -2,7 +2,8 @@
 
 use super::{Costs, LANES};
 
-/// Rows of a strip of a product with sums of 32 bits: they fill three quarters of the vector registers of AVX-512.
+/// Rows of a strip of a product with sums of 32 bits: they fill three quarters of the vector registers of
+/// AVX-512.
 const PRODUCT_STRIP: u32 = 12;
 /// Rows of a tile of a product, at most: the right factor is copied once for all of them.
 const PRODUCT_ROWS: u32 = 1032;
@@ -20,21 +21,21 @@ pub const STATIC_SHARED: u64 = 48 << 10;
 pub const SWEEP_SHARED: u32 = 40 << 10;
 /// Bytes of shared memory for the elements of a tile of a sort: several blocks are resident on a core.
 pub const SORT_TILE: u32 = 24 << 10;
-/// Bytes of shared memory for the elements of a tile of segments. Blocks leave half of a core's memory to its first cache, which has
-/// a line for every load at a computed place that is under way.
+/// Bytes of shared memory for the elements of a tile of segments. Blocks leave half of a core's memory to its
+/// first cache, which has a line for every load at a computed place that is under way.
 pub const SEGMENT_TILE: u32 = 20 << 10;
 /// Bytes of shared memory for what a pack chooses in a tile.
 pub const PACK_TILE: u32 = 32 << 10;
 /// Bytes of the lines that a sort on vectors collects that have a fixed place in shared memory, at most.
 pub const SORT_STATIC: u32 = 32 << 10;
-/// Reads of a window at a position, from which on a tile of it is staged in shared memory. On an H200, a box blur of 9
-/// reads takes 87 us from memory and 67 us from a tile, one of 25 reads 145 and 89.
+/// Reads of a window at a position, from which on a tile of it is staged in shared memory. On an H200, a box
+/// blur of 9 reads takes 87 us from memory and 67 us from a tile, one of 25 reads 145 and 89.
 pub const STAGED_READS: u64 = 8;
-/// Values of a tile with its halo for each position of the tile, at most: more are mostly loaded in vain where the radius
-/// of a call is less than the declared one.
+/// Values of a tile with its halo for each position of the tile, at most: more are mostly loaded in vain
+/// where the radius of a call is less than the declared one.
 pub const STAGED_GROWTH: u64 = 4;
-/// Elements of segments that are prefetched before their row is reduced: a core that is busy with the ends of segments does not look ahead so far. By
-/// measurement on a Xeon with AVX-512, 128 to 2048 are about as good.
+/// Elements of segments that are prefetched before their row is reduced: a core that is busy with the ends of
+/// segments does not look ahead so far. By measurement on a Xeon with AVX-512, 128 to 2048 are about as good.
 pub const ELEMENTS_AHEAD: u32 = 512;
 /// Rows of a reduction along columns that are prefetched before they are reduced.
 pub const ROWS_AHEAD: u32 = 8;
@@ -79,14 +80,14 @@ impl Costs<'_> {
         self.core_cache(16)
     }
 
-    /// Returns the bytes for lines of the cache that a sort on vectors collects before it stores them, at most.
-    /// Other data that passes through the cache may not displace them.
+    /// Returns the bytes for lines of the cache that a sort on vectors collects before it stores them, at
+    /// most. Other data that passes through the cache may not displace them.
     pub fn collected_lines(&self) -> u32 {
         self.core_cache(16).min(self.shared_bytes() / 4 * 3)
     }
 
-    /// Returns the bytes that a round of a sort moves, from which on its stores are non-temporal: the next round
-    /// does not find them in the cache.
+    /// Returns the bytes that a round of a sort moves, from which on its stores are non-temporal: the next
+    /// round does not find them in the cache.
     pub fn non_temporal(&self) -> u32 {
         self.core_cache(2)
     }

@@ -5,10 +5,10 @@
 //! many operations a byte is worth, how long a kernel will take. Nobody else asks what kind of machine it is;
 //! `crates/tidy` holds that.
 //!
-//! Numbers that depend on cores, resident threads, registers, caches or bandwidth are functions of [`Costs`]. A
-//! constant below is a property of an algorithm or of PTX, with its reason; where it differs between vectors and
-//! threads, it is an [`Each`]. They were found on the machines of `docs/PERFORMANCE.md`, an Intel Xeon with
-//! AVX-512 and an H200, which have the sizes that are assumed where a description has none.
+//! Numbers that depend on cores, resident threads, registers, caches or bandwidth are functions of [`Costs`].
+//! A constant below is a property of an algorithm or of PTX, with its reason; where it differs between
+//! vectors and threads, it is an [`Each`]. They were found on the machines of `docs/PERFORMANCE.md`, an Intel
+//! Xeon with AVX-512 and an H200, which have the sizes that are assumed where a description has none.
 //!
 //! Operations are counted in *simple operations*: an addition of one lane is 1 ([`operation`], [`function`]).
 //! The cost of a position is the sum over all that is computed there; loops count their rounds.
@@ -57,7 +57,8 @@ pub struct Each<T> {
     pub threads: T,
 }
 
-/// Lanes of a warp, fixed by PTX. A last axis of as many elements is long: neighbouring threads work along it.
+/// Lanes of a warp, fixed by PTX. A last axis of as many elements is long: neighbouring threads work along
+/// it.
 pub const LANES: u32 = 32;
 
 /// The cost of work on a machine.

@@ -46,7 +46,8 @@ pub fn function(function: &Function) -> u64 {
     }
 }
 
-/// Returns whether an operation only changes the sign of a float or takes its magnitude: instructions of a GPU do that to their operands.
+/// Returns whether an operation only changes the sign of a float or takes its magnitude: instructions of a
+/// GPU do that to their operands.
 pub fn is_sign(op: UnaryOp, ty: Type) -> bool {
     matches!(op, UnaryOp::Neg | UnaryOp::Abs) && ty.element().is_float()
 }

@@ -1,5 +1,5 @@
-//! Sequential calls. A recursive function with nested parallelism is flattened level by level, or its calls run in
-//! one thread each. A front end describes the code of its calls ([`SequentialCalls`]).
+//! Sequential calls. A recursive function with nested parallelism is flattened level by level, or its calls
+//! run in one thread each. A front end describes the code of its calls ([`SequentialCalls`]).
 
 use super::workers::{Teams, Workers};
 use super::{Costs, LANES};
@@ -47,7 +47,8 @@ pub struct TeamCalls {
     pub threads: u32,
     /// Blocks of a multiprocessor.
     pub blocks: u32,
-    /// Size of the arena of all teams. A team releases no memory, so it is for all levels of a recursion together.
+    /// Size of the arena of all teams. A team releases no memory, so it is for all levels of a recursion
+    /// together.
     pub arena: ArenaBytes,
     /// The arena has at most this part of the memory.
     pub arena_share: u64,
@@ -55,7 +56,8 @@ pub struct TeamCalls {
     pub frame: u64,
     /// Minimum and maximum of calls inside of calls on a GPU.
     pub depth: [u64; 2],
-    /// Blocks, threads of a block, and maximum of calls inside of calls for tests on a machine with few threads.
+    /// Blocks, threads of a block, and maximum of calls inside of calls for tests on a machine with few
+    /// threads.
     pub forced: (u32, u32, u64),
 }
 
@@ -64,26 +66,28 @@ pub struct TeamCalls {
 pub struct SequentialCalls {
     /// Cost of the flattened code.
     pub flattened: FlattenedLevels,
-    /// Dependent accesses of a worker to memory for each element of a call: of a warp, where other warps take parts of the
-    /// call, and of a core for each level of a balanced recursion.
+    /// Dependent accesses of a worker to memory for each element of a call: of a warp, where other warps take
+    /// parts of the call, and of a core for each level of a balanced recursion.
     pub accesses: ByWorker<f64>,
     /// Minimum number of elements of a call that another worker may take.
     pub task_elements: ByWorker<u32>,
-    /// Maximum number of elements of a small call as a multiple of a worker's part of all elements: other workers wait for the
-    /// call.
+    /// Maximum number of elements of a small call as a multiple of a worker's part of all elements: other
+    /// workers wait for the call.
     pub part_of_worker: f64,
     /// The same for cores that take parts of calls.
     pub part_of_core: f64,
     /// Size of the arena of a worker. Memory of a CPU that is not used takes no page.
     pub arena: ByWorker<ArenaBytes>,
-    /// Elements of a part of a call that a worker without calls can take in any case: its arena is made for them.
+    /// Elements of a part of a call that a worker without calls can take in any case: its arena is made for
+    /// them.
     pub task_arena_elements: u64,
     /// Warps of a block.
     pub warps_of_block: u32,
-    /// Maximum number of elements of a call that runs in one thread of a GPU, where there are calls for that many threads.
+    /// Maximum number of elements of a call that runs in one thread of a GPU, where there are calls for that
+    /// many threads.
     pub thread_elements: u64,
-    /// Maximum number of threads of a block for such calls. They take different branches, and a warp executes one branch at a
-    /// time.
+    /// Maximum number of threads of a block for such calls. They take different branches, and a warp executes
+    /// one branch at a time.
     pub threads_of_block: u32,
     /// Maximum of calls inside of calls of a thread of a GPU.
     pub thread_depth: u64,
@@ -126,13 +130,15 @@ impl Costs<'_> {
         levels.launches * latencies.launch + latencies.wait
     }
 
-    /// Returns how many elements a call has at most that runs sequentially, where all calls together have so many.
+    /// Returns how many elements a call has at most that runs sequentially, where all calls together have so
+    /// many.
     ///
-    /// A core needs `n · log2(n) · accesses` accesses for a call of `n` elements, a warp `n · accesses`. Flattened code needs
-    /// `levels · log2(n)` levels. Calls of a thread are small up to the size at which both take equally long. Calls
-    /// of a warp are small up to the size at which the largest call takes as much longer as a level less saves. The bytes of
-    /// a level count only for calls that do not take much more than a worker's part of all elements: other workers would
-    /// wait for them. Cores wait less where they take parts of calls (`has_tasks`).
+    /// A core needs `n · log2(n) · accesses` accesses for a call of `n` elements, a warp `n · accesses`.
+    /// Flattened code needs `levels · log2(n)` levels. Calls of a thread are small up to the size at which
+    /// both take equally long. Calls of a warp are small up to the size at which the largest call takes as
+    /// much longer as a level less saves. The bytes of a level count only for calls that do not take much
+    /// more than a worker's part of all elements: other workers would wait for them. Cores wait less where
+    /// they take parts of calls (`has_tasks`).
     pub fn sequential_limit(&self, code: &SequentialCalls, elements: u64, has_tasks: bool) -> u64 {
         let latencies = self.latencies();
         let levels = match self.machine.kind {
@@ -151,11 +157,11 @@ impl Costs<'_> {
         few.max(many.min(part)) as u64
     }
 
-    /// Returns whether some small calls run sequentially while the large ones stay flattened, where all have so many elements
-    /// and the small ones so many.
+    /// Returns whether some small calls run sequentially while the large ones stay flattened, where all have
+    /// so many elements and the small ones so many.
     ///
-    /// The levels of the large calls remain, so only bytes are saved. That pays where they take longer than the launches of
-    /// a level do, and where most of them are saved.
+    /// The levels of the large calls remain, so only bytes are saved. That pays where they take longer than
+    /// the launches of a level do, and where most of them are saved.
     pub fn separates_calls(&self, code: &SequentialCalls, elements: u64, small: u64) -> bool {
         let bytes = elements as f64 * code.flattened.bytes * self.latencies().byte;
         small > 0 && small >= elements / 2 && bytes >= self.level(&code.flattened)
@@ -171,14 +177,15 @@ impl Costs<'_> {
         }
     }
 
-    /// Returns how so many calls are launched, of which the largest has so many elements. `has_tasks` is set where threads can
-    /// take parts of calls.
+    /// Returns how so many calls are launched, of which the largest has so many elements. `has_tasks` is set
+    /// where threads can take parts of calls.
     pub fn sequential_workers(&self, code: &SequentialCalls, calls: u64, largest: u64, has_tasks: bool) -> Workers {
         let size = self.of_worker(code.arena);
         let arena = |elements: u64| size.of(1, elements);
         let threads = self.busy(self.resident_threads() / THREADS_SHARE).max(1);
         let (lanes, of_block, depth, all, grain) = match self.machine.kind {
-            // Many short calls keep all threads busy, each with its own. The shortest ones have nothing for the lanes to share.
+            // Many short calls keep all threads busy, each with its own. The shortest ones have nothing for
+            // the lanes to share.
             MachineKind::Cuda if largest <= LANES.into() || calls >= threads && largest <= code.thread_elements => {
                 let of_block = (calls / self.workers()).clamp(1, code.threads_of_block.into());
                 (1, of_block as u32, code.thread_depth, threads, 0)
@@ -203,11 +210,12 @@ impl Costs<'_> {
         Workers { blocks, threads: of_block * lanes, lanes, grain, callers, arena, task_arena, depth }
     }
 
-    /// Returns how teams of warps run so many calls with so many elements, of which the largest has so many; `None` where
-    /// single warps or flattened code do. Teams are `forced` for tests, where the machine has few threads.
+    /// Returns how teams of warps run so many calls with so many elements, of which the largest has so many;
+    /// `None` where single warps or flattened code do. Teams are `forced` for tests, where the machine has
+    /// few threads.
     ///
-    /// A team takes a few microseconds for a pass over the elements of a call, a flattened level hundreds for its launches.
-    /// Calls for many warps have no need of it.
+    /// A team takes a few microseconds for a pass over the elements of a call, a flattened level hundreds for
+    /// its launches. Calls for many warps have no need of it.
     pub fn sequential_teams(&self, code: &TeamCalls, calls: u64, elements: u64, largest: u64, forced: bool) -> Option<Teams> {
         let (blocks, threads, depth) = match self.machine.kind {
             MachineKind::Cuda => {

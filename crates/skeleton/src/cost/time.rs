@@ -37,8 +37,8 @@ pub(super) struct Latencies {
 }
 
 impl Costs<'_> {
-    /// Returns how many simple operations take as long as reading or writing a byte of memory: by the peaks of the machine
-    /// where they are known; else 15 on a GPU, as on an H200, and 8 on vectors of 64 bytes.
+    /// Returns how many simple operations take as long as reading or writing a byte of memory: by the peaks
+    /// of the machine where they are known; else 15 on a GPU, as on an H200, and 8 on vectors of 64 bytes.
     pub fn balance(&self) -> u64 {
         if let (Some(operations), Some(bandwidth)) = (self.machine.peak_operations, self.machine.peak_bandwidth) {
             return (operations / (REACHED * bandwidth)).round().clamp(1.0, 1000.0) as u64;
@@ -51,8 +51,8 @@ impl Costs<'_> {
         }
     }
 
-    /// Returns how many simple operations take as long as a byte of an array that stays in the caches of the cores from one
-    /// kernel to the next.
+    /// Returns how many simple operations take as long as a byte of an array that stays in the caches of the
+    /// cores from one kernel to the next.
     pub fn balance_in_cache(&self) -> u64 {
         if self.in_vectors() { (self.balance() as f64 / CACHE_SPEED).ceil() as u64 } else { self.balance() }
     }

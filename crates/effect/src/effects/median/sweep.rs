@@ -23,7 +23,8 @@ use crate::Result;
 use crate::graph::Frame;
 use broadloom_device::Machine;
 use broadloom_graph::{
-    AxisMap, Boundary, Feed, Form, HostArray, Joining, Node, Operation, PatternParts, Reads, Result as Made, Shape, Site, Typing,
+    Application, AxisMap, Boundary, Feed, HostArray, Joining, Node, Operation, OperationPattern, PatternParts, Reads,
+    Result as Made, Shape, Typing,
 };
 use broadloom_scalar::{AccessorKind, Array, Axis, Builder, Cache, Element, Literal, Type, Unroll, Value, Variable};
 use broadloom_skeleton::cost::{Costs, Each, LANES};
@@ -295,17 +296,17 @@ impl Operation for Sweep {
         Ok(HostArray { ty, shape: shape.clone(), lanes })
     }
 
-    fn feeds(&self, _: &Site) -> Vec<Feed> {
+    fn feeds(&self, _: &Application) -> Vec<Feed> {
         vec![Feed::new([0], true), Feed::new([1], true)]
     }
 
-    fn pattern(&self, mut parts: PatternParts) -> Made<Form> {
+    fn pattern(&self, mut parts: PatternParts) -> Made<OperationPattern> {
         let (ranks, keys) = (parts.source()?, parts.source()?);
-        Ok(Form::One(Windows { radius: self.radius, tile: self.tile, ranks, keys }.into()))
+        Ok(OperationPattern::One(Windows { radius: self.radius, tile: self.tile, ranks, keys }.into()))
     }
 
     /// The kernel stores the results itself.
-    fn values(&self, _: &Site) -> Vec<Type> {
+    fn values(&self, _: &Application) -> Vec<Type> {
         vec![]
     }
 

@@ -1,7 +1,7 @@
 //! Uses within a trace: the items that an index or an item needs, the sides of choices that need an item, and
 //! how indices follow the position.
 
-use super::{Index, IndexId, Item, ItemId, Place, Side, Trace};
+use super::{ElementIndex, Index, IndexId, Item, ItemId, Side, Trace};
 use crate::expr::elementwise::Elementwise;
 use crate::hash::{QuickMap, QuickSet};
 use crate::tape::entries::{Id, Kind};
@@ -34,13 +34,13 @@ impl Trace<'_> {
         }
     }
 
-    /// Returns the extents, known to the device alone, that the indices of a place are held to, or those of the place where an index is read. Where one is 0,
-    /// there is no element at the place.
-    pub(crate) fn device_extents(&self, place: &Place) -> SmallVec<[Number; 2]> {
+    /// Returns the extents, known to the device alone, that the indices of a place are held to, or those of
+    /// the place where an index is read. Where one is 0, there is no element at the place.
+    pub(crate) fn device_extents(&self, place: &ElementIndex) -> SmallVec<[Number; 2]> {
         let mut found = SmallVec::new();
         let mut left: SmallVec<[IndexId; 8]> = match place {
-            Place::At(indices) => indices.iter().copied().collect(),
-            Place::Number(index) => smallvec![*index],
+            ElementIndex::Axes(indices) => indices.iter().copied().collect(),
+            ElementIndex::Linear(index) => smallvec![*index],
         };
         let mut seen: HashSet<IndexId> = HashSet::new();
         while let Some(index) = left.pop() {
@@ -50,8 +50,8 @@ impl Trace<'_> {
             match &self.indices[index as usize] {
                 Index::Affine { .. } | Index::Plus(..) => {}
                 Index::Data(item) => match &self.items[*item as usize] {
-                    Item::Read { place: Place::At(indices), .. } => left.extend(indices.iter().copied()),
-                    Item::Read { place: Place::Number(index), .. } => left.push(*index),
+                    Item::Read { place: ElementIndex::Axes(indices), .. } => left.extend(indices.iter().copied()),
+                    Item::Read { place: ElementIndex::Linear(index), .. } => left.push(*index),
                     _ => {}
                 },
                 Index::Scaled { base, .. } | Index::Part { base, .. } | Index::Unravel(base, ..) => left.push(*base),
@@ -71,10 +71,10 @@ impl Trace<'_> {
     /// The items that an item needs.
     pub(crate) fn needed_by_item(&self, item: &Item, found: &mut Vec<ItemId>) {
         match item {
-            Item::Read { place: Place::At(indices), .. } => {
+            Item::Read { place: ElementIndex::Axes(indices), .. } => {
                 indices.iter().for_each(|index| self.needed_by_index(*index, found));
             }
-            Item::Read { place: Place::Number(index), .. } | Item::Position(index) => self.needed_by_index(*index, found),
+            Item::Read { place: ElementIndex::Linear(index), .. } | Item::Position(index) => self.needed_by_index(*index, found),
             Item::Fill(_) | Item::Given(..) => {}
             Item::Apply(_, inputs) => found.extend(inputs),
             Item::Shift { item, .. } => found.push(*item),
@@ -89,14 +89,16 @@ impl Trace<'_> {
         }
     }
 
-    /// Returns whether places of neighbours along an axis lie apart, as far as that is known: in other rows, or some elements from each other.
+    /// Returns whether places of neighbours along an axis lie apart, as far as that is known: in other rows,
+    /// or some elements from each other.
     pub fn is_apart(&self, indices: &[IndexId], axis: u8) -> bool {
         let Some((last, above)) = indices.split_last() else { return false };
         let step = |index: &IndexId| self.step(*index, axis).unwrap_or(0);
         above.iter().any(|index| step(index) != 0) || step(last).abs() > cost::NEIGHBOURS
     }
 
-    /// Returns the stride of an index along an axis of positions, where that is known; numbers that are not known count as large ones.
+    /// Returns the stride of an index along an axis of positions, where that is known; numbers that are not
+    /// known count as large ones.
     pub(crate) fn step(&self, index: IndexId, axis: u8) -> Option<i64> {
         const LARGE: i64 = 1 << 32;
         let of = |number: &Number| match number {
@@ -117,7 +119,8 @@ impl Trace<'_> {
         }
     }
 
-    /// Returns whether neighbouring threads may have any index: whether it depends on elements in memory, or was rounded from a float.
+    /// Returns whether neighbouring threads may have any index: whether it depends on elements in memory, or
+    /// was rounded from a float.
     pub(crate) fn is_anywhere(&self, index: IndexId) -> bool {
         let (mut needed, mut seen) = (vec![], QuickSet::default());
         self.needed_by_index(index, &mut needed);
@@ -141,8 +144,9 @@ impl Trace<'_> {
         matches!(entry.kind, Kind::Elementwise(Elementwise::Convert(_))) && from_float && !is_float(entry.ty)
     }
 
-    /// The sides of choices that each item is needed in only, from the outermost in; items that are needed whatever is chosen have none. `None` for
-    /// those that nobody needs, such as an index along an axis that a view leaves out: where they could be read is not known.
+    /// The sides of choices that each item is needed in only, from the outermost in; items that are needed
+    /// whatever is chosen have none. `None` for those that nobody needs, such as an index along an axis that
+    /// a view leaves out: where they could be read is not known.
     pub(crate) fn sides(&self, roots: &[ItemId]) -> Vec<Option<Vec<Side>>> {
         // The common start of the ways to all uses.
         let mut ways: Vec<Option<Vec<Side>>> = vec![None; self.items.len()];

@@ -13,7 +13,7 @@ use crate::expr::host_array::HostArray;
 use crate::expr::length::common;
 use crate::expr::node::Node;
 use crate::expr::op::zeros;
-use crate::expr::operation::{Extent, Feed, Form, Joining, Operation, PatternParts, Site};
+use crate::expr::operation::{Application, Extent, Feed, Joining, Operation, OperationPattern, PatternParts};
 use crate::expr::shape::Shape;
 use crate::expr::spelling::{Setting, Spelling};
 use crate::expr::view::AxisMap;
@@ -282,7 +282,7 @@ impl Call {
             // The marker is true beyond the length.
             f.begin_if(f.not(given[0]));
         }
-        let mut bound: Vec<Bound<'_>> = vec![];
+        let mut bound: Vec<AccessorMemory<'_>> = vec![];
         for (array, reads) in self.reads.iter().enumerate() {
             let from = self.first_extent(array);
             let queue = match reads {
@@ -295,21 +295,21 @@ impl Call {
             let extents = given[from..from + self.ranks[array]].to_vec();
             let ty = own.accessors()[array].ty;
             let memory = match line.filter(|(own, _)| *own == array) {
-                Some((_, accessor)) => Held::Line(accessor),
-                None => arrays.next().map_or(Held::Nowhere, Held::Nested),
+                Some((_, accessor)) => AccessorSource::Line(accessor),
+                None => arrays.next().map_or(AccessorSource::Nowhere, AccessorSource::Nested),
             };
-            bound.push(Bound::Read { memory, position: &position, extents, reads, ty, queue });
+            bound.push(AccessorMemory::Read { memory, position: &position, extents, reads, ty, queue });
         }
         for (accessor, rate) in own.accessors()[self.reads.len()..].iter().zip(&self.appended) {
             let array = f.array(accessor.ty, *rate as u32);
             let zero = f.vector(&vec![f.literal(Literal::zero(accessor.ty.element())); accessor.ty.lanes()]);
             (0..*rate).for_each(|index| f.set_element(array, index as i32, zero));
-            bound.push(Bound::Append { array, rate: *rate, count: f.variable_with(f.literal(0i32)) });
+            bound.push(AccessorMemory::Append { array, rate: *rate, count: f.variable_with(f.literal(0i32)) });
         }
         let mut bindings: Vec<&mut dyn Binding> = bound.iter_mut().map(|bound| bound as &mut dyn Binding).collect();
         let mut results = f.inline(own, &arguments, &mut bindings);
         for bound in &bound {
-            if let Bound::Append { array, rate, .. } = bound {
+            if let AccessorMemory::Append { array, rate, .. } = bound {
                 results.extend((0..*rate).map(|index| f.element(*array, index as i32)));
             }
         }
@@ -353,8 +353,8 @@ impl Call {
     }
 
     /// Returns whether elementwise work can be fused to it: it writes no queues, and its shape has axes.
-    fn is_fused(&self, site: &Site) -> bool {
-        self.appended.is_empty() && site.ranks[0] > 0
+    fn is_fused(&self, application: &Application) -> bool {
+        self.appended.is_empty() && application.ranks[0] > 0
     }
 
     /// Creates the sink that stores the used results, and the queues at the indices of a position.
@@ -395,7 +395,7 @@ fn has_lines(array: &Node, like: &Node, axis: usize) -> bool {
 
 /// Source of the elements that an accessor reads.
 #[derive(Clone, Copy)]
-enum Held<'a> {
+enum AccessorSource<'a> {
     /// Function that computes them.
     Nested(&'a Nested<'a>),
     /// Line.
@@ -405,9 +405,9 @@ enum Held<'a> {
 }
 
 /// Memory of an accessor.
-enum Bound<'a> {
+enum AccessorMemory<'a> {
     Read {
-        memory: Held<'a>,
+        memory: AccessorSource<'a>,
         position: &'a [Value],
         extents: Vec<Value>,
         reads: &'a Reads,
@@ -422,10 +422,10 @@ enum Bound<'a> {
     },
 }
 
-impl Bound<'_> {
+impl AccessorMemory<'_> {
     /// Returns the element at indices that may be outside.
     fn at(&self, f: &Builder, indices: &[Value]) -> Value {
-        let Bound::Read { memory, position, extents, reads, ty, .. } = self else {
+        let AccessorMemory::Read { memory, position, extents, reads, ty, .. } = self else {
             return f.fail("a queue that is written is read");
         };
         let boundary = match reads {
@@ -455,9 +455,9 @@ impl Bound<'_> {
             places.push(f.literal(0i64));
         }
         let read = || match memory {
-            Held::Nested(nested) => nested.at(f, &places)[0],
-            Held::Line(accessor) => f.read(*accessor, &[places[along.unwrap_or(0)].into()]),
-            Held::Nowhere => f.fail("an array that nothing gives"),
+            AccessorSource::Nested(nested) => nested.at(f, &places)[0],
+            AccessorSource::Line(accessor) => f.read(*accessor, &[places[along.unwrap_or(0)].into()]),
+            AccessorSource::Nowhere => f.fail("an array that nothing gives"),
         };
         match boundary.constant() {
             Some(lanes) => f.choose(inside, read, || literal(f, lanes, *ty)),
@@ -466,7 +466,7 @@ impl Bound<'_> {
     }
 
     fn next(&self, f: &Builder, offset: Option<Value>) -> Value {
-        let Bound::Read { queue: Some((first, taken)), .. } = self else { return f.fail("no queue is read") };
+        let AccessorMemory::Read { queue: Some((first, taken)), .. } = self else { return f.fail("no queue is read") };
         let so_far = f.get(*taken);
         if offset.is_none() {
             f.set(*taken, f.add(so_far, 1));
@@ -491,13 +491,13 @@ fn literal(f: &Builder, lanes: &Lanes, ty: Type) -> Value {
     if ty.is_scalar() { values[0] } else { f.vector(&values) }
 }
 
-impl Binding for Bound<'_> {
+impl Binding for AccessorMemory<'_> {
     fn read(&mut self, f: &Builder, position: &[Value]) -> Value {
         self.at(f, position)
     }
 
     fn window(&mut self, f: &Builder, offsets: &[Value]) -> Value {
-        let Bound::Read { position, .. } = self else { return f.fail("a queue that is written is read") };
+        let AccessorMemory::Read { position, .. } = self else { return f.fail("a queue that is written is read") };
         let wide = |value: &Value| f.convert(*value, Type::I64);
         let indices: Vec<Value> = position.iter().zip(offsets).map(|(index, offset)| f.add(wide(index), wide(offset))).collect();
         self.at(f, &indices)
@@ -512,7 +512,7 @@ impl Binding for Bound<'_> {
     }
 
     fn push(&mut self, f: &Builder, value: Value) {
-        let Bound::Append { array, rate, count } = self else {
+        let AccessorMemory::Append { array, rate, count } = self else {
             f.fail("a queue that is read is written");
             return;
         };
@@ -704,21 +704,22 @@ impl Operation for Call {
         Ok(HostArray { ty, shape: shape.clone(), lanes })
     }
 
-    fn feeds(&self, _: &Site) -> Vec<Feed> {
+    fn feeds(&self, _: &Application) -> Vec<Feed> {
         let arrays = (0..self.reads.len()).map(|array| Feed::new([self.first_array() + array], false));
         std::iter::once(Feed::new(0..self.first_array(), false)).chain(arrays).collect()
     }
 
-    fn pattern(&self, parts: PatternParts) -> Result<Form> {
-        let source = self.composed(&parts.sources, parts.site.ranks[0], None)?;
-        let sink = if self.is_fused(&parts.site) { parts.sink } else { self.sink(source.index(), &parts.site.wanted)? };
-        Ok(Form::One(Map { domain: parts.domain, source, sink }.into()))
+    fn pattern(&self, parts: PatternParts) -> Result<OperationPattern> {
+        let source = self.composed(&parts.sources, parts.application.ranks[0], None)?;
+        let sink =
+            if self.is_fused(&parts.application) { parts.sink } else { self.sink(source.index(), &parts.application.wanted)? };
+        Ok(OperationPattern::One(Map { domain: parts.domain, source, sink }.into()))
     }
 
     /// Returns the types of the results if elementwise work can be fused. Otherwise it returns none: queues
     /// are longer than the domain, so the pattern stores all results.
-    fn values(&self, site: &Site) -> Vec<Type> {
-        if self.is_fused(site) { self.function.result_types() } else { vec![] }
+    fn values(&self, application: &Application) -> Vec<Type> {
+        if self.is_fused(application) { self.function.result_types() } else { vec![] }
     }
 
     fn joining(&self) -> Joining {

@@ -6,7 +6,7 @@ use crate::expr::error::Result;
 use crate::expr::host_array::HostArray;
 use crate::expr::length::nowhere;
 use crate::expr::node::Node;
-use crate::expr::operation::{Feed, Form, Operation, PatternParts, Site};
+use crate::expr::operation::{Application, Feed, Operation, OperationPattern, PatternParts};
 use crate::expr::parsed_call::Call;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::Spelling;
@@ -95,17 +95,17 @@ impl Operation for Histogram {
         Ok(HostArray { ty, shape: shape.clone(), lanes: counts.into_iter().map(Literal::from).collect() })
     }
 
-    fn feeds(&self, _: &Site) -> Vec<Feed> {
+    fn feeds(&self, _: &Application) -> Vec<Feed> {
         vec![Feed::new([0], true)]
     }
 
-    fn pattern(&self, mut parts: PatternParts) -> Result<Form> {
+    fn pattern(&self, mut parts: PatternParts) -> Result<OperationPattern> {
         let (domain, source, room) = (parts.domain, parts.source()?, self.room());
-        Ok(Form::One(Kernel { domain, source, sink: parts.sink, room }.into()))
+        Ok(OperationPattern::One(Kernel { domain, source, sink: parts.sink, room }.into()))
     }
 
-    fn values(&self, site: &Site) -> Vec<Type> {
-        vec![if site.wide { Type::U64 } else { Type::U32 }]
+    fn values(&self, application: &Application) -> Vec<Type> {
+        vec![if application.wide { Type::U64 } else { Type::U32 }]
     }
 
     /// Returns the number of elements, and of bins.

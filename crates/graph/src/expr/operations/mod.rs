@@ -19,10 +19,10 @@ mod window;
 pub use call::Reads;
 pub use sweep::Step;
 
-use crate::expr::parsed_call::Read;
+use crate::expr::parsed_call::NodeMaker;
 
 /// Operations by their names in the textual form.
-pub(crate) const WORDS: &[(&str, Read)] = &[
+pub(crate) const WORDS: &[(&str, NodeMaker)] = &[
     ("argmax", reduce::read_extreme),
     ("argmin", reduce::read_extreme),
     ("compute", call::read),

@@ -8,7 +8,7 @@ use crate::expr::error::{Error, Result};
 use crate::expr::host_array::HostArray;
 use crate::expr::node::{Length, Node};
 use crate::expr::op::zeros;
-use crate::expr::operation::{Extent, Feed, Form, Joining, Operation, PatternParts, Site};
+use crate::expr::operation::{Application, Extent, Feed, Joining, Operation, OperationPattern, PatternParts};
 use crate::expr::parsed_call::Call;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::Spelling;
@@ -200,8 +200,8 @@ impl Operation for Pack {
     }
 
     /// Returns one feed: the flags and the used lines. Unused lines are not packed.
-    fn feeds(&self, site: &Site) -> Vec<Feed> {
-        let wanted = (0..self.lines).filter(|line| site.wanted.contains(line)).map(|line| usize::from(line) + 1);
+    fn feeds(&self, application: &Application) -> Vec<Feed> {
+        let wanted = (0..self.lines).filter(|line| application.wanted.contains(line)).map(|line| usize::from(line) + 1);
         vec![Feed::new(std::iter::once(0).chain(wanted), true)]
     }
 
@@ -209,13 +209,13 @@ impl Operation for Pack {
         true
     }
 
-    fn pattern(&self, mut parts: PatternParts) -> Result<Form> {
-        let rest = self.rest && parts.site.wanted.contains(&0);
-        Ok(Form::One(Kernel { source: parts.source()?, sink: Sink::STORE, rest }.into()))
+    fn pattern(&self, mut parts: PatternParts) -> Result<OperationPattern> {
+        let rest = self.rest && parts.application.wanted.contains(&0);
+        Ok(OperationPattern::One(Kernel { source: parts.source()?, sink: Sink::STORE, rest }.into()))
     }
 
     /// Returns no values: the number of elements is not known, so the pattern stores them.
-    fn values(&self, _: &Site) -> Vec<Type> {
+    fn values(&self, _: &Application) -> Vec<Type> {
         vec![]
     }
 

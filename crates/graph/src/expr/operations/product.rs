@@ -9,7 +9,7 @@ use crate::expr::error::{Error, Result};
 use crate::expr::host_array::HostArray;
 use crate::expr::node::Node;
 use crate::expr::op::zeros;
-use crate::expr::operation::{Extent, Feed, Form, Operation, PatternParts, Site};
+use crate::expr::operation::{Application, Extent, Feed, Operation, OperationPattern, PatternParts};
 use crate::expr::parsed_call::Call;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::Spelling;
@@ -148,13 +148,13 @@ impl Operation for Product {
         HostArray::of(ty, shape, (0..shape.count()).map(element))
     }
 
-    fn feeds(&self, _: &Site) -> Vec<Feed> {
+    fn feeds(&self, _: &Application) -> Vec<Feed> {
         vec![Feed::new([0], false), Feed::new([1], false)]
     }
 
-    fn pattern(&self, mut parts: PatternParts) -> Result<Form> {
+    fn pattern(&self, mut parts: PatternParts) -> Result<OperationPattern> {
         let (left, right) = (parts.source()?, parts.source()?);
-        Ok(Form::One(Kernel { left, right, sink: parts.sink }.into()))
+        Ok(OperationPattern::One(Kernel { left, right, sink: parts.sink }.into()))
     }
 
     fn rereads(&self) -> bool {

@@ -6,7 +6,7 @@ use crate::expr::error::Result;
 use crate::expr::host_array::HostArray;
 use crate::expr::node::Node;
 use crate::expr::op::Extreme;
-use crate::expr::operation::{Extent, Feed, Form, Joining, Operation, PatternParts, Site, Variants};
+use crate::expr::operation::{Application, Extent, Feed, Joining, Operation, OperationPattern, PatternParts, Variants};
 use crate::expr::parsed_call::Call;
 use crate::expr::shape::{Axes, Shape};
 use crate::expr::spelling::Spelling;
@@ -120,11 +120,11 @@ impl Operation for Reduce {
     }
 
     /// Returns one feed for all inputs, on a one-dimensional domain if all axes are reduced.
-    fn feeds(&self, site: &Site) -> Vec<Feed> {
-        vec![Feed::new(0..site.types.len(), site.ranks[0] == self.axes.len())]
+    fn feeds(&self, application: &Application) -> Vec<Feed> {
+        vec![Feed::new(0..application.types.len(), application.ranks[0] == self.axes.len())]
     }
 
-    fn pattern(&self, mut parts: PatternParts) -> Result<Form> {
+    fn pattern(&self, mut parts: PatternParts) -> Result<OperationPattern> {
         let reduced = match parts.line {
             true => vec![true],
             false => (0..parts.axes).map(|axis| self.axes.contains(&(axis as u8))).collect(),
@@ -132,16 +132,16 @@ impl Operation for Reduce {
         let (source, operator) = (parts.source()?, parts.operator()?);
         let spread = Spread { along_kept: false, blocks: false, split: false, rows: [1, 1] };
         let kernel = Kernel { domain: parts.domain, reduced, source, operator, sink: parts.sink, spread };
-        Ok(Form::Several(Box::new(Spreads { kernel, repeats: parts.repeats })))
+        Ok(OperationPattern::Several(Box::new(Spreads { kernel, repeats: parts.repeats })))
     }
 
     /// Returns the types of the values: one element of each input.
-    fn values(&self, site: &Site) -> Vec<Type> {
-        site.types.to_vec()
+    fn values(&self, application: &Application) -> Vec<Type> {
+        application.types.to_vec()
     }
 
-    fn value(&self, site: &Site, _: u8) -> usize {
-        site.types.len() - 1
+    fn value(&self, application: &Application, _: u8) -> usize {
+        application.types.len() - 1
     }
 
     fn joining(&self) -> Joining {
@@ -149,9 +149,9 @@ impl Operation for Reduce {
     }
 
     /// Returns the operator. Labels that are positions increase in the order of the values.
-    fn operator(&self, site: &Site, in_order: bool) -> Result<Option<Operator>> {
-        let is_position = site.positions.last() == Some(&true);
-        Ok(Some(self.by.operator(&site.types, in_order && is_position)?))
+    fn operator(&self, application: &Application, in_order: bool) -> Result<Option<Operator>> {
+        let is_position = application.positions.last() == Some(&true);
+        Ok(Some(self.by.operator(&application.types, in_order && is_position)?))
     }
 
     fn reduced(&self) -> Option<&[u8]> {

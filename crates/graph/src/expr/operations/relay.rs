@@ -9,7 +9,7 @@ use crate::expr::error::{Error, Result};
 use crate::expr::host_array::HostArray;
 use crate::expr::node::{Inputs, Node, State};
 use crate::expr::op::Op;
-use crate::expr::operation::{Extent, Feed, Form, Joining, Operation, PatternParts, Site, Variants};
+use crate::expr::operation::{Application, Extent, Feed, Joining, Operation, OperationPattern, PatternParts, Variants};
 use crate::expr::shape::Shape;
 use crate::expr::spelling::{Setting, Spelling};
 use broadloom_device::Machine;
@@ -122,14 +122,14 @@ fn with_result(source: Source, result: usize) -> Result<Source> {
 
 /// Variants: lines kept in the cache, or, for long and short lines, values computed at each read.
 #[derive(Debug)]
-struct Kept {
+struct RelayVariants {
     /// Size of a line's value in bytes.
     bytes: u64,
     lines: Option<broadloom_skeleton::Relay>,
     computed: Computed,
 }
 
-impl Variants for Kept {
+impl Variants for RelayVariants {
     fn best(&self, machine: &Machine, sizes: &[u64], _: bool) -> u64 {
         let is_long = |size: &u64| *size >= LANES.into();
         let fits = sizes.iter().rev().take(2).all(is_long)
@@ -187,7 +187,7 @@ impl Operation for Relay {
         self.call.naive(result, &own, ty, shape)
     }
 
-    fn feeds(&self, _: &Site) -> Vec<Feed> {
+    fn feeds(&self, _: &Application) -> Vec<Feed> {
         let of = |from: usize, first: usize, arrays: usize| {
             let arrays = (0..arrays).map(move |array| Feed::new([from + first + array], false));
             std::iter::once(Feed::new(from..from + first, false)).chain(arrays)
@@ -196,8 +196,8 @@ impl Operation for Relay {
         own.chain(of(self.first_of_line(), self.line.first_array(), self.line.reads.len())).collect()
     }
 
-    fn pattern(&self, mut parts: PatternParts) -> Result<Form> {
-        let rank = parts.site.ranks[0];
+    fn pattern(&self, mut parts: PatternParts) -> Result<OperationPattern> {
+        let rank = parts.application.ranks[0];
         let of_line = parts.sources.split_off(self.call.reads.len().min(parts.sources.len()));
         let line = with_result(self.line.composed(&of_line, rank, None)?, self.result.into())?;
         let computed = self.call.composed(&parts.sources, rank, Some((self.array, Line::Source(&line))))?;
@@ -210,10 +210,10 @@ impl Operation for Relay {
         let computed = Computed(Map { domain, source: computed, sink: sink.clone() });
         let has_lines = !is_wide(&source) && !is_wide(&line) && domain.has_rows();
         let lines = has_lines.then(|| broadloom_skeleton::Relay { domain, source, along, line, sink });
-        Ok(Form::Several(Box::new(Kept { bytes, lines, computed })))
+        Ok(OperationPattern::Several(Box::new(RelayVariants { bytes, lines, computed })))
     }
 
-    fn values(&self, _: &Site) -> Vec<Type> {
+    fn values(&self, _: &Application) -> Vec<Type> {
         self.call.function.result_types()
     }
 

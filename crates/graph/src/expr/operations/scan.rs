@@ -6,7 +6,7 @@ use crate::expr::check::same_context;
 use crate::expr::error::Result;
 use crate::expr::host_array::HostArray;
 use crate::expr::node::Node;
-use crate::expr::operation::{Extent, Feed, Form, Joining, Operation, PatternParts, Site, Variants};
+use crate::expr::operation::{Application, Extent, Feed, Joining, Operation, OperationPattern, PatternParts, Variants};
 use crate::expr::parsed_call::Call;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::{Setting, Spelling};
@@ -127,32 +127,32 @@ impl Operation for Scan {
     }
 
     /// Returns one feed for all inputs.
-    fn feeds(&self, site: &Site) -> Vec<Feed> {
-        vec![Feed::new(0..site.types.len(), site.ranks[0] == 1)]
+    fn feeds(&self, application: &Application) -> Vec<Feed> {
+        vec![Feed::new(0..application.types.len(), application.ranks[0] == 1)]
     }
 
-    fn pattern(&self, mut parts: PatternParts) -> Result<Form> {
+    fn pattern(&self, mut parts: PatternParts) -> Result<OperationPattern> {
         let (source, operator) = (parts.source()?, parts.operator()?);
         let spread = ScanSpread { along_axis: false, split: false };
         let (axis, inclusive, sink) = (usize::from(self.axis), self.inclusive, parts.sink);
-        Ok(Form::Several(Box::new(Kernel { domain: parts.domain, axis, source, operator, inclusive, sink, spread })))
+        Ok(OperationPattern::Several(Box::new(Kernel { domain: parts.domain, axis, source, operator, inclusive, sink, spread })))
     }
 
     /// Returns the types of the values: the start flag of a segment, and its prefix.
-    fn values(&self, site: &Site) -> Vec<Type> {
-        site.types.to_vec()
+    fn values(&self, application: &Application) -> Vec<Type> {
+        application.types.to_vec()
     }
 
-    fn value(&self, site: &Site, _: u8) -> usize {
-        site.types.len() - 1
+    fn value(&self, application: &Application, _: u8) -> usize {
+        application.types.len() - 1
     }
 
     fn joining(&self) -> Joining {
         Joining::Pass("scan", smallvec![self.axis, self.inclusive.into()])
     }
 
-    fn operator(&self, site: &Site, _: bool) -> Result<Option<Operator>> {
-        let operator = self.combine.operator(site.types[site.types.len() - 1])?;
+    fn operator(&self, application: &Application, _: bool) -> Result<Option<Operator>> {
+        let operator = self.combine.operator(application.types[application.types.len() - 1])?;
         Ok(Some(if self.segmented { operator.segmented()? } else { operator }))
     }
 }

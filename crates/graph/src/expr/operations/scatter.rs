@@ -14,7 +14,7 @@ use crate::expr::host_array::HostArray;
 use crate::expr::length::{common, nowhere};
 use crate::expr::node::Node;
 use crate::expr::op::zeros;
-use crate::expr::operation::{Extent, Feed, Form, Operation, PatternParts, Site};
+use crate::expr::operation::{Application, Extent, Feed, Operation, OperationPattern, PatternParts};
 use crate::expr::parsed_call::Call;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::Spelling;
@@ -195,14 +195,14 @@ impl Operation for Scatter {
     }
 
     /// Returns two feeds: the indices with the values, then the old elements.
-    fn feeds(&self, _: &Site) -> Vec<Feed> {
+    fn feeds(&self, _: &Application) -> Vec<Feed> {
         vec![Feed::new([1, 2], true), Feed::new([0], true)]
     }
 
-    fn pattern(&self, mut parts: PatternParts) -> Result<Form> {
+    fn pattern(&self, mut parts: PatternParts) -> Result<OperationPattern> {
         let combine = self.combine.clone();
         let (domain, source, base) = (parts.domain, parts.source()?, parts.source()?);
-        Ok(Form::One(Kernel { domain, source, base, combine, sink: parts.sink }.into()))
+        Ok(OperationPattern::One(Kernel { domain, source, base, combine, sink: parts.sink }.into()))
     }
 
     /// Returns the number of scattered values, and of elements of the result.

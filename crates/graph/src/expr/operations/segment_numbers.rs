@@ -7,7 +7,7 @@ use crate::expr::error::{Error, Result};
 use crate::expr::host_array::HostArray;
 use crate::expr::node::Node;
 use crate::expr::op::zeros;
-use crate::expr::operation::{Extent, Feed, Form, Joining, Operation, PatternParts, Site};
+use crate::expr::operation::{Application, Extent, Feed, Joining, Operation, OperationPattern, PatternParts};
 use crate::expr::parsed_call::Call;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::Spelling;
@@ -84,16 +84,16 @@ impl Operation for SegmentNumbers {
         Ok(HostArray { ty, shape: shape.clone(), lanes: lanes.collect() })
     }
 
-    fn feeds(&self, _: &Site) -> Vec<Feed> {
+    fn feeds(&self, _: &Application) -> Vec<Feed> {
         vec![Feed::new([0], true), Feed::new([1], true)]
     }
 
-    fn pattern(&self, mut parts: PatternParts) -> Result<Form> {
+    fn pattern(&self, mut parts: PatternParts) -> Result<OperationPattern> {
         let (line, offsets) = (parts.source()?, parts.source()?);
-        Ok(Form::One(Kernel { line, offsets, sink: parts.sink }.into()))
+        Ok(OperationPattern::One(Kernel { line, offsets, sink: parts.sink }.into()))
     }
 
-    fn values(&self, _: &Site) -> Vec<Type> {
+    fn values(&self, _: &Application) -> Vec<Type> {
         vec![Type::I32, Type::BOOL]
     }
 

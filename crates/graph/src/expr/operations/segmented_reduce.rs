@@ -9,7 +9,7 @@ use crate::expr::error::Result;
 use crate::expr::host_array::HostArray;
 use crate::expr::node::Node;
 use crate::expr::op::{Extreme, zeros};
-use crate::expr::operation::{Feed, Form, Joining, Operation, PatternParts, Site};
+use crate::expr::operation::{Application, Feed, Joining, Operation, OperationPattern, PatternParts};
 use crate::expr::parsed_call::Call;
 use crate::expr::shape::{Axes, Shape};
 use crate::expr::spelling::Spelling;
@@ -106,7 +106,7 @@ impl Operation for SegmentedReduce {
     }
 
     /// Returns two feeds: the lines, then the offsets, which all that share a pass have in common.
-    fn feeds(&self, _: &Site) -> Vec<Feed> {
+    fn feeds(&self, _: &Application) -> Vec<Feed> {
         let lines = self.by.inputs();
         vec![Feed::new(0..lines, true), Feed::new([lines], true).in_common()]
     }
@@ -115,17 +115,17 @@ impl Operation for SegmentedReduce {
         is_segment_numbers(other).then_some((self.by.inputs(), OFFSETS))
     }
 
-    fn pattern(&self, mut parts: PatternParts) -> Result<Form> {
+    fn pattern(&self, mut parts: PatternParts) -> Result<OperationPattern> {
         let (source, offsets, operator) = (parts.source()?, parts.source()?, parts.operator()?);
-        Ok(Form::One(Kernel { source, offsets, operator, sink: parts.sink }.into()))
+        Ok(OperationPattern::One(Kernel { source, offsets, operator, sink: parts.sink }.into()))
     }
 
     /// Returns the types of the values: one element of each line.
-    fn values(&self, site: &Site) -> Vec<Type> {
-        site.types[..self.by.inputs()].to_vec()
+    fn values(&self, application: &Application) -> Vec<Type> {
+        application.types[..self.by.inputs()].to_vec()
     }
 
-    fn value(&self, _: &Site, _: u8) -> usize {
+    fn value(&self, _: &Application, _: u8) -> usize {
         self.by.inputs() - 1
     }
 
@@ -133,8 +133,8 @@ impl Operation for SegmentedReduce {
         Joining::Pass("segmented reduce", Axes::new())
     }
 
-    fn operator(&self, site: &Site, _: bool) -> Result<Option<Operator>> {
-        Ok(Some(self.by.operator(&site.types, false)?))
+    fn operator(&self, application: &Application, _: bool) -> Result<Option<Operator>> {
+        Ok(Some(self.by.operator(&application.types, false)?))
     }
 
     /// Returns the number of elements and segments together.

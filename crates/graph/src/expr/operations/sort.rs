@@ -6,7 +6,7 @@ use crate::expr::error::Result;
 use crate::expr::host_array::HostArray;
 use crate::expr::node::Node;
 use crate::expr::op::zeros;
-use crate::expr::operation::{Extent, Feed, Form, Joining, Operation, PatternParts, Site};
+use crate::expr::operation::{Application, Extent, Feed, Joining, Operation, OperationPattern, PatternParts};
 use crate::expr::parsed_call::Call;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::{Setting, Spelling};
@@ -47,9 +47,9 @@ impl Node {
 
 impl Sort {
     /// Returns the input numbers of the moved lines: the keys, and the values that are used.
-    fn moved(&self, site: &Site) -> Vec<usize> {
-        let lines = site.types.len() - usize::from(self.longest.is_some());
-        (0..lines).filter(|line| *line < self.keys.len() || site.wanted.contains(&(*line as u8))).collect()
+    fn moved(&self, application: &Application) -> Vec<usize> {
+        let lines = application.types.len() - usize::from(self.longest.is_some());
+        (0..lines).filter(|line| *line < self.keys.len() || application.wanted.contains(&(*line as u8))).collect()
     }
 }
 
@@ -161,25 +161,25 @@ impl Operation for Sort {
     }
 
     /// Returns the feeds: the moved lines, and the offsets.
-    fn feeds(&self, site: &Site) -> Vec<Feed> {
-        let offsets = self.longest.map(|_| Feed::new([site.types.len() - 1], true));
-        std::iter::once(Feed::new(self.moved(site), true)).chain(offsets).collect()
+    fn feeds(&self, application: &Application) -> Vec<Feed> {
+        let offsets = self.longest.map(|_| Feed::new([application.types.len() - 1], true));
+        std::iter::once(Feed::new(self.moved(application), true)).chain(offsets).collect()
     }
 
-    fn pattern(&self, mut parts: PatternParts) -> Result<Form> {
+    fn pattern(&self, mut parts: PatternParts) -> Result<OperationPattern> {
         let (source, keys) = (parts.source()?, self.keys.to_vec());
-        Ok(Form::One(match self.longest {
+        Ok(OperationPattern::One(match self.longest {
             None => Kernel { source, keys, sink: parts.sink }.into(),
             Some(longest) => SegmentedSort { source, offsets: parts.source()?, keys, sink: parts.sink, longest }.into(),
         }))
     }
 
-    fn values(&self, site: &Site) -> Vec<Type> {
-        self.moved(site).into_iter().map(|line| site.types[line]).collect()
+    fn values(&self, application: &Application) -> Vec<Type> {
+        self.moved(application).into_iter().map(|line| application.types[line]).collect()
     }
 
-    fn value(&self, site: &Site, result: u8) -> usize {
-        self.moved(site).iter().position(|line| *line == usize::from(result)).unwrap_or(0)
+    fn value(&self, application: &Application, result: u8) -> usize {
+        self.moved(application).iter().position(|line| *line == usize::from(result)).unwrap_or(0)
     }
 
     fn joining(&self) -> Joining {

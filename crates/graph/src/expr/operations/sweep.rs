@@ -7,7 +7,7 @@ use crate::expr::error::{Error, Result};
 use crate::expr::host_array::HostArray;
 use crate::expr::node::Node;
 use crate::expr::op::zeros;
-use crate::expr::operation::{Extent, Feed, Form, Joining, Operation, PatternParts, Site, Variants};
+use crate::expr::operation::{Application, Extent, Feed, Joining, Operation, OperationPattern, PatternParts, Variants};
 use crate::expr::parsed_call::Call;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::{Setting, Spelling};
@@ -241,12 +241,12 @@ impl Operation for Sweep {
         Ok(found)
     }
 
-    fn feeds(&self, site: &Site) -> Vec<Feed> {
+    fn feeds(&self, application: &Application) -> Vec<Feed> {
         let arrays = self.step.function.accessors().len();
-        vec![Feed::new(0..arrays, false), Feed::new(arrays..site.types.len(), false)]
+        vec![Feed::new(0..arrays, false), Feed::new(arrays..application.types.len(), false)]
     }
 
-    fn pattern(&self, mut parts: PatternParts) -> Result<Form> {
+    fn pattern(&self, mut parts: PatternParts) -> Result<OperationPattern> {
         let (source, start) = (parts.source()?, parts.source()?);
         let step = self.step.clone();
         let kernel = Kernel {
@@ -264,10 +264,10 @@ impl Operation for Sweep {
             split: step.split,
             spread: SweepSpread::default(),
         };
-        Ok(Form::Several(Box::new(kernel)))
+        Ok(OperationPattern::Several(Box::new(kernel)))
     }
 
-    fn values(&self, _: &Site) -> Vec<Type> {
+    fn values(&self, _: &Application) -> Vec<Type> {
         self.step.function.result_types().split_off(self.step.states)
     }
 

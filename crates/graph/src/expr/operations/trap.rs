@@ -7,7 +7,7 @@ use crate::expr::apply::Typing;
 use crate::expr::error::{Error, Result};
 use crate::expr::host_array::HostArray;
 use crate::expr::node::Node;
-use crate::expr::operation::{Feed, Form, Operation, PatternParts, Site};
+use crate::expr::operation::{Application, Feed, Operation, OperationPattern, PatternParts};
 use crate::expr::parsed_call::Call;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::Spelling;
@@ -72,12 +72,12 @@ impl Operation for Trap {
         Ok(HostArray { ty, shape: shape.clone(), lanes })
     }
 
-    fn feeds(&self, _: &Site) -> Vec<Feed> {
+    fn feeds(&self, _: &Application) -> Vec<Feed> {
         vec![Feed::new([0], true)]
     }
 
     /// Fails. A trap has no pattern: the planner places it into kernels with patterns of their own.
-    fn pattern(&self, _: PatternParts) -> Result<Form> {
+    fn pattern(&self, _: PatternParts) -> Result<OperationPattern> {
         Err(Error::Plan { what: self.name(), reason: "a trap is a part of another kernel".into() })
     }
 

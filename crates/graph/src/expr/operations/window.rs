@@ -8,7 +8,7 @@ use crate::expr::elementwise::check_size;
 use crate::expr::error::{Error, Result};
 use crate::expr::host_array::HostArray;
 use crate::expr::node::Node;
-use crate::expr::operation::{Extent, Feed, Form, Joining, Operation, PatternParts, Site};
+use crate::expr::operation::{Application, Extent, Feed, Joining, Operation, OperationPattern, PatternParts};
 use crate::expr::parsed_call::Call;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::{Setting, Spelling};
@@ -184,21 +184,21 @@ impl Operation for Window {
         Ok(HostArray { ty, shape: shape.clone(), lanes })
     }
 
-    fn feeds(&self, site: &Site) -> Vec<Feed> {
+    fn feeds(&self, application: &Application) -> Vec<Feed> {
         let arrays = self.function.accessors().len();
-        let beside = (arrays < site.types.len()).then(|| Feed::new(arrays..site.types.len(), false));
+        let beside = (arrays < application.types.len()).then(|| Feed::new(arrays..application.types.len(), false));
         std::iter::once(Feed::new(0..arrays, false)).chain(beside).collect()
     }
 
-    fn pattern(&self, mut parts: PatternParts) -> Result<Form> {
+    fn pattern(&self, mut parts: PatternParts) -> Result<OperationPattern> {
         let source = parts.source()?;
         let beside = parts.sources.pop();
         let (function, reach, boundary) = (self.function.clone(), self.reach.clone(), self.boundary.clone());
         let (domain, sink, staging) = (parts.domain, parts.sink, self.staging);
-        Ok(Form::One(TiledStencil { domain, source, beside, function, reach, boundary, sink, staging }.into()))
+        Ok(OperationPattern::One(TiledStencil { domain, source, beside, function, reach, boundary, sink, staging }.into()))
     }
 
-    fn values(&self, _: &Site) -> Vec<Type> {
+    fn values(&self, _: &Application) -> Vec<Type> {
         self.function.result_types()
     }
 

@@ -1,5 +1,5 @@
-//! Offsets, which define the segments of a line. A line is a one-dimensional array. Operations within segments
-//! are in [`operations`](crate::expr::operations).
+//! Offsets, which define the segments of a line. A line is a one-dimensional array. Operations within
+//! segments are in [`operations`](crate::expr::operations).
 //!
 //! Segments follow each other. *Offsets*, one more than there are segments, define them: segment `k` has the
 //! indices from `offsets[k]` up to but not including `offsets[k + 1]`, and is empty if both are equal. The
