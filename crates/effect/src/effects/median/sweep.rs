@@ -23,7 +23,8 @@ use crate::Result;
 use crate::graph::Frame;
 use broadloom_device::Machine;
 use broadloom_graph::{
-    AxisMap, Boundary, Feed, Form, HostArray, Joining, Node, Operation, PatternParts, Reads, Result as Made, Shape, Site, Typing,
+    Application, AxisMap, Boundary, Feed, HostArray, Joining, Node, Operation, OperationPattern, PatternParts, Reads,
+    Result as GraphResult, Shape, Typing,
 };
 use broadloom_scalar::{AccessorKind, Array, Axis, Builder, Cache, Element, Literal, Type, Unroll, Value, Variable};
 use broadloom_skeleton::cost::{Costs, Each, LANES};
@@ -214,7 +215,7 @@ fn band(array: &Node, frame: &Frame, sweep: Sweep, boundary: &Boundary) -> Resul
     let shape = Shape::from([number, seen[0], seen[1]]);
     let margin = i64::from(sweep.radius);
     let beside = [across, down, columns, rows, frame.origin[1] - margin, frame.origin[0] - margin];
-    let beside = beside.into_iter().map(scalar).collect::<Made<Vec<Node>>>()?;
+    let beside = beside.into_iter().map(scalar).collect::<GraphResult<Vec<Node>>>()?;
     let beside: Vec<&Node> = beside.iter().collect();
     let keys = Node::compute(&function, &shape, &beside, &[(array, Reads::At(boundary.clone()))], &[])?.swap_remove(0);
 
@@ -265,7 +266,7 @@ pub(super) struct Sweep {
 }
 
 impl Typing for Sweep {
-    fn results(&self, inputs: &[&Node]) -> Made<Vec<(Type, Shape)>> {
+    fn results(&self, inputs: &[&Node]) -> GraphResult<Vec<(Type, Shape)>> {
         let margin = 2 * self.radius as usize;
         let extents = inputs[0].shape().extents();
         Ok(vec![(Type::F32, Shape::from([extents[0], extents[1] - margin, extents[2] - margin]))])
@@ -277,7 +278,7 @@ impl Operation for Sweep {
         "median".into()
     }
 
-    fn naive(&self, _: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Made<HostArray> {
+    fn naive(&self, _: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> GraphResult<HostArray> {
         let number = |array: &HostArray, place: usize| array.lanes[place].as_i128().unwrap_or(0);
         let side = 2 * self.radius as usize + 1;
         let &[tiles, columns, rows] = &shape.extents().to_vec()[..] else { return Ok(HostArray::filled(ty, shape.clone(), &[])) };
@@ -295,17 +296,17 @@ impl Operation for Sweep {
         Ok(HostArray { ty, shape: shape.clone(), lanes })
     }
 
-    fn feeds(&self, _: &Site) -> Vec<Feed> {
+    fn feeds(&self, _: &Application) -> Vec<Feed> {
         vec![Feed::new([0], true), Feed::new([1], true)]
     }
 
-    fn pattern(&self, mut parts: PatternParts) -> Made<Form> {
+    fn pattern(&self, mut parts: PatternParts) -> GraphResult<OperationPattern> {
         let (ranks, keys) = (parts.source()?, parts.source()?);
-        Ok(Form::One(Windows { radius: self.radius, tile: self.tile, ranks, keys }.into()))
+        Ok(OperationPattern::One(Windows { radius: self.radius, tile: self.tile, ranks, keys }.into()))
     }
 
     /// The kernel stores the results itself.
-    fn values(&self, _: &Site) -> Vec<Type> {
+    fn values(&self, _: &Application) -> Vec<Type> {
         vec![]
     }
 
