@@ -199,8 +199,8 @@ pub(super) fn of_image(image: &Image, is_rgb: bool, is_linear: bool) -> Vec<Chun
         };
         add(b"pHYs", [&x.to_be_bytes()[..], &y.to_be_bytes(), &[unit]].concat());
     }
-    let pixels = super::pixels(image);
-    if let Some(block) = super::exif_block(image) {
+    let pixels = super::exif::pixels(image);
+    if let Some(block) = super::exif::of_image(image) {
         add(b"eXIf", block);
     }
     if let Some(packet) = &metadata.xmp {

@@ -4,7 +4,7 @@
 //! size, colour space. A block whose pixels have another size or orientation loses its thumbnail.
 
 use super::directory::{self, EXIF, GPS, Reader};
-use crate::image::{Field, FieldValue, Length, Orientation, Resolution};
+use crate::image::{ColorSpace, Field, FieldValue, Image, Length, Orientation, Resolution};
 
 /// Field of the orientation.
 pub(super) const ORIENTATION: u16 = 274;
@@ -74,11 +74,35 @@ pub(super) fn resolution_fields(resolution: Resolution) -> Vec<Field> {
 }
 
 /// Returns a block of fields.
-pub(super) fn block(fields: &[Field]) -> Vec<u8> {
+fn block(fields: &[Field]) -> Vec<u8> {
     let mut bytes = b"II*\0\0\0\0\0".to_vec();
     let at = directory::write(&mut bytes, 0, fields, false);
     bytes[4..8].copy_from_slice(&(at as u32).to_le_bytes());
     bytes
+}
+
+/// Returns the EXIF block of an image, which agrees with its pixels.
+pub(super) fn of_image(image: &Image) -> Option<Vec<u8>> {
+    let metadata = image.metadata();
+    let pixels = pixels(image);
+    if let Some(block) = &metadata.exif {
+        return Some(updated(block, pixels));
+    }
+    let mut fields = common(&metadata.fields);
+    update_fields(&mut fields, pixels);
+    let turned = metadata.orientation.filter(|orientation| *orientation != Orientation::Upright);
+    (!fields.is_empty() || turned.is_some()).then(|| updated(&block(&fields), pixels))
+}
+
+/// Returns the facts about the pixels of an image that EXIF describes.
+pub(super) fn pixels(image: &Image) -> Pixels {
+    let is_linear = image.color() == ColorSpace::Linear;
+    Pixels { orientation: image.metadata().orientation, width: image.width(), height: image.height(), is_linear }
+}
+
+/// Returns the fields that an EXIF block has too.
+fn common(fields: &[Field]) -> Vec<Field> {
+    fields.iter().filter(|field| is_common(field.tag) && !field.is_big()).cloned().collect()
 }
 
 /// Returns a block that agrees with the pixels: the block itself if nothing in it is false. A broken block is returned as

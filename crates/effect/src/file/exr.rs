@@ -3,10 +3,11 @@
 //! Attributes, parts and channels of integers are kept. All parts of a file are planes of one image, and its planes are
 //! written to their parts.
 
+use super::limits::check_size;
 use super::options::{self, WriteOptions};
 use super::source::Source;
 use super::target::Out;
-use super::{Limits, Problem, check_size};
+use super::{Limits, Problem};
 use crate::image::{
     Alpha, Attributes, ColorSpace, Image, Length, Metadata, Part, PartChannel, Plane, Rect, Resolution, Sample, SampleType,
     Samples, reserved, with_samples,

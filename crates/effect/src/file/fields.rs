@@ -124,18 +124,13 @@ pub(super) fn of_image(image: &Image, is_rgb: bool) -> Vec<Field> {
         add(Field::fractions(WHITE, &fractions[..2]));
         add(Field::fractions(PRIMARIES, &fractions[2..]));
     }
-    exif::update_fields(&mut fields, super::pixels(image));
+    exif::update_fields(&mut fields, exif::pixels(image));
     fields
 }
 
 /// Returns whether a field is true for an image: places on a map are false where pixels have moved.
 fn is_true(tag: u16, image: &Image) -> bool {
     !MAP.contains(&tag) || image.metadata().read_bounds == Some(image.bounds())
-}
-
-/// Returns the fields that an EXIF block has too.
-pub(super) fn common(fields: &[Field]) -> Vec<Field> {
-    fields.iter().filter(|field| exif::is_common(field.tag) && !field.is_big()).cloned().collect()
 }
 
 /// Returns the names of fields that are not written: all but those of an EXIF block and chromaticities if `has_exif` is

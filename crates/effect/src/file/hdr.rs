@@ -3,10 +3,12 @@
 //! A sample is its byte times 2 to the power of the exponent − 136, as in OpenCV and most readers.
 
 use super::interleave::{ByteOrder, Interleaved};
+use super::limits::check_size;
 use super::options::WriteOptions;
+use super::planes::simple_planes;
 use super::source::Source;
 use super::target::Out;
-use super::{Format, Limits, Problem, check_size, simple_planes};
+use super::{Format, Limits, Problem};
 use crate::image::{ColorSpace, Image, Metadata, Plane, Rect, SampleType, reserved};
 use std::io::{BufRead, Read};
 

@@ -1,11 +1,13 @@
 //! JPEG, read by the `zune-jpeg` crate and written by the `jpeg-encoder` crate.
 
 use super::interleave::{ByteOrder, Interleaved};
+use super::limits::check_size;
 use super::options::{Compression, WriteOptions};
+use super::planes::simple_planes;
 use super::png::Planes;
 use super::source::Source;
 use super::target::Out;
-use super::{Format, Limits, Problem, check_size, chunks, segments, simple_planes};
+use super::{Format, Limits, Problem, chunks, segments};
 use crate::image::{ColorSpace, Image, Length, Rect, SampleType};
 use jpeg_encoder::{ColorType, Encoder, EncodingError, PixelDensity, PixelDensityUnit, SamplingFactor};
 use std::io::{BufRead, Seek, SeekFrom};

@@ -32,12 +32,15 @@ mod exif;
 mod exr;
 mod fields;
 mod filter;
+mod format;
 mod hdr;
 mod interleave;
 mod jpeg;
+mod limits;
 mod loss;
 mod options;
 mod pfm;
+mod planes;
 mod png;
 mod segments;
 mod source;
@@ -49,112 +52,14 @@ mod webp;
 
 pub use cube::Cube;
 pub use error::{FileError, Problem};
+pub use format::Format;
+pub use limits::Limits;
 pub use options::{Compression, WriteOptions};
 pub use target::{Discarded, discard_unfinished};
 
-use crate::image::{Image, Orientation, Plane, SampleType};
+use crate::image::{Image, SampleType};
 use source::Source;
 use std::path::Path;
-
-/// A format of image files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Format {
-    /// Portable Network Graphics.
-    Png,
-    /// JPEG.
-    Jpeg,
-    /// Tagged Image File Format.
-    Tiff,
-    /// OpenEXR.
-    Exr,
-    /// WebP.
-    WebP,
-    /// Radiance HDR.
-    Hdr,
-    /// Portable float map.
-    Pfm,
-}
-
-impl Format {
-    /// Returns the format for the extension of a name.
-    pub fn of_name(path: &Path) -> Option<Format> {
-        Format::of_extension(path.extension()?.to_str()?)
-    }
-
-    /// Returns the format for an extension.
-    pub fn of_extension(extension: &str) -> Option<Format> {
-        match extension.to_ascii_lowercase().as_str() {
-            "png" => Some(Format::Png),
-            "jpg" | "jpeg" => Some(Format::Jpeg),
-            "tif" | "tiff" => Some(Format::Tiff),
-            "exr" => Some(Format::Exr),
-            "pfm" => Some(Format::Pfm),
-            "webp" => Some(Format::WebP),
-            "hdr" | "pic" => Some(Format::Hdr),
-            _ => None,
-        }
-    }
-
-    /// Returns the format of a file with these first bytes.
-    fn of_content(bytes: &[u8]) -> Option<Format> {
-        let starts = |magic: &[u8]| bytes.starts_with(magic);
-        if starts(b"\x89PNG\r\n\x1a\n") {
-            Some(Format::Png)
-        } else if starts(b"\xff\xd8\xff") {
-            Some(Format::Jpeg)
-        } else if [b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"].iter().any(|magic| starts(*magic)) {
-            Some(Format::Tiff)
-        } else if starts(b"\x76\x2f\x31\x01") {
-            Some(Format::Exr)
-        } else if starts(b"RIFF") && bytes.get(8..12) == Some(b"WEBP") {
-            Some(Format::WebP)
-        } else if starts(b"#?") {
-            Some(Format::Hdr)
-        } else if starts(b"PF") || starts(b"Pf") {
-            Some(Format::Pfm)
-        } else {
-            None
-        }
-    }
-
-    /// Returns the name of the format.
-    pub fn name(self) -> &'static str {
-        match self {
-            Format::Png => "PNG",
-            Format::Jpeg => "JPEG",
-            Format::Tiff => "TIFF",
-            Format::Exr => "EXR",
-            Format::WebP => "WebP",
-            Format::Hdr => "HDR",
-            Format::Pfm => "PFM",
-        }
-    }
-
-    /// Returns the sample types that can be written.
-    pub fn sample_types(self) -> &'static [SampleType] {
-        match self {
-            Format::Png => &[SampleType::U8, SampleType::U16],
-            Format::Jpeg | Format::WebP => &[SampleType::U8],
-            Format::Tiff => &[SampleType::U8, SampleType::U16, SampleType::F16, SampleType::F32],
-            Format::Exr => &[SampleType::F16, SampleType::F32],
-            Format::Hdr | Format::Pfm => &[SampleType::F32],
-        }
-    }
-}
-
-/// Limits of reading.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Maximum size of all samples of an image, in bytes.
-    pub bytes: u64,
-}
-
-impl Default for Limits {
-    /// Returns a limit of 16 GiB.
-    fn default() -> Limits {
-        Limits { bytes: 16 << 30 }
-    }
-}
 
 /// Reads an image.
 pub fn read(path: impl AsRef<Path>) -> Result<Image, FileError> {
@@ -224,25 +129,6 @@ pub fn losses_in(format: Format, image: &Image, samples: Option<SampleType>) -> 
     loss::losses(format, image, samples)
 }
 
-/// Returns the EXIF block of an image, which agrees with its pixels.
-fn exif_block(image: &Image) -> Option<Vec<u8>> {
-    let metadata = image.metadata();
-    let pixels = pixels(image);
-    if let Some(block) = &metadata.exif {
-        return Some(exif::updated(block, pixels));
-    }
-    let mut fields = fields::common(&metadata.fields);
-    exif::update_fields(&mut fields, pixels);
-    let turned = metadata.orientation.filter(|orientation| *orientation != Orientation::Upright);
-    (!fields.is_empty() || turned.is_some()).then(|| exif::updated(&exif::block(&fields), pixels))
-}
-
-/// Returns the facts about the pixels of an image that EXIF describes.
-fn pixels(image: &Image) -> exif::Pixels {
-    let is_linear = image.color() == crate::image::ColorSpace::Linear;
-    exif::Pixels { orientation: image.metadata().orientation, width: image.width(), height: image.height(), is_linear }
-}
-
 /// Returns the image as a format holds it: upright where the format has no orientation, with the alpha of the format.
 /// Fails if the format cannot hold it.
 fn fitted(format: Format, image: &Image, options: &WriteOptions) -> Result<Image, Problem> {
@@ -297,42 +183,5 @@ fn encode_to(out: &mut dyn target::Out, format: Format, image: &Image, options: 
         Format::WebP => webp::write(out, image, options),
         Format::Hdr => hdr::write(out, image, options),
         Format::Pfm => pfm::write(out, image),
-    }
-}
-
-/// Checks the size of an image before its memory is allocated.
-fn check_size(width: u64, height: u64, bytes_per_pixel: u64, limits: Limits) -> Result<(u32, u32), Problem> {
-    let area = width.checked_mul(height);
-    let bytes = area.and_then(|area| area.checked_mul(bytes_per_pixel)).unwrap_or(u64::MAX);
-    let sides = (u32::try_from(width), u32::try_from(height));
-    let (Ok(columns), Ok(rows)) = sides else { return Err(Problem::Size { width, height }) };
-    if crate::image::Rect::sized(columns, rows).checked().is_err() {
-        return Err(Problem::Size { width, height });
-    }
-    if bytes > limits.bytes {
-        return Err(Problem::TooLarge { width, height, bytes, limit: limits.bytes });
-    }
-    // Pages are not touched. This only tests whether the system would allocate the memory.
-    crate::image::reserved::<u8>(bytes)?;
-    Ok((columns, rows))
-}
-
-/// Returns the planes of grey or RGB, with or without alpha, in the order of the file.
-fn simple_planes(format: Format, image: &Image, alpha: bool) -> Result<Vec<&Plane>, Problem> {
-    let of = |channel: &str| image.planes().iter().find(|plane| plane.channel() == channel);
-    let planes: Vec<&Plane> = image.planes().iter().collect();
-    let opacity = of("A");
-    let colors = match (of("R"), of("G"), of("B")) {
-        (Some(red), Some(green), Some(blue)) => vec![red, green, blue],
-        _ => planes.iter().copied().filter(|plane| opacity.is_none_or(|alpha| plane.name() != alpha.name())).collect(),
-    };
-    let mut chosen = if colors.is_empty() { planes.clone() } else { colors };
-    if chosen.len() < planes.len() && alpha {
-        chosen.extend(opacity);
-    }
-    let fits = matches!(chosen.len(), 1 | 3) || alpha && matches!(chosen.len(), 2 | 4) && opacity.is_some();
-    match fits && chosen.len() == planes.len() {
-        true => Ok(chosen),
-        false => Err(Problem::Planes { format, names: image.names().map(str::to_owned).collect() }),
     }
 }

@@ -1,8 +1,10 @@
 //! PFM: a text header, then rows of floats from bottom to top.
 
+use super::limits::check_size;
+use super::planes::simple_planes;
 use super::source::Source;
 use super::target::Out;
-use super::{Format, Limits, Problem, check_size, simple_planes};
+use super::{Format, Limits, Problem};
 use crate::image::{Image, Plane, Rect, SampleType, reserved};
 use std::io::{BufRead, Read};
 

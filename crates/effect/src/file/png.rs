@@ -1,11 +1,13 @@
 //! PNG, by the `png` crate.
 
 use super::interleave::{ByteOrder, Interleaved};
+use super::limits::check_size;
 use super::options::{Compression, WriteOptions};
+use super::planes::simple_planes;
 use super::source::Source;
 use super::strips::in_order;
 use super::target::Out;
-use super::{Format, Limits, Problem, check_size, chunks, deflate, filter, simple_planes};
+use super::{Format, Limits, Problem, chunks, deflate, filter};
 use crate::image::{Alpha, ColorDescription, ColorSpace, Image, Plane, Rect, Sample, SampleType, reserved};
 use png::chunk::ChunkType;
 use png::{BitDepth, ColorType, Decoder, Encoder, Info, Transformations, Writer};

@@ -20,7 +20,7 @@ const MAX_SEGMENT: usize = 65533;
 
 /// Returns the segments of EXIF and XMP with their numbers. Blocks that are too long for a segment are left out.
 pub(super) fn of_image(image: &Image) -> Vec<(u8, Vec<u8>)> {
-    let exif = super::exif_block(image).map(|block| [EXIF, &block].concat());
+    let exif = super::exif::of_image(image).map(|block| [EXIF, &block].concat());
     let upright = image.metadata().orientation.unwrap_or(Orientation::Upright);
     let xmp = image.metadata().xmp.as_ref().map(|packet| [XMP, &super::exif::updated_xmp(packet, upright)].concat());
     exif.into_iter().chain(xmp).filter(|bytes| bytes.len() <= MAX_SEGMENT).map(|bytes| (1, bytes)).collect()

@@ -2,11 +2,12 @@
 //! compression is asked for.
 
 use super::interleave::{self, Interleaved};
+use super::limits::check_size;
 use super::options::{Compression, WriteOptions};
 use super::source::Source;
 use super::strips::in_order;
 use super::target::Out;
-use super::{Limits, Problem, check_size, deflate, directory, fields};
+use super::{Limits, Problem, deflate, directory, fields};
 use crate::image::{Alpha, ColorSpace, Field, Image, Plane, Profile, Rect, Sample, SampleType, Samples, reserved};
 use half::f16;
 use std::io::{self, Read, Seek, SeekFrom};

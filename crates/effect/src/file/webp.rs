@@ -1,11 +1,13 @@
 //! WebP, by the `image-webp` crate. Files are read with lossy or lossless compression, and written without loss.
 
 use super::interleave::{ByteOrder, Interleaved};
+use super::limits::check_size;
 use super::options::WriteOptions;
+use super::planes::simple_planes;
 use super::png::Planes;
 use super::source::Source;
 use super::target::Out;
-use super::{Format, Limits, Problem, check_size, chunks, exif, simple_planes};
+use super::{Format, Limits, Problem, chunks, exif};
 use crate::image::{Alpha, ColorSpace, Image, Metadata, Orientation, Profile, Rect, SampleType, reserved};
 use image_webp::{ColorType, DecodingError, EncodingError, WebPDecoder, WebPEncoder};
 
@@ -74,7 +76,7 @@ pub(super) fn write(out: &mut dyn Out, image: &Image, _: &WriteOptions) -> Resul
     if let Some(profile) = profile {
         encoder.set_icc_profile(profile.bytes.to_vec());
     }
-    if let Some(block) = super::exif_block(image) {
+    if let Some(block) = exif::of_image(image) {
         encoder.set_exif_metadata(block);
     }
     if let Some(packet) = &metadata.xmp {
