@@ -1,4 +1,4 @@
-//! Memory of a run: arrays that are held between stages, and cuts that reduce them.
+//! Memory of a run, and cuts that reduce it.
 //!
 //! The planner of the graph fuses functors for speed. Images that a late kernel reads stay in memory until it
 //! runs: ten of them in a wavelet transform of six levels. A plan that would need more than [`Plan::enough`]
@@ -8,58 +8,20 @@
 //! Invariant: the number of bytes is computed from the plan alone, so a plan does not depend on other uses of
 //! the device.
 
-use super::items::{Items, Port};
+use super::items::{Item, Items};
 use super::{Mode, Plan, Switch, Told};
 use crate::Result;
-use broadloom_graph::Node;
 use std::collections::BTreeSet;
 
 /// Plans that need at most this many bytes are never cut.
 const LITTLE: u64 = 8 << 20;
-
-/// Arrays in memory while items are lowered, and the items that depend on them.
-#[derive(Debug)]
-pub(super) struct Ledger {
-    /// Size of each array in bytes.
-    bytes: Vec<u64>,
-    /// Arrays from which the values of each item are computed.
-    behind: Vec<BTreeSet<usize>>,
-}
-
-impl Ledger {
-    pub(super) fn new(items: usize) -> Ledger {
-        Ledger { bytes: vec![], behind: vec![BTreeSet::new(); items] }
-    }
-
-    /// Records an item that is computed from its inputs when it is needed.
-    pub(super) fn pending(&mut self, number: usize, inputs: &[Port]) {
-        self.behind[number] = inputs.iter().flat_map(|port| self.behind[port.item].iter().copied()).collect();
-    }
-
-    /// Records an item whose values are in memory.
-    pub(super) fn settled(&mut self, number: usize, bytes: u64) {
-        self.behind[number] = BTreeSet::from([self.bytes.len()]);
-        self.bytes.push(bytes);
-    }
-
-    /// Returns the bytes of the arrays on which some items depend.
-    pub(super) fn held(&self, items: impl Iterator<Item = usize>) -> u64 {
-        let arrays: BTreeSet<usize> = items.flat_map(|item| self.behind[item].iter().copied()).collect();
-        arrays.iter().map(|array| self.bytes[*array]).sum()
-    }
-}
-
-/// Returns the bytes of an array.
-pub(super) fn bytes_of(node: &Node) -> u64 {
-    node.shape().count() as u64 * u64::from(node.ty().bytes())
-}
 
 impl Items {
     /// Returns the bytes of images that are alive after each item.
     fn alive(&self) -> Vec<u64> {
         let mut uses = self.uses();
         let mut alive = 0u64;
-        let behind = |(number, item): (usize, &super::Item)| {
+        let behind = |(number, item): (usize, &Item)| {
             alive = alive.saturating_add(self.images(number));
             for port in &item.inputs {
                 uses[port.item] -= 1;

@@ -10,6 +10,7 @@
 
 mod evaluate;
 mod items;
+mod ledger;
 mod lower;
 mod measure;
 mod memory;
@@ -32,8 +33,8 @@ use broadloom_scalar::{Literal, Type};
 use broadloom_skeleton::Tile;
 use broadloom_skeleton::cost::{Costs, Each, LARGE};
 use items::{Item, Items, Port, Work};
+use ledger::Ledger;
 use lower::{Part, Site, axes, cropped, distance};
-use memory::Ledger;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -383,7 +384,7 @@ impl Plan {
             if ends {
                 let held = ledger.held(alive(&values).into_iter().chain([number]));
                 mode.stage(&self.context, &mut outputs, held)?;
-                ledger.settled(number, outputs.iter().map(memory::bytes_of).sum());
+                ledger.settled(number, outputs.iter().map(ledger::bytes_of).sum());
             }
             for port in &item.inputs {
                 uses[port.item] -= 1;
@@ -424,7 +425,7 @@ impl Plan {
             // Outputs that are no longer read would keep their inputs alive.
             values[item].fill(own[0].1.clone());
             own.iter().for_each(|(output, node)| values[item][*output] = (*node).clone());
-            ledger.settled(item, own.iter().map(|(_, node)| memory::bytes_of(node)).sum());
+            ledger.settled(item, own.iter().map(|(_, node)| ledger::bytes_of(node)).sum());
         }
         Ok(())
     }
