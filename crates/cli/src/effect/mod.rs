@@ -2,19 +2,19 @@
 //!
 //! - [`list`]: the catalogue as text and as JSON;
 //! - [`frames`]: file names with a frame number;
-//! - [`pipeline`]: concurrent reading, computing and writing.
+//! - [`pipeline`]: concurrent reading, computing and writing;
+//! - [`failure`](mod@failure): failures of effects.
 
+mod failure;
 mod frames;
 mod list;
 mod pipeline;
 
-use crate::failure::{Exit, Failure, codes};
+use crate::failure::{Exit, Failure};
 use crate::options::Effect;
 use crate::terminal::Terminal;
-use broadloom::diag::Diagnostic;
-use broadloom::effect::EffectError;
 use broadloom::effect::catalogue::{self, Inputs, Step};
-use broadloom::effect::image::ImageError;
+use failure::{failure, usage};
 
 /// Lists effects, explains one, or runs a chain on files.
 pub fn run(options: &Effect, terminal: &mut Terminal) -> Result<Exit, Failure> {
@@ -101,34 +101,4 @@ fn inputs(steps: &[Step]) -> Result<usize, Failure> {
             Err(usage(message, "write its result to files, and run the other effects on them"))
         }
     }
-}
-
-fn usage(message: String, help: &str) -> Failure {
-    Failure::usage(Diagnostic::error(codes::EFFECT, message).help(help.to_owned()))
-}
-
-/// Converts an effect error.
-fn failure(error: EffectError) -> Failure {
-    failure_with(error, None)
-}
-
-/// Converts an effect error, with a note. Distinguishes usage errors from machine errors.
-fn failure_with(error: EffectError, note: Option<String>) -> Failure {
-    let exit = match &error {
-        EffectError::Device { .. } | EffectError::Image(ImageError::Memory(_)) => Exit::Machine,
-        EffectError::File(error) if error.is_of_machine() => Exit::Machine,
-        _ => Exit::Usage,
-    };
-    let diagnostic = Diagnostic::error(codes::EFFECT, error.to_string());
-    let diagnostic = match note {
-        Some(note) => diagnostic.note(note),
-        None => diagnostic,
-    };
-    Failure::new(
-        exit,
-        match error {
-            EffectError::UnknownEffect { .. } => diagnostic.help("`broadloom effect list` lists the effects".to_owned()),
-            _ => diagnostic,
-        },
-    )
 }

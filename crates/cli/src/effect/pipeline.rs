@@ -4,8 +4,8 @@
 //! side. The first failure ends all three. Frames that were already written are kept. A signal that ends the command
 //! removes the file that is being written.
 
+use super::failure::{failure, failure_with, usage};
 use super::frames::Pattern;
-use super::{failure, failure_with, usage};
 use crate::failure::{Exit, Failure, codes};
 use crate::options::{Depth, Effect, Effort, Space};
 use crate::terminal::Terminal;
