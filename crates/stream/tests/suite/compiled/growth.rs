@@ -113,11 +113,14 @@ fn time(text: &str) -> Duration {
     (0..3).map(|_| one()).min().unwrap_or_default()
 }
 
+/// Programs of any size: their name, the text of a size, and the smaller size to measure.
+type Family<'f> = (&'static str, &'f dyn Fn(usize) -> String, usize);
+
 /// Four times the graph takes less than twice four times the time. A quadratic pass would take 16 times.
 #[test]
 fn passes_are_near_linear() {
     let nonlinear = "float x = pop(); push(x * x + k);";
-    let texts: [(&str, &dyn Fn(usize) -> String, usize); 4] = [
+    let texts: [Family<'_>; 4] = [
         ("recursion", &transform, 256),
         ("linear filters", &|count| pipeline(count, "push(pop() * 0.5 + k);"), 1000),
         ("filters", &|count| pipeline(count, nonlinear), 1000),
