@@ -3,6 +3,7 @@
 use super::phased::{Entry, Phase, Scheduler, Stream, gcd, totals};
 use crate::language::graph::{NodeId, Rate, Tree};
 use cranelift_entity::EntityRef;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A splitter or joiner: the phase that fires it, and the items of each branch.
@@ -46,21 +47,27 @@ impl Scheduler<'_> {
         Arc::new(Phase { entries, peek: total(&flow.peek), pop: total(&flow.pop), push: total(&flow.push) })
     }
 
-    /// Returns the index of the branch that contains a node.
-    fn branch_of(children: &[Tree], node: NodeId) -> Option<usize> {
-        fn contains(tree: &Tree, node: NodeId) -> bool {
-            match tree {
-                Tree::Node(found) => *found == node,
-                Tree::Pipeline(children) => children.iter().any(|child| contains(child, node)),
-                Tree::SplitJoin(split, children, join) => {
-                    *split == Some(node) || *join == Some(node) || children.iter().any(|child| contains(child, node))
-                }
-                Tree::FeedbackLoop(join, body, split, back) => {
-                    *join == node || *split == node || contains(body, node) || contains(back, node)
+    /// Returns the branch of each node in the branches of a splitjoin.
+    fn branches(children: &[Tree]) -> HashMap<NodeId, usize> {
+        let mut found = HashMap::new();
+        for (branch, child) in children.iter().enumerate() {
+            let mut waiting = vec![child];
+            while let Some(tree) = waiting.pop() {
+                match tree {
+                    Tree::Node(node) => drop(found.insert(*node, branch)),
+                    Tree::Pipeline(children) => waiting.extend(children),
+                    Tree::SplitJoin(split, children, join) => {
+                        found.extend(split.iter().chain(join).map(|node| (*node, branch)));
+                        waiting.extend(children);
+                    }
+                    Tree::FeedbackLoop(join, body, split, back) => {
+                        found.extend([(*join, branch), (*split, branch)]);
+                        waiting.extend([&**body, &**back]);
+                    }
                 }
             }
         }
-        children.iter().position(|child| contains(child, node))
+        found
     }
 
     pub(super) fn splitjoin(
@@ -74,10 +81,11 @@ impl Scheduler<'_> {
         let junctions = split.iter().chain(&join).map(|node| self.repetitions[node.index()]);
         let rounds = children.iter().map(|child| child.rounds).chain(junctions).fold(0, gcd);
         let count = children.len();
+        let branch_of = Self::branches(trees);
         let splitter = split.map(|node| {
             let mut weights = vec![0; count];
             for (rate, tape) in graph.nodes[node].flow().push.iter().zip(&graph.nodes[node].outputs) {
-                if let Some(branch) = Self::branch_of(trees, graph.tapes[*tape].to.0) {
+                if let Some(branch) = branch_of.get(&graph.tapes[*tape].to.0).copied() {
                     weights[branch] = u64::from(rate.min);
                 }
             }
@@ -87,7 +95,7 @@ impl Scheduler<'_> {
         let joiner = join.map(|node| {
             let mut weights = vec![0; count];
             for (rate, tape) in graph.nodes[node].flow().pop.iter().zip(&graph.nodes[node].inputs) {
-                if let Some(branch) = Self::branch_of(trees, graph.tapes[*tape].from.0) {
+                if let Some(branch) = branch_of.get(&graph.tapes[*tape].from.0).copied() {
                     weights[branch] = u64::from(rate.min);
                 }
             }

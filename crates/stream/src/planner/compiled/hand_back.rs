@@ -26,7 +26,7 @@ use crate::planner::restructure::in_order;
 use crate::planner::translate::{CLASSES, Induction, Words, class_of};
 use broadloom_device::{Buffer, Device, Stream};
 use cranelift_entity::EntityRef;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The last firings of the nodes of a section, as many as give the items on its inner tapes between steady states.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +36,7 @@ pub(super) struct Refill {
     /// Popped items of each tape that the firings read.
     popped: HashMap<TapeId, u64>,
     /// Tapes within the section.
-    inner: Vec<TapeId>,
+    inner: HashSet<TapeId>,
 }
 
 impl Refill {
@@ -52,7 +52,7 @@ impl Refill {
                 if inside[graph.tapes[*tape].to.0.index()] {
                     let wanted = schedule.remaining[tape.index()].saturating_add(made.popped_items(*tape));
                     count = count.max(wanted.div_ceil((*push).max(1)));
-                    made.inner.push(*tape);
+                    made.inner.insert(*tape);
                 }
             }
             for (tape, pop) in node.inputs.iter().zip(&flow.pop) {
@@ -145,7 +145,7 @@ impl Checkpoint {
 /// Returns the filters on the host whose firings change fields.
 pub(super) fn changing_filters(compiled: &Compiled<'_>) -> Vec<NodeId> {
     let program = compiled.program;
-    let on_device: Vec<NodeId> = compiled.pieces().flat_map(CompiledPiece::nodes).copied().collect();
+    let on_device: HashSet<NodeId> = compiled.pieces().flat_map(CompiledPiece::nodes).copied().collect();
     let changes = |id: NodeId| {
         let filter = program.graph.nodes[id].filter(&program.core);
         filter.is_some_and(|(filter, _)| !facts(&program.core, filter).written.is_empty())

@@ -10,11 +10,13 @@ use crate::language::core;
 use crate::language::graph::{Graph, NodeId};
 use crate::language::schedule::Schedule;
 use crate::planner::classify::{Class, Classified, Placement, classify, feedback_members, runs_in_order};
-use crate::planner::restructure::{Island, Section, island::island, section};
+use crate::planner::restructure::island::{island, order};
+use crate::planner::restructure::{Island, Section, section};
 use crate::planner::translate::{Reason, Words};
 use broadloom_device::Machine;
 use broadloom_skeleton::cost::{self, Costs, Each};
 use cranelift_entity::EntityRef;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Minimum operations per firing for which vectors combine firings instead of running them in order.
 const SCANNED: u64 = 256;
@@ -96,8 +98,7 @@ pub(crate) fn plan(
         }
         let mut made = vec![];
         let mut refused = false;
-        for stage in 0..=numbers.iter().copied().max().unwrap_or(0) {
-            let nodes: Vec<NodeId> = graph.nodes.keys().filter(|node| numbers[node.index()] == stage).collect();
+        for nodes in nodes_of_stages(graph, &numbers) {
             let is_host = |node: &NodeId| matches!(classified[node.index()].placement, Placement::Host(_));
             let (host, device): (Vec<NodeId>, Vec<NodeId>) = nodes.into_iter().partition(is_host);
             let (parallel, ordered): (Vec<NodeId>, Vec<NodeId>) =
@@ -230,14 +231,47 @@ fn components(graph: &Graph, nodes: &[NodeId]) -> Vec<Vec<NodeId>> {
 /// Returns the islands of a stage.
 fn parts_of(nodes: &[NodeId], islands: &[Option<NodeId>]) -> Vec<Vec<NodeId>> {
     let mut parts: Vec<Vec<NodeId>> = vec![];
+    let mut numbers: HashMap<Option<NodeId>, usize> = HashMap::new();
     for node in nodes {
-        let own = islands[node.index()];
-        match parts.iter_mut().find(|part| islands[part[0].index()] == own) {
-            Some(part) => part.push(*node),
-            None => parts.push(vec![*node]),
+        let number = *numbers.entry(islands[node.index()]).or_insert(parts.len());
+        if number == parts.len() {
+            parts.push(vec![]);
         }
+        parts[number].push(*node);
     }
     parts
+}
+
+/// Returns the nodes of each stage.
+fn nodes_of_stages(graph: &Graph, numbers: &[u32]) -> Vec<Vec<NodeId>> {
+    let mut stages = vec![vec![]; numbers.iter().max().map_or(1, |last| *last as usize + 1)];
+    graph.nodes.keys().for_each(|node| stages[numbers[node.index()] as usize].push(node));
+    stages
+}
+
+/// Sets of nodes, each named by its first node.
+struct NodeSets(Vec<NodeId>);
+
+impl NodeSets {
+    fn new(graph: &Graph) -> NodeSets {
+        NodeSets(graph.nodes.keys().collect())
+    }
+
+    /// Returns the first node of the set of a node.
+    fn first(&mut self, node: NodeId) -> NodeId {
+        let mut at = node;
+        while self.0[at.index()] != at {
+            self.0[at.index()] = self.0[self.0[at.index()].index()];
+            at = self.0[at.index()];
+        }
+        at
+    }
+
+    /// Unites the sets of two nodes.
+    fn unite(&mut self, a: NodeId, b: NodeId) {
+        let (a, b) = (self.first(a), self.first(b));
+        self.0[a.max(b).index()] = a.min(b);
+    }
 }
 
 /// Returns the island of each node, named by one of its nodes. Neighbours whose firings run one after the
@@ -250,24 +284,12 @@ fn islands(graph: &Graph, classified: &mut [Classified]) -> Vec<Option<NodeId>> 
     loop {
         let in_order = |node: NodeId| matches!(classified[node.index()].placement, Placement::Sequential);
         let ordered = |node: NodeId| in_order(node) || matches!(classified[node.index()].placement, Placement::Scan(_));
-        let mut found: Vec<Option<NodeId>> = graph.nodes.keys().map(|node| ordered(node).then_some(node)).collect();
-        loop {
-            let mut changed = false;
-            for tape in graph.tapes.values() {
-                if let (Some(a), Some(b)) = (found[tape.from.0.index()], found[tape.to.0.index()])
-                    && a != b
-                    && in_order(tape.from.0)
-                    && in_order(tape.to.0)
-                {
-                    let (low, high) = (a.min(b), a.max(b));
-                    found.iter_mut().filter(|own| **own == Some(high)).for_each(|own| *own = Some(low));
-                    changed = true;
-                }
-            }
-            if !changed {
-                break;
-            }
+        let mut sets = NodeSets::new(graph);
+        for tape in graph.tapes.values().filter(|tape| in_order(tape.from.0) && in_order(tape.to.0)) {
+            sets.unite(tape.from.0, tape.to.0);
         }
+        let found: Vec<Option<NodeId>> = graph.nodes.keys().map(|node| ordered(node).then(|| sets.first(node))).collect();
+        let far = without_neighbours(graph, classified, &found);
         let mut left: Vec<(NodeId, &str)> = vec![];
         for (node, own) in graph.nodes.keys().zip(&found).filter_map(|(node, own)| own.map(|own| (node, own))) {
             // A loop runs in one placement.
@@ -280,15 +302,7 @@ fn islands(graph: &Graph, classified: &mut [Classified]) -> Vec<Option<NodeId>> 
                 left.push((node, "a node of its feedbackloop runs on the host"));
                 continue;
             }
-            let members: Vec<NodeId> = graph.nodes.keys().filter(|other| found[other.index()] == Some(own)).collect();
-            let mut outside = members.iter().flat_map(|member| neighbours(graph, *member));
-            let near = members.iter().any(|member| is_absorbed(&classified[member.index()]))
-                || outside.any(|other| {
-                    found[other.index()] != Some(own)
-                        && (!matches!(classified[other.index()].placement, Placement::Host(_))
-                            || classified[other.index()].class == Class::File)
-                });
-            if !near {
+            if far.contains(&own) {
                 left.push((node, "its neighbours run on the host, and the copies would cost more than it"));
             }
         }
@@ -299,6 +313,23 @@ fn islands(graph: &Graph, classified: &mut [Classified]) -> Vec<Option<NodeId>> 
             classified[node.index()].placement = Placement::Host(reason.to_owned());
         }
     }
+}
+
+/// Returns the islands whose neighbours all run on the host, and that took in no other filters.
+fn without_neighbours(graph: &Graph, classified: &[Classified], islands: &[Option<NodeId>]) -> HashSet<NodeId> {
+    let mut far: HashSet<NodeId> = islands.iter().flatten().copied().collect();
+    for node in graph.nodes.keys() {
+        let Some(own) = islands[node.index()] else { continue };
+        let near = |other: NodeId| {
+            let found = &classified[other.index()];
+            let on_device = !matches!(found.placement, Placement::Host(_)) || found.class == Class::File;
+            islands[other.index()] != Some(own) && on_device
+        };
+        if far.contains(&own) && (is_absorbed(&classified[node.index()]) || neighbours(graph, node).any(near)) {
+            far.remove(&own);
+        }
+    }
+    far
 }
 
 /// Moves splitters, joiners and identities to the host if no node on the device is connected with them, unless they
@@ -313,7 +344,8 @@ fn wires_without_filters(graph: &Graph, classified: &mut [Classified]) {
         let on_device = |node: NodeId| {
             matches!(classified[node.index()].placement, Placement::Kernel(_) | Placement::Sequential | Placement::Scan(_))
         };
-        let outside = || part.iter().flat_map(|node| neighbours(graph, *node)).filter(|node| !part.contains(node));
+        let inside: HashSet<NodeId> = part.iter().copied().collect();
+        let outside = || part.iter().flat_map(|node| neighbours(graph, *node)).filter(|node| !inside.contains(node));
         let between_files = outside().all(|node| classified[node.index()].class == Class::File);
         if !between_files && !part.iter().copied().chain(outside()).any(on_device) {
             part.iter().for_each(|node| {
@@ -327,7 +359,6 @@ fn wires_without_filters(graph: &Graph, classified: &mut [Classified]) {
 fn stages(graph: &Graph, classified: &[Classified], islands: &[Option<NodeId>], regions: &[Option<usize>]) -> Vec<u32> {
     let loops = feedback_members(graph);
     let on_device = |node: NodeId| !matches!(classified[node.index()].placement, Placement::Host(_));
-    let mut numbers: Vec<u32> = graph.nodes.keys().map(|node| u32::from(on_device(node))).collect();
     // Nodes that run together: those of a loop, of an island, and those that messages keep together.
     let together = |from: NodeId, to: NodeId| {
         if regions[from.index()].is_some() && regions[from.index()] == regions[to.index()] {
@@ -336,30 +367,37 @@ fn stages(graph: &Graph, classified: &[Classified], islands: &[Option<NodeId>], 
         let (own, other) = (islands[from.index()], islands[to.index()]);
         (own.is_some() && own == other) || (loops[from.index()] && loops[to.index()] && own == other)
     };
-    // Numbers only grow, and none can exceed the number of nodes, so this ends.
-    loop {
-        let mut changed = false;
-        for tape in graph.tapes.values() {
-            let (from, to) = (tape.from.0, tape.to.0);
-            if tape.is_back_edge {
-                continue;
+    let mut sets = NodeSets::new(graph);
+    for tape in graph.tapes.values().filter(|tape| together(tape.from.0, tape.to.0)) {
+        sets.unite(tape.from.0, tape.to.0);
+    }
+    let order = order(graph, &graph.nodes.keys().collect::<Vec<_>>());
+    let mut place = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(at, node)| place[node.index()] = at);
+    let mut numbers = vec![0; order.len()];
+    let mut members: Vec<Vec<NodeId>> = vec![vec![]; order.len()];
+    for node in &order {
+        let first = sets.first(*node);
+        members[first.index()].push(*node);
+        numbers[first.index()] = numbers[first.index()].max(u32::from(on_device(*node)));
+    }
+    // Sets whose number has grown, in the order of their first nodes. Numbers only grow, and none can exceed the
+    // number of nodes, so this ends.
+    let begin = |set: &Vec<NodeId>| set.first().map(|node| (place[node.index()], *node));
+    let mut waiting: BTreeSet<(usize, NodeId)> = members.iter().filter_map(begin).collect();
+    while let Some((_, first)) = waiting.pop_first() {
+        let first = sets.first(first);
+        for from in &members[first.index()] {
+            for tape in graph.nodes[*from].outputs.iter().map(|tape| &graph.tapes[*tape]).filter(|tape| !tape.is_back_edge) {
+                let (to, behind) = (tape.to.0, sets.first(tape.to.0));
+                let crosses = on_device(*from) != on_device(to) || islands[from.index()] != islands[to.index()];
+                let least = numbers[first.index()] + u32::from(crosses);
+                if numbers[behind.index()] < least {
+                    numbers[behind.index()] = least;
+                    waiting.extend(begin(&members[behind.index()]));
+                }
             }
-            let crosses = on_device(from) != on_device(to) || islands[from.index()] != islands[to.index()];
-            let least = numbers[from.index()] + u32::from(crosses);
-            if numbers[to.index()] < least {
-                numbers[to.index()] = least;
-                changed = true;
-            }
-        }
-        for tape in graph.tapes.values().filter(|tape| together(tape.from.0, tape.to.0)) {
-            let (from, to) = (tape.from.0.index(), tape.to.0.index());
-            let both = numbers[from].max(numbers[to]);
-            changed |= numbers[from] != both || numbers[to] != both;
-            numbers[from] = both;
-            numbers[to] = both;
-        }
-        if !changed {
-            return numbers;
         }
     }
+    graph.nodes.keys().map(|node| numbers[sets.first(node).index()]).collect()
 }

@@ -122,6 +122,11 @@ impl Cut {
     /// Returns the padding: the words left out after every 32 words of a buffer in shared memory. Padding
     /// costs some operations for each access. A buffer has none if few accesses would conflict on a bank.
     pub fn padding(&self, section: &Section, buffer: usize) -> u64 {
+        self.padding_among(section, buffer, self.actors.iter().copied())
+    }
+
+    /// Returns the padding, for a buffer that no actors but these use.
+    pub(super) fn padding_among(&self, section: &Section, buffer: usize, users: impl Iterator<Item = usize>) -> u64 {
         let words = section.buffers[buffer].words;
         match self.shape {
             Shape::Thread | Shape::Firing | Shape::Spectrum(_) => return padding(words),
@@ -133,7 +138,9 @@ impl Cut {
             grouped || self.rounds(section, *index).is_some()
         };
         let (mut accesses, mut conflicts) = (0, 0);
-        for index in &self.actors {
+        let mut users: Vec<usize> = users.filter(|index| self.actors.binary_search(index).is_ok()).collect();
+        users.dedup();
+        for index in &users {
             let actor = &section.actors[*index];
             for port in [&actor.input, &actor.output].into_iter().flatten().filter(|port| port.buffer == buffer) {
                 if shares(index) {

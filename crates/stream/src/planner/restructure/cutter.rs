@@ -18,7 +18,7 @@
 use super::cut::{ACCESS, Cut, Place, Shape, cost, padded, padding};
 use super::grouping::components;
 use super::registers::Registers;
-use super::section::{Actor, Needs, Port, Role, Section};
+use super::section::{Needs, Port, Role, Section, Users};
 use super::spectrum;
 use super::wiring::{Range, Step, image};
 use broadloom_device::Machine;
@@ -38,6 +38,11 @@ const SHARED: Each<u64> = Each { vectors: 40 << 10, threads: 40 << 10 };
 const ROUNDS: i64 = 4;
 /// Maximum units of a block.
 const MAX_UNITS: i64 = 1 << 14;
+
+/// Maximum number of actors that are added to a kernel one by one.
+const FEW_ACTORS: usize = 64;
+/// Maximum number of actors of a kernel. The time to compile straight code grows with more than its length.
+const MAX_ACTORS: usize = 512;
 
 /// Minimum firings of an actor in a unit for which the threads of a block share them, unless all are
 /// unrolled.
@@ -70,13 +75,14 @@ struct Cutter<'a> {
     costs: Costs<'a>,
     /// Firings and items that one unit of the whole section needs.
     whole: Needs,
+    users: Users,
 }
 
 /// Cuts a section into kernels for a machine. The `refused` actors, by number, do not share loops.
 pub(crate) fn cut(section: &Section, machine: &Machine, refused: &[usize]) -> Vec<Cut> {
     let all = section.actors.len();
     let whole = section.needs(0..all, section.outputs(1));
-    let cutter = Cutter { section, costs: Costs::of(machine), whole };
+    let cutter = Cutter { section, costs: Costs::of(machine), whole, users: Users::of(section) };
     let mut cuts = vec![];
     let mut start = 0;
     let adds_up = |index: usize| section.actors[index].code.adds_up && !refused.contains(&index);
@@ -98,6 +104,7 @@ pub(crate) fn cut(section: &Section, machine: &Machine, refused: &[usize]) -> Ve
             cuts.push(alone);
             continue;
         }
+        let all = all.min(start + MAX_ACTORS);
         let all = (start + 1..all).find(|index| adds_up(*index) || points(*index).is_some()).unwrap_or(all);
         // The largest group of actors that fits, found by halving. One actor always fits, because it needs no
         // memory of its own.
@@ -109,8 +116,18 @@ pub(crate) fn cut(section: &Section, machine: &Machine, refused: &[usize]) -> Ve
             }
             end = start + ((end - start) / 2).max(1);
         };
-        // More actors are then added one by one.
         let mut best = (end, found);
+        // The number of actors of a large kernel is searched, that of others is counted up.
+        let mut refused = (start + 2 * (end - start)).min(all) + 1;
+        while best.0 - start > FEW_ACTORS && refused - best.0 > 1 {
+            let middle = best.0 + (refused - best.0) / 2;
+            let actors: Vec<usize> = (start..middle).collect();
+            match cutter.cut(&actors, false) {
+                Some(more) => best = (middle, more),
+                None => refused = middle,
+            }
+        }
+        // More actors are then added one by one.
         while best.0 < all {
             let actors: Vec<usize> = (start..best.0 + 1).collect();
             match cutter.cut(&actors, false) {
@@ -129,7 +146,7 @@ pub(crate) fn cut(section: &Section, machine: &Machine, refused: &[usize]) -> Ve
 /// memory.
 pub fn straight(section: &Section, machine: &Machine) -> Vec<Cut> {
     let whole = section.needs(0..section.actors.len(), section.outputs(1));
-    let cutter = Cutter { section, costs: Costs::of(machine), whole };
+    let cutter = Cutter { section, costs: Costs::of(machine), whole, users: Users::of(section) };
     let one = |index: usize| cutter.cut(&[index], true).map(|cut| cutter.plain(cut, index));
     (0..section.actors.len()).filter_map(one).collect()
 }
@@ -231,18 +248,15 @@ impl Cutter<'_> {
     /// that is not laid out yet.
     fn base(&self, actors: &[usize]) -> Option<Cut> {
         let section = self.section;
-        let inside = |index: &usize| actors.contains(index);
+        let mut inside = vec![false; section.actors.len()];
+        actors.iter().for_each(|index| inside[*index] = true);
         let mut places = vec![Place::Elsewhere; section.buffers.len()];
         for (buffer, place) in places.iter_mut().enumerate() {
-            let by = |actor: &Actor, read: bool| {
-                let port = if read { &actor.input } else { &actor.output };
-                port.as_ref().is_some_and(|port| port.buffer == buffer)
-            };
-            let users = |read: bool| (0..section.actors.len()).filter(move |index| by(&section.actors[*index], read));
-            let is_read = users(true).any(|index| inside(&index));
-            let is_written = users(false).any(|index| inside(&index));
-            let from_outside = section.buffers[buffer].role == Role::Input || users(false).any(|index| !inside(&index));
-            let to_outside = section.buffers[buffer].role == Role::Output || users(true).any(|index| !inside(&index));
+            let (readers, writers) = (&self.users.readers[buffer], &self.users.writers[buffer]);
+            let is_read = readers.iter().any(|index| inside[*index]);
+            let is_written = writers.iter().any(|index| inside[*index]);
+            let from_outside = section.buffers[buffer].role == Role::Input || writers.iter().any(|index| !inside[*index]);
+            let to_outside = section.buffers[buffer].role == Role::Output || readers.iter().any(|index| !inside[*index]);
             *place = match (is_read, is_written) {
                 (false, false) => Place::Elsewhere,
                 // A buffer that several kernels write in parts may only be read by later kernels.
@@ -347,17 +361,18 @@ impl Cutter<'_> {
         };
         let all: u64 = (0..cut.places.len()).map(words).sum();
         // If all firings are unrolled, a buffer takes registers from its first use to its last.
-        let uses = |index: usize, buffer: usize| {
-            let actor = &self.section.actors[index];
-            [&actor.input, &actor.output].into_iter().flatten().any(|port| port.buffer == buffer)
-        };
-        let mut live = vec![0; cut.actors.len()];
-        for buffer in (0..cut.places.len()).filter(|buffer| words(*buffer) > 0) {
-            let first = cut.actors.iter().position(|index| uses(*index, buffer)).unwrap_or(0);
-            let last = cut.actors.iter().rposition(|index| uses(*index, buffer)).unwrap_or(0);
-            live[first..=last].iter_mut().for_each(|live| *live += words(buffer));
+        let mut begins = vec![(0, 0); cut.actors.len()];
+        for (buffer, words) in (0..cut.places.len()).map(|buffer| (buffer, words(buffer))).filter(|(_, words)| *words > 0) {
+            let (first, last) = self.used(cut, buffer);
+            begins[first].0 += words;
+            begins[last].1 += words;
         }
-        let most = live.into_iter().max().unwrap_or(0);
+        let (mut live, mut most) = (0, 0);
+        for (begun, ended) in begins {
+            live += begun;
+            most = most.max(live);
+            live -= ended;
+        }
         let is_written_out = cut.is_written_out(self.section);
         let kept = if is_written_out { most } else { all };
         let shares = cut.actors.iter().any(|index| self.section.actors[*index].firings >= MANY_FIRINGS);
@@ -371,8 +386,13 @@ impl Cutter<'_> {
 
     /// Returns whether this kernel is the only writer of a buffer.
     fn is_alone(&self, cut: &Cut, buffer: usize) -> bool {
-        let others = self.section.actors.iter().enumerate().filter(|(index, _)| !cut.actors.contains(index));
-        others.map(|(_, actor)| actor).all(|actor| actor.output.as_ref().is_none_or(|port| port.buffer != buffer))
+        self.users.writers[buffer].iter().all(|index| cut.actors.binary_search(index).is_ok())
+    }
+
+    /// Returns the positions of the first and the last actor of a kernel that use a buffer.
+    fn used(&self, cut: &Cut, buffer: usize) -> (usize, usize) {
+        let positions = || self.users.all(buffer).filter_map(|index| cut.actors.binary_search(&index).ok());
+        (positions().min().unwrap_or(0), positions().max().unwrap_or(0))
     }
 
     /// Keeps the tapes of a unit in registers if its firings are unrolled. Contiguous words use vector loads
@@ -383,8 +403,9 @@ impl Cutter<'_> {
             return;
         }
         let threads = self.costs.execution() == Execution::Threads;
-        let found: Vec<Option<Registers>> =
-            (0..cut.places.len()).map(|buffer| Registers::of(self.section, cut, buffer)).collect();
+        let is_used = |buffer: usize| matches!(cut.places[buffer], Place::Read | Place::Written);
+        let of = |buffer: usize| is_used(buffer).then(|| Registers::of(self.section, cut, buffer)).flatten();
+        let found: Vec<Option<Registers>> = (0..cut.places.len()).map(of).collect();
         let words = |buffer: usize| self.section.buffers[buffer].items * i64::from(self.section.buffers[buffer].words.count);
         let mut kept = 0;
         for (buffer, registers) in found.iter().enumerate().filter(|(_, registers)| registers.is_some()) {
@@ -415,8 +436,9 @@ impl Cutter<'_> {
 
     /// Returns whether the items of a unit are scattered over a buffer.
     fn is_scattered(&self, buffer: usize) -> bool {
-        let ports = self.section.actors.iter().flat_map(|actor| [&actor.input, &actor.output]).flatten();
-        ports.filter(|port| port.buffer == buffer).any(|port| port.absolute)
+        let actors = self.users.all(buffer).map(|index| &self.section.actors[index]);
+        let mut ports = actors.flat_map(|actor| [&actor.input, &actor.output]).flatten();
+        ports.any(|port| port.buffer == buffer && port.absolute)
     }
 
     /// Copies tapes of a kernel by thread through shared memory if neighbouring threads would access words
@@ -519,12 +541,9 @@ impl Cutter<'_> {
             let own = self.section.buffers[buffer].words;
             let words = extent.len() as u64 * u64::from(own.count);
             let is_staged = matches!(cut.places[buffer], Place::Staged(_));
-            let words = padded(words, cut.padding(self.section, buffer));
+            let words = padded(words, cut.padding_among(self.section, buffer, self.users.all(buffer)));
             let bytes = (words * u64::from(own.element.bytes())).next_multiple_of(16);
-            let uses = |index: &usize| {
-                let actor = &self.section.actors[*index];
-                [&actor.input, &actor.output].into_iter().flatten().any(|port| port.buffer == buffer)
-            };
+            let used = self.used(cut, buffer);
             // Actors whose firings form components read and write at the same time.
             let span = |position: usize| {
                 let group = cut.components.iter().find(|group| group.actors.contains(&cut.actors[position]));
@@ -532,8 +551,8 @@ impl Cutter<'_> {
                 group.map_or((position, position), |group| (at(group.actors.first()), at(group.actors.last())))
             };
             // Staged items are live from the start.
-            let first = if is_staged { 0 } else { span(cut.actors.iter().position(uses).unwrap_or(0)).0 };
-            let last = span(cut.actors.iter().rposition(uses).unwrap_or(0)).1;
+            let first = if is_staged { 0 } else { span(used.0).0 };
+            let last = span(used.1).1;
             // Components that work in place use the same memory for both tapes.
             let group = cut.components.iter().find(|group| group.in_place && group.outputs == [buffer]);
             let before = group.and_then(|group| placed[group.inputs[0]]).filter(|at: &usize| taken[*at].3 <= span(first).1);

@@ -14,6 +14,7 @@ use crate::language::schedule::{Schedule, gcd};
 use crate::planner::translate::{CLASSES, MAX_STATE, Reason, Words, class_of, element, leaves, written_fields};
 use broadloom_scalar::Element;
 use cranelift_entity::EntityRef;
+use std::collections::BTreeSet;
 
 /// Maximum words of a tape within an island that a thread keeps in registers or a local array.
 const LOCAL_WORDS: u64 = 64;
@@ -144,7 +145,9 @@ pub(crate) fn island(
     many_threads: bool,
 ) -> Result<Island, Reason> {
     let nodes = order(graph, nodes);
-    let inside = |node: NodeId| nodes.contains(&node);
+    let mut is_inside = vec![false; graph.nodes.len()];
+    nodes.iter().for_each(|node| is_inside[node.index()] = true);
+    let inside = |node: NodeId| is_inside[node.index()];
     let units = nodes.iter().fold(0, |shared, node| gcd(shared, schedule.repetition(*node))).max(1);
     let firings: Vec<i64> = nodes.iter().map(|node| (schedule.repetition(*node) / units) as i64).collect();
     let first = nodes.iter().map(|node| {
@@ -240,7 +243,8 @@ impl Island {
 
     /// Orders the firings of `units` units: each node in turn fires as often as its items allow.
     fn round(&self, graph: &Graph, schedule: &Schedule, units: i64) -> Option<Round> {
-        let place = |node: NodeId| self.nodes.iter().position(|other| *other == node);
+        let mut inside = vec![false; graph.nodes.len()];
+        self.nodes.iter().for_each(|node| inside[node.index()] = true);
         let mut items: Vec<i64> = schedule.remaining.iter().map(|items| *items as i64).collect();
         let mut fired = vec![0; self.nodes.len()];
         let mut steps: Vec<Step> = vec![];
@@ -251,7 +255,7 @@ impl Island {
                 let (own, flow) = (&graph.nodes[*node], &flows[number]);
                 let mut count = self.firings[number] * units - fired[number];
                 for (port, tape) in own.inputs.iter().enumerate() {
-                    if place(graph.tapes[*tape].from.0).is_none() {
+                    if !inside[graph.tapes[*tape].from.0.index()] {
                         continue;
                     }
                     let (pop, peek) = (i64::from(flow.pop[port].known()?), i64::from(flow.peek[port].known()?).max(0));
@@ -300,16 +304,28 @@ impl Island {
 }
 
 /// Returns the nodes with producers first, ignoring back edges.
-fn order(graph: &Graph, nodes: &[NodeId]) -> Vec<NodeId> {
-    let mut left = nodes.to_vec();
+pub(crate) fn order(graph: &Graph, nodes: &[NodeId]) -> Vec<NodeId> {
+    let mut place = vec![usize::MAX; graph.nodes.len()];
+    nodes.iter().enumerate().for_each(|(at, node)| place[node.index()] = at);
+    let behind = |node: NodeId| {
+        let tapes = graph.nodes[node].outputs.iter().map(|tape| &graph.tapes[*tape]).filter(|tape| !tape.is_back_edge);
+        tapes.map(|tape| place[tape.to.0.index()]).filter(|at| *at != usize::MAX)
+    };
+    // The tapes that each node waits for, and the nodes that wait for none, by their places.
+    let mut waits = vec![0; nodes.len()];
+    nodes.iter().flat_map(|node| behind(*node)).for_each(|at| waits[at] += 1);
+    let mut ready: BTreeSet<usize> = (0..nodes.len()).filter(|at| waits[*at] == 0).collect();
+    let mut left: BTreeSet<usize> = (0..nodes.len()).collect();
     let mut done: Vec<NodeId> = vec![];
-    while !left.is_empty() {
-        let waits = |node: &NodeId| {
-            let tapes = graph.nodes[*node].inputs.iter().map(|tape| &graph.tapes[*tape]);
-            tapes.filter(|tape| !tape.is_back_edge).any(|tape| left.contains(&tape.from.0))
-        };
-        let next = left.iter().position(|node| !waits(node)).unwrap_or(0);
-        done.push(left.remove(next));
+    while let Some(next) = ready.pop_first().or_else(|| left.first().copied()) {
+        left.remove(&next);
+        done.push(nodes[next]);
+        for at in behind(nodes[next]) {
+            waits[at] -= 1;
+            if waits[at] == 0 && left.contains(&at) {
+                ready.insert(at);
+            }
+        }
     }
     done
 }

@@ -10,7 +10,7 @@
 //! fewer products. Combined filters add in another order, and products of linear filters are not rounded
 //! before they are added. The last digits may therefore differ.
 
-use super::section::{Actor, Port, Role, Section, Taps};
+use super::section::{Actor, Port, Role, Section, Taps, Users};
 use super::wiring::{Step, gcd};
 use crate::language::graph::NodeId;
 use crate::planner::classify::Classified;
@@ -18,6 +18,7 @@ use crate::planner::translate::{Reason, Translated, Window, Words};
 use broadloom_scalar::Unroll;
 use broadloom_scalar::{AccessorKind, BinaryOp, Builder, Element, Function, Literal, Op, Statement, Type, UnaryOp};
 use cranelift_entity::EntityRef;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// Maximum number of items that a linear filter peeks, and pushes.
@@ -266,32 +267,28 @@ fn code_of(linear: &Linear, window: Window) -> Result<Translated, Reason> {
     })
 }
 
-/// A cache of examined codes: true if the code is linear, and its coefficients once they were computed.
+/// A cache of examined codes by address: the code, true if it is linear, and its coefficients once they were
+/// computed.
 #[derive(Default)]
-struct LinearCache(Vec<(Arc<Translated>, bool, Option<Linear>)>);
+struct LinearCache(HashMap<*const Translated, (Arc<Translated>, bool, Option<Linear>)>);
 
 impl LinearCache {
-    fn place(&mut self, code: &Arc<Translated>) -> usize {
-        self.0.iter().position(|(own, ..)| Arc::ptr_eq(own, code)).unwrap_or_else(|| {
-            self.0.push((code.clone(), is_candidate(code), None));
-            self.0.len() - 1
-        })
+    fn entry(&mut self, code: &Arc<Translated>) -> &mut (Arc<Translated>, bool, Option<Linear>) {
+        self.0.entry(Arc::as_ptr(code)).or_insert_with(|| (code.clone(), is_candidate(code), None))
     }
 
     /// Records the coefficients of code that was generated from them.
     fn note(&mut self, code: &Arc<Translated>, mut linear: Linear) {
         round(&mut linear.rows);
-        self.0.push((code.clone(), true, Some(linear)));
+        self.0.insert(Arc::as_ptr(code), (code.clone(), true, Some(linear)));
     }
 
     fn is_linear(&mut self, code: &Arc<Translated>) -> bool {
-        let place = self.place(code);
-        self.0[place].1
+        self.entry(code).1
     }
 
     fn coefficients(&mut self, code: &Arc<Translated>) -> Option<Linear> {
-        let place = self.place(code);
-        let entry = &mut self.0[place];
+        let entry = self.entry(code);
         if entry.1 && entry.2.is_none() {
             entry.2 = coefficients(code);
             entry.1 = entry.2.is_some();
@@ -344,34 +341,21 @@ pub(super) fn find_taps(section: &mut Section, classified: &[Classified]) {
 /// Contracts products and sums of linear filters, except those whose last digits decide something or are
 /// printed.
 pub(super) fn contract(section: &mut Section, classified: &[Classified]) {
-    let mut known: Vec<(Arc<Translated>, Arc<Translated>)> = vec![];
+    let mut known: HashMap<*const Translated, (Arc<Translated>, Arc<Translated>)> = HashMap::new();
     for actor in &mut section.actors {
         if !is_loose(actor, classified) {
             continue;
         }
-        let made = known.iter().find(|(code, _)| Arc::ptr_eq(code, &actor.code)).map(|(_, made)| made.clone());
-        let made = made.unwrap_or_else(|| {
+        let (_, made) = known.entry(Arc::as_ptr(&actor.code)).or_insert_with(|| {
             let contracted = is_linear(&actor.code.function).then(|| actor.code.function.contract().ok()).flatten();
             let made = match contracted {
                 Some(function) => Arc::new(Translated { function, ..(*actor.code).clone() }),
                 None => actor.code.clone(),
             };
-            known.push((actor.code.clone(), made.clone()));
-            made
+            (actor.code.clone(), made)
         });
-        actor.code = made;
+        actor.code = made.clone();
     }
-}
-
-/// Returns the only writer or reader of a buffer between actors.
-fn only(section: &Section, buffer: usize, reads: bool) -> Option<usize> {
-    let uses = |actor: &Actor| {
-        let port = if reads { &actor.input } else { &actor.output };
-        port.as_ref().is_some_and(|port| port.buffer == buffer)
-    };
-    let mut users = section.actors.iter().enumerate().filter(|(_, actor)| uses(actor));
-    let first = users.next()?.0;
-    (section.buffers[buffer].role == Role::Inner && users.next().is_none()).then_some(first)
 }
 
 /// Returns whether an actor is a filter whose firings are all alike and whose last digits may change.
@@ -422,79 +406,103 @@ fn behind(first: &Linear, pop: usize, second: &Linear, offset: usize) -> Linear 
     Linear { rows, constants }
 }
 
-/// Combines two consecutive filters if that pays off or is requested. Returns whether there were any.
+/// Combines consecutive filters as long as that pays off or is requested. Returns whether there were any.
+///
+/// The buffers to look at are a work list: a combination adds those beside it.
 fn pipelines(
     section: &mut Section,
     classified: &[Classified],
     known: &mut LinearCache,
     wanted: impl Fn(&Actor) -> CombineCondition,
 ) -> bool {
-    for buffer in 0..section.buffers.len() {
-        let (Some(from), Some(to)) = (only(section, buffer, false), only(section, buffer, true)) else { continue };
+    let mut users = Users::of(section);
+    let between = |buffer: &usize| users.readers[*buffer].len() == 1 && users.writers[*buffer].len() == 1;
+    let mut waiting: BTreeSet<usize> = (0..section.buffers.len()).filter(between).collect();
+    let mut replaced = vec![false; section.actors.len()];
+    while let Some(buffer) = waiting.pop_first() {
+        let (Some(from), Some(to)) = (users.only(section, buffer, false), users.only(section, buffer, true)) else { continue };
         let (first, second) = (&section.actors[from], &section.actors[to]);
         let pays = wanted(second);
-        let (Some(source), Some(given)) = (&first.input, &first.output) else { continue };
-        let (Some(taken), Some(sink)) = (&second.input, &second.output) else { continue };
-        let (push, pop) = (given.rate, taken.rate);
-        if from == to
-            || pays == CombineCondition::Never
-            || !is_plain(first, classified)
-            || !is_plain(second, classified)
-            || !given.steps.is_empty()
-            || !taken.steps.is_empty()
-            || push < 1
-            || pop < 1
-        {
+        if from == to || pays == CombineCondition::Never || !is_plain(first, classified) || !is_plain(second, classified) {
             continue;
         }
-        // Firings of both that move the same number of items.
-        let common = push / gcd(push, pop) * pop;
-        let (firings, repeats) = (common / push, common / pop);
-        let most = i64::from(MAX_ITEMS);
-        if common > most || second.firings % repeats != 0 || (repeats > 1 && repeats * sink.rate > MAX_ROWS) {
-            continue;
+        let Some(combined) = pipeline((first, second), known, pays) else { continue };
+        let first = &mut section.actors[from];
+        let (mut name, mut nodes) = (std::mem::take(&mut first.name), std::mem::take(&mut first.nodes));
+        // The input of the first filter is that of the combined one.
+        for input in first.input.iter().map(|port| port.buffer) {
+            users.readers[input].iter_mut().filter(|user| **user == from).for_each(|user| *user = to);
+            waiting.insert(input);
         }
-        if !known.is_linear(&first.code) || !known.is_linear(&second.code) {
-            continue;
-        }
-        let (Some(a), Some(b)) = (known.coefficients(&first.code), known.coefficients(&second.code)) else { continue };
-        let ahead = taken.start - given.start;
-        let all = repeated(&b, pop as usize, repeats as usize);
-        let both = behind(&a, source.rate as usize, &all, ahead.rem_euclid(push) as usize);
-        let seen = both.rows.first().map_or(0, Vec::len) as i64;
-        let apart = all.products() + a.products() * firings as usize;
-        let finite = both.rows.iter().flatten().chain(&both.constants).all(|one| (*one as f32).is_finite());
-        if (both.products() > apart && pays == CombineCondition::WithFewerProducts) || seen > most || !finite {
-            continue;
-        }
-        let rate = source.rate * firings;
-        let window = Window { pop: rate as u32, peek: seen.max(rate) as u32, push: (repeats * sink.rate) as u32 };
-        let Ok(code) = code_of(&both, window).map(Arc::new) else { continue };
-        known.note(&code, both);
-        let input = Port {
-            start: source.start + ahead.div_euclid(push) * source.rate,
-            rate,
-            seen: seen.max(rate),
-            absolute: false,
-            ..source.clone()
-        };
-        let output = Port { rate: repeats * sink.rate, seen: repeats * sink.rate, ..sink.clone() };
-        let actor = Actor {
-            nodes: first.nodes.iter().chain(&second.nodes).copied().collect(),
-            name: format!("{} + {}", first.name, second.name),
-            code,
-            firings: second.firings / repeats,
-            before: second.before.div_euclid(repeats),
-            input: Some(input),
-            output: Some(output),
-            combined: true,
-            ..second.clone()
-        };
-        section.actors[to] = actor;
-        section.actors.remove(from);
-        return true;
+        users.readers[buffer].clear();
+        users.writers[buffer].clear();
+        replaced[from] = true;
+        let second = &mut section.actors[to];
+        name.push_str(" + ");
+        name.push_str(&second.name);
+        nodes.append(&mut second.nodes);
+        *second = Actor { nodes, name, ..combined };
+        waiting.extend(second.output.iter().map(|port| port.buffer));
     }
-    false
+    let mut replaced = replaced.into_iter();
+    let before = section.actors.len();
+    section.actors.retain(|_| !replaced.next().unwrap_or(false));
+    section.actors.len() < before
+}
+
+/// Returns the combination of two consecutive filters, without its name and nodes, if it pays off.
+fn pipeline((first, second): (&Actor, &Actor), known: &mut LinearCache, pays: CombineCondition) -> Option<Actor> {
+    let (source, given) = (first.input.as_ref()?, first.output.as_ref()?);
+    let (taken, sink) = (second.input.as_ref()?, second.output.as_ref()?);
+    let (push, pop) = (given.rate, taken.rate);
+    if !given.steps.is_empty() || !taken.steps.is_empty() || push < 1 || pop < 1 {
+        return None;
+    }
+    // Firings of both that move the same number of items.
+    let common = push / gcd(push, pop) * pop;
+    let (firings, repeats) = (common / push, common / pop);
+    let most = i64::from(MAX_ITEMS);
+    if common > most || second.firings % repeats != 0 || (repeats > 1 && repeats * sink.rate > MAX_ROWS) {
+        return None;
+    }
+    if !known.is_linear(&first.code) || !known.is_linear(&second.code) {
+        return None;
+    }
+    let (a, b) = (known.coefficients(&first.code)?, known.coefficients(&second.code)?);
+    let ahead = taken.start - given.start;
+    let all = repeated(&b, pop as usize, repeats as usize);
+    let both = behind(&a, source.rate as usize, &all, ahead.rem_euclid(push) as usize);
+    let seen = both.rows.first().map_or(0, Vec::len) as i64;
+    let apart = all.products() + a.products() * firings as usize;
+    let finite = both.rows.iter().flatten().chain(&both.constants).all(|one| (*one as f32).is_finite());
+    if (both.products() > apart && pays == CombineCondition::WithFewerProducts) || seen > most || !finite {
+        return None;
+    }
+    let rate = source.rate * firings;
+    let window = Window { pop: rate as u32, peek: seen.max(rate) as u32, push: (repeats * sink.rate) as u32 };
+    let code = code_of(&both, window).map(Arc::new).ok()?;
+    known.note(&code, both);
+    let input = Port {
+        start: source.start + ahead.div_euclid(push) * source.rate,
+        rate,
+        seen: seen.max(rate),
+        absolute: false,
+        ..source.clone()
+    };
+    let output = Port { rate: repeats * sink.rate, seen: repeats * sink.rate, ..sink.clone() };
+    Some(Actor {
+        nodes: vec![],
+        name: String::new(),
+        code,
+        firings: second.firings / repeats,
+        before: second.before.div_euclid(repeats),
+        input: Some(input),
+        output: Some(output),
+        combined: true,
+        first: second.first,
+        has_prework: second.has_prework,
+        taps: second.taps.clone(),
+    })
 }
 
 /// Returns the number of products of the linear filters of a section in a unit.
@@ -511,41 +519,68 @@ fn products(section: &Section, known: &mut LinearCache) -> u64 {
 /// products as one filter than as several, while all of them together take fewer. Returns whether there were
 /// any.
 fn whole_splitjoins(section: &mut Section, classified: &[Classified], known: &mut LinearCache) -> bool {
+    let users = Users::of(section);
     for buffer in 0..section.buffers.len() {
-        let Some(behind) = only(section, buffer, true) else { continue };
-        let ends = |actor: &Actor| actor.output.as_ref().is_some_and(|port| port.buffer == buffer);
-        let mut branches: Vec<&Actor> = section.actors.iter().filter(|actor| ends(actor)).collect();
+        let Some(behind) = users.only(section, buffer, true) else { continue };
+        let branches = &users.writers[buffer];
+        let mut ends = branches.iter().chain([&behind]).map(|index| &section.actors[*index]);
         let several = (2..=MAX_BRANCHES).contains(&branches.len());
-        branches.push(&section.actors[behind]);
-        if !several || !branches.iter().all(|actor| is_plain(actor, classified) && known.is_linear(&actor.code)) {
+        if !several || !ends.all(|actor| is_plain(actor, classified) && known.is_linear(&actor.code)) {
             continue;
         }
-        let mut trial = section.clone();
-        let into = |actor: &Actor| if ends(actor) { CombineCondition::Always } else { CombineCondition::Never };
-        while pipelines(&mut trial, classified, known, into) {}
-        if !splitjoins(&mut trial, classified, known, Some(buffer)) {
-            continue;
-        }
-        let reads = |actor: &Actor| actor.input.as_ref().is_some_and(|port| port.buffer == buffer);
-        pipelines(
-            &mut trial,
-            classified,
-            known,
-            |actor| if reads(actor) { CombineCondition::Always } else { CombineCondition::Never },
-        );
-        if products(&trial, known) < products(section, known) {
-            *section = trial;
-            return true;
+        let (mut trial, own) = beside(section, &users, buffer);
+        let before = products(&trial, known);
+        if whole_splitjoin(&mut trial, classified, known, own) && products(&trial, known) < before {
+            return whole_splitjoin(section, classified, known, buffer);
         }
     }
     false
 }
 
+/// Returns the actors that a combination of the splitjoin in front of a buffer can reach: the readers and writers of the
+/// buffer, and the filters in a row before these writers. Returns their section and the number of the buffer in it.
+fn beside(section: &Section, users: &Users, buffer: usize) -> (Section, usize) {
+    let mut chosen: BTreeSet<usize> = users.readers[buffer].iter().copied().collect();
+    for branch in &users.writers[buffer] {
+        let mut next = Some(*branch);
+        while let Some(index) = next.filter(|index| chosen.insert(*index)) {
+            let input = section.actors[index].input.as_ref().map(|port| port.buffer);
+            let input = input.filter(|input| users.only(section, *input, true).is_some());
+            next = input.and_then(|input| users.only(section, input, false));
+        }
+    }
+    let mut actors: Vec<Actor> = chosen.into_iter().map(|index| section.actors[index].clone()).collect();
+    let ports =
+        |actors: &[Actor]| actors.iter().flat_map(|own| [&own.input, &own.output]).flatten().map(|port| port.buffer).collect();
+    let numbers: BTreeSet<usize> = ports(&actors);
+    let numbers: Vec<usize> = numbers.into_iter().collect();
+    let own = |buffer: usize| numbers.binary_search(&buffer).unwrap_or(0);
+    for port in actors.iter_mut().flat_map(|actor| [&mut actor.input, &mut actor.output]).flatten() {
+        port.buffer = own(port.buffer);
+    }
+    let buffers = numbers.iter().map(|number| section.buffers[*number].clone()).collect();
+    (Section { nodes: vec![], actors, buffers, units: section.units }, own(buffer))
+}
+
+/// Combines each branch of the splitjoin in front of a buffer, then the branches, then them with the filter
+/// behind. Returns whether the branches were combined.
+fn whole_splitjoin(section: &mut Section, classified: &[Classified], known: &mut LinearCache, buffer: usize) -> bool {
+    let when = |wanted: bool| if wanted { CombineCondition::Always } else { CombineCondition::Never };
+    let is_at = |port: &Option<Port>| port.as_ref().is_some_and(|port| port.buffer == buffer);
+    pipelines(section, classified, known, |actor| when(is_at(&actor.output)));
+    if !splitjoins(section, classified, known, Some(buffer)) {
+        return false;
+    }
+    pipelines(section, classified, known, |actor| when(is_at(&actor.input)));
+    true
+}
+
 /// Combines the branches of a splitjoin that duplicates, if a linear filter follows it. With `buffer`, it
 /// looks at that buffer only. Returns whether there was any.
 fn splitjoins(section: &mut Section, classified: &[Classified], known: &mut LinearCache, buffer: Option<usize>) -> bool {
+    let users = Users::of(section);
     for buffer in buffer.map_or(0..section.buffers.len(), |buffer| buffer..buffer + 1) {
-        let Some(behind) = only(section, buffer, true) else { continue };
+        let Some(behind) = users.only(section, buffer, true) else { continue };
         let last = &section.actors[behind];
         if !is_plain(last, classified)
             || last.input.as_ref().is_none_or(|port| !port.steps.is_empty())
@@ -553,12 +588,11 @@ fn splitjoins(section: &mut Section, classified: &[Classified], known: &mut Line
         {
             continue;
         }
-        let writes = |actor: &Actor| actor.output.as_ref().is_some_and(|port| port.buffer == buffer);
-        let group: Vec<usize> = (0..section.actors.len()).filter(|index| writes(&section.actors[*index])).collect();
+        let group = &users.writers[buffer];
         if group.len() < 2 || section.buffers[buffer].role != Role::Inner {
             continue;
         }
-        let Some((mut order, total)) = branches(section, classified, &group) else { continue };
+        let Some((mut order, total)) = branches(section, classified, group) else { continue };
         order.sort_unstable_by_key(|(offset, ..)| *offset);
         let parts: Option<Vec<Linear>> =
             order.iter().map(|(_, index, _)| known.coefficients(&section.actors[*index].code)).collect();

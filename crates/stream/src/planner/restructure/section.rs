@@ -162,3 +162,35 @@ impl Section {
         Needs { firings, items }
     }
 }
+
+/// The actors that read and write each buffer, by number.
+pub(super) struct Users {
+    pub(super) readers: Vec<Vec<usize>>,
+    pub(super) writers: Vec<Vec<usize>>,
+}
+
+impl Users {
+    pub(super) fn of(section: &Section) -> Users {
+        let none = vec![vec![]; section.buffers.len()];
+        let mut users = Users { readers: none.clone(), writers: none };
+        for (index, actor) in section.actors.iter().enumerate() {
+            actor.input.iter().for_each(|port| users.readers[port.buffer].push(index));
+            actor.output.iter().for_each(|port| users.writers[port.buffer].push(index));
+        }
+        users
+    }
+
+    /// Returns the readers and writers of a buffer.
+    pub(super) fn all(&self, buffer: usize) -> impl Iterator<Item = usize> + '_ {
+        self.readers[buffer].iter().chain(&self.writers[buffer]).copied()
+    }
+
+    /// Returns the only writer or reader of a buffer between actors.
+    pub(super) fn only(&self, section: &Section, buffer: usize, reads: bool) -> Option<usize> {
+        let users = if reads { &self.readers[buffer] } else { &self.writers[buffer] };
+        match users[..] {
+            [only] if section.buffers[buffer].role == Role::Inner => Some(only),
+            _ => None,
+        }
+    }
+}

@@ -80,6 +80,14 @@ impl Step {
         }
     }
 
+    /// Returns whether every item is its own target.
+    pub fn is_identity(&self) -> bool {
+        match self {
+            Step::Shuffle { branches: _, split, join, inner } => *split == Some(*join) && inner.iter().all(Step::is_identity),
+            Step::Spread { .. } | Step::Select { .. } => false,
+        }
+    }
+
     /// Returns whether the targets repeat as generated code requires.
     pub fn repeats(&self) -> bool {
         let (items, moved) = self.round();
@@ -109,7 +117,8 @@ pub(super) fn gcd(a: i64, b: i64) -> i64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-fn lcm(a: i64, b: i64) -> i64 {
+/// Returns the least common multiple.
+pub(super) fn lcm(a: i64, b: i64) -> i64 {
     a / gcd(a, b).max(1) * b
 }
 

@@ -13,6 +13,7 @@ mod beside;
 mod convolution;
 mod ends;
 mod files;
+mod growth;
 mod reductions;
 
 fn devices() -> [Device; 2] {
