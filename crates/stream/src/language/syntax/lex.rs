@@ -206,7 +206,8 @@ impl Lexer<'_> {
             Diagnostic::error(codes::BAD_CHARACTER, format!("the character `{}` begins no token", character.escape_debug()));
         let error = error.at(self.span(from), "");
         self.errors.push(match character {
-            '#' => error.help("there is no preprocessor: constants stand in `static { int n = 4; }`, further files on the command line"),
+            '#' => error
+                .help("there is no preprocessor: constants stand in `static { int n = 4; }`, further files on the command line"),
             _ => error,
         });
         None

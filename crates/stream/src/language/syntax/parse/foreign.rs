@@ -46,11 +46,13 @@ impl Parser {
     /// Fails at `const` and `final` before a type.
     pub(super) fn no_constants(&self) -> Parsed<()> {
         let Token::Name(word) = self.peek(0) else { return Ok(()) };
-        let is_before_type = self.primitive_at(1).is_some() || matches!((self.peek(1), self.peek(2)), (Token::Name(_), Token::Name(_)));
+        let is_before_type =
+            self.primitive_at(1).is_some() || matches!((self.peek(1), self.peek(2)), (Token::Name(_), Token::Name(_)));
         if !is_before_type || !matches!(&**word, "const" | "final") {
             return Ok(());
         }
-        let help = format!("leave `{word}` out; constants of the whole program stand in `static {{ float x = 1; }}` at the top level");
+        let help =
+            format!("leave `{word}` out; constants of the whole program stand in `static {{ float x = 1; }}` at the top level");
         Err(error(format!("`{word}` is no word of StreamIt"), self.span(), help))
     }
 
@@ -60,12 +62,18 @@ impl Parser {
         let (ty, span) = (self.text(ty), self.span());
         if self.is_at(1, "(") {
             let message = format!("the function `{name}` stands outside of a filter");
-            let help = format!("write `helper tools {{ {ty} {name}(…) {{ … }} }}` and call `tools.{name}(…)`, or move it into its filter");
+            let help = format!(
+                "write `helper tools {{ {ty} {name}(…) {{ … }} }}` and call `tools.{name}(…)`, or move it into its filter"
+            );
             return Err(error(message, span, help));
         }
         if ["=", ";", ",", "["].iter().any(|word| self.is_at(1, word)) {
             let message = format!("the variable `{name}` stands outside of a filter");
-            return Err(error(message, span, format!("write `static {{ {ty} {name} = …; }}`; it is constant when the program runs")));
+            return Err(error(
+                message,
+                span,
+                format!("write `static {{ {ty} {name} = …; }}`; it is constant when the program runs"),
+            ));
         }
         Ok(())
     }
