@@ -77,6 +77,16 @@ fn rate<'a, W: World>(code: &mut Code<'a, W>, rate: &'a core::Rate, word: &str, 
     }
 }
 
+/// Returns the error for a rate of 0 on a side with items.
+fn zero_rate(message: String, declared: &core::Rate, word: &str, span: Span) -> Stop {
+    let error = Diagnostic::error(codes::BAD_RATE, message).at(span, "");
+    let Some(field) = field_in(declared) else {
+        return Stop::Error(Box::new(error.help(format!("declare the rate behind `work`: `work {word} 1`"))));
+    };
+    let help = format!("set `{field}` in `init`, or make it a parameter of the stream; a rate that changes is `{word} [0, *]`");
+    Stop::Error(Box::new(error.note(format!("the rate reads the field `{field}` once, after `init`")).help(help)))
+}
+
 /// Returns the name of a field that a rate reads.
 fn field_in(rate: &core::Rate) -> Option<&str> {
     fn find(expr: &core::Expr) -> Option<&str> {
@@ -180,15 +190,8 @@ impl Builder<'_> {
                 Some(layout) if rate.is_zero() => {
                     let ty = layout.show(&program.structs);
                     let message = format!("the filter `{name}` {does} items of type {ty}, but its {word} rate is 0");
-                    let error = Diagnostic::error(codes::BAD_RATE, message).at(filter.work.span, "");
                     let declared = if word == "pop" { &filter.work.pop } else { &filter.work.push };
-                    let error = match field_in(declared) {
-                        Some(field) => error
-                            .note(format!("the rate reads the field `{field}` once, after `init`"))
-                            .help(format!("set `{field}` in `init`, or let it be a parameter of the stream; a rate that changes is `{word} [0, *]`")),
-                        None => error.help(format!("declare the rate behind `work`: `work {word} 1`")),
-                    };
-                    return Err(Stop::Error(Box::new(error)));
+                    return Err(zero_rate(message, declared, word, filter.work.span));
                 }
                 None if !rate.is_zero() => {
                     let message = format!("the filter `{name}` has a {word} rate, but its type on that side is void");

@@ -264,10 +264,10 @@ fn ends_of_input_give_warnings() {
             host.warnings.into_iter().map(|warning| warning.message).collect::<Vec<String>>()
         };
         let expected: Vec<&str> = expected.into_iter().collect();
-        assert_eq!(warnings(&|host| drop(program.run(host, &settings).unwrap())), expected);
+        assert_eq!(warnings(&|host| _ = program.run(host, &settings).unwrap()), expected);
         for device in devices() {
             let compiled = Compiled::new(&program, &device).unwrap();
-            assert_eq!(warnings(&|host| drop(compiled.run(host, &settings).unwrap())), expected);
+            assert_eq!(warnings(&|host| _ = compiled.run(host, &settings).unwrap()), expected);
         }
     }
 }
