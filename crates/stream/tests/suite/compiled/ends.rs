@@ -242,8 +242,8 @@ fn ends_of_input_give_warnings() {
     let text = |window: u32| {
         format!(
             "void->void pipeline Top {{ add FileReader<int>(\"in\");
-            add int->int filter Window {{ work push 1 pop 1 peek {window} {{ push(pop() + peek({window} - 2)); }} }}
-            add FileWriter<int>(\"out\"); }}"
+            add Window; add FileWriter<int>(\"out\"); }}
+            int->int filter Window {{ work push 1 pop 1 peek {window} {{ push(pop() + peek({window} - 2)); }} }}"
         )
     };
     let cases = [
