@@ -18,17 +18,53 @@ use broadloom::interp::Interp;
 use broadloom::stream::Program;
 use broadloom::stream::codes as codes_of_streams;
 use broadloom::stream::compiled::{Compiled, Options};
-use broadloom::stream::eval::{Host, Limits, Settings, System};
+use broadloom::stream::eval::{Host, Limits, Settings};
 use broadloom::stream::picture::Picture;
+use std::fs::File;
+use std::io;
 use std::path::Path;
+
+/// The host of programs in the command: the files of this machine, the standard output, and a list of warnings.
+struct Console {
+    terminal: Terminal,
+    warnings: Vec<Diagnostic>,
+}
+
+impl Console {
+    fn new(terminal: &Terminal) -> Console {
+        Console { terminal: terminal.clone(), warnings: vec![] }
+    }
+
+    /// Writes the warnings about a run to standard error.
+    fn report(self, program: &Program, terminal: &mut Terminal) {
+        self.warnings.iter().for_each(|warning| terminal.diagnostic(&program.sources, warning));
+    }
+}
+
+impl Host for Console {
+    fn print(&mut self, text: &str) -> io::Result<()> {
+        self.terminal.try_write(text)
+    }
+
+    fn open(&mut self, path: &str) -> io::Result<Box<dyn io::Read + Send>> {
+        Ok(Box::new(File::open(path)?))
+    }
+
+    fn create(&mut self, path: &str) -> io::Result<Box<dyn io::Write + Send>> {
+        Ok(Box::new(File::create(path)?))
+    }
+
+    fn warn(&mut self, warning: Diagnostic) {
+        self.warnings.push(warning);
+    }
+}
 
 /// Reason for refusing the options of a launch.
 const REFUSED: &str = "a StreamIt program says itself what runs";
 
 /// Explains where each filter of a program runs and why, or draws its graph.
 pub fn explain(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failure> {
-    let mut printer = terminal.clone();
-    let mut host = System(move |text: &str| printer.try_write(text));
+    let mut host = Console::new(terminal);
     let program = compile(&[Input::read(&options.file)?], &mut host)?;
     let compiled = |terminal: &Terminal| -> Result<String, Failure> {
         let device = open(options.device.as_deref(), false, terminal)?.device();
@@ -87,8 +123,7 @@ const CHECKED: u64 = 10;
 pub fn check(options: &Check, interp: &Interp, terminal: &mut Terminal) -> Result<Exit, Failure> {
     options.launch.refuse(REFUSED)?;
     let file = options.launch.file.as_deref().unwrap_or(Path::new("-"));
-    let mut printer = terminal.clone();
-    let mut host = System(move |text: &str| printer.try_write(text));
+    let mut host = Console::new(terminal);
     let report = FindingsReport::new(file, options, interp);
     let program = match compile(&[Input::read(file)?], &mut host) {
         Err(failure) if STOP.is_requested() => {
@@ -102,12 +137,24 @@ pub fn check(options: &Check, interp: &Interp, terminal: &mut Terminal) -> Resul
     let outcome = compiled.run(&mut host, &Settings { iterations: Some(iterations), limits: limits(), style: None });
     let (kernels, states) = (compiled.summary().kernels, compiled.statistics().states);
     let count = counted(kernels as u64, "kernel");
-    let summary = |what: &str| format!("`{}`: {what} in {count}, watched for {states} steady states", file.display());
+    let has_ended = outcome.is_ok();
+    let summary = |what: &str| match (kernels, states) {
+        (0, _) if has_ended => {
+            format!("`{}`: nothing was checked: the program has no kernels, all filters run on the host", file.display())
+        }
+        (_, 0) if has_ended => {
+            format!("`{}`: nothing was checked: {count} did not run for a single steady state", file.display())
+        }
+        _ => format!("`{}`: {what} in {count}, watched for {}", file.display(), counted(states, "steady state")),
+    };
     let limit = outcome.as_ref().err().and_then(|failure| {
         let error = failure.diagnostics.iter().find(|error| codes_of_streams::LIMITS.contains(&error.code))?;
         Some(format!("a limit: {}", error.message))
     });
-    let ended = outcome.map(|_| Exit::Done).map_err(|error| failure(Exit::Failed, error));
+    let has_checked = states > 0 || kernels == 0;
+    let exit = if has_checked { Exit::Done } else { Exit::Failed };
+    let ended = outcome.map(|_| exit).map_err(|error| failure(Exit::Failed, error));
+    host.report(&program, terminal);
     report.end(ended, limit, summary, terminal)
 }
 
@@ -118,8 +165,7 @@ pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let first = launch.file.as_deref().unwrap_or(Path::new("-"));
     let inputs = std::iter::once(first).chain(options.more.iter().map(AsRef::as_ref)).map(Input::read);
     let inputs = inputs.collect::<Result<Vec<Input>, Failure>>()?;
-    let mut printer = terminal.clone();
-    let mut host = System(move |text: &str| printer.try_write(text));
+    let mut host = Console::new(terminal);
     let program = compile(&inputs, &mut host)?;
     let settings = Settings { iterations: options.iterations, limits: limits(), style: None };
     let Some(device) = launch.device.as_deref() else {
@@ -132,6 +178,7 @@ pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
             return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message).help("add --device")));
         }
         program.run(&mut host, &settings).map_err(|error| failure(Exit::Failed, error))?;
+        host.report(&program, terminal);
         return Ok(Exit::Done);
     };
     let opened = open(Some(device), false, terminal)?.device();
@@ -139,6 +186,7 @@ pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let chosen = Options { latency: options.latency, timed: options.stats, precision, ..Options::default() };
     let compiled = Compiled::with(&program, &opened, chosen).map_err(|error| failure(Exit::Machine, error))?;
     compiled.run(&mut host, &settings).map_err(|error| failure(Exit::Failed, error))?;
+    host.report(&program, terminal);
     if options.stats {
         compiled.report().lines().for_each(|line| terminal.remark(line));
     }

@@ -121,3 +121,41 @@ fn kernels_of_a_program_are_watched() {
     broadloom(&["check", &program("watched.str", &text), "-i5"]).exits(1).complains(&["watched.str:4:", "index"]);
     broadloom(&["check", "examples/saxpy.ptx", "-i", "3"]).exits(2).complains(&["--iterations is for StreamIt programs"]);
 }
+
+/// Mistakes that the end of the input shows are told, and do not change the exit code.
+#[test]
+fn the_end_of_the_input_tells_of_mistakes() {
+    let fir = "float->float filter Fir(int n) { work push 1 pop 1 peek n { push(peek(0) + peek(n - 1)); pop(); } }";
+    let text = |input: &str, taps: u32| {
+        format!(
+            "void->void pipeline Top {{ add FileReader<float>(\"{input}\"); add Fir({taps}); \
+             add FileWriter<float>(\"/dev/stdout\"); }}\n{fir}\n"
+        )
+    };
+    let samples: Vec<u8> = (0..10).flat_map(|item| (item as f32).to_le_bytes()).collect();
+    let input = program("ten.f32", "");
+    std::fs::write(&input, &samples).unwrap();
+    let long = program("long_window.str", &text(&input, 64));
+    let short = program("short_window.str", &text(&input, 3));
+    for device in [&[][..], &["--device", "interp"]] {
+        let run = |arguments: &[&str]| broadloom(&[&["run"], arguments, device].concat()).exits(0);
+        run(&[&long]).complains(&["ended after 10 items; `Fir` needs 64", "this did not fire", "longer file"]);
+        run(&[&short, "-i", "100"]).complains(&["ended after 10 items, in steady state 9 of 100", "-i"]);
+        assert_eq!(run(&[&short]).err, "");
+        assert_eq!(run(&[&short, "-i", "8"]).err, "");
+    }
+    broadloom(&["check", &long]).exits(1).complains(&["nothing was checked: 1 kernel did not run for a single steady state"]);
+    broadloom(&["check", &short]).exits(0).complains(&["no findings in 1 kernel, watched for 8 steady states"]);
+    std::fs::write(&input, &samples[..38]).unwrap();
+    broadloom(&["run", &short]).exits(0).complains(&["ends with 2 bytes, less than an item of 4 bytes", "dropped"]);
+    std::fs::write(&input, "").unwrap();
+    broadloom(&["run", &short]).exits(0).complains(&["has no items", "check the file"]);
+}
+
+/// A program without kernels has nothing to check, and says so.
+#[test]
+fn a_check_without_kernels_says_so() {
+    let file = program("no_kernels.str", "void->void filter Top { int n; work { println(n++); } }");
+    let outcome = broadloom(&["check", &file, "-i2"]).exits(0);
+    assert!(outcome.err.contains("nothing was checked: the program has no kernels"), "{}", outcome.err);
+}

@@ -68,6 +68,8 @@ pub const FILE: Code = Code("S0404");
 
 /// A run that was stopped from outside.
 pub const STOPPED: Code = Code("S0405");
+/// A file that ended before a filter had its items, or within an item.
+pub const END_OF_INPUT: Code = Code("S0406");
 
 /// More steps than the limit.
 pub const STEPS: Code = Code("S0501");

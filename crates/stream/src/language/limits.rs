@@ -40,7 +40,7 @@ impl Default for Limits {
             steps: u64::MAX,
             construction: 1 << 26,
             firing: 1 << 28,
-            cells: 1 << 27,
+            cells: 1 << 25,
             depth: 2000,
             nodes: 1 << 18,
             schedule: 1 << 24,

@@ -13,7 +13,15 @@ use std::sync::Arc;
 /// Evaluates the first value of a field or static variable.
 pub(super) fn field_value<'a, W: World>(code: &mut Code<'a, W>, field: &'a Field) -> Result<Value, Stop> {
     let value = match &field.value {
-        None => code.zero(&field.declared)?,
+        None => {
+            // The memory is counted before it is taken.
+            let layout = code.layout(&field.declared)?;
+            let budget = code.world.budget();
+            if budget.cells.saturating_add(layout.cells()) > budget.limits.cells {
+                return Err(too_large(budget.limits.cells, field.span));
+            }
+            layout.zero()
+        }
         Some(value) if matches!(field.declared.ty, Type::Array(_)) => code.initial(&field.declared, value)?,
         Some(value) => code.eval(value)?,
     };
@@ -66,6 +74,32 @@ fn rate<'a, W: World>(code: &mut Code<'a, W>, rate: &'a core::Rate, word: &str, 
             }
             Ok(Rate { min, max })
         }
+    }
+}
+
+/// Returns the error for a rate of 0 on a side with items.
+fn zero_rate(message: String, declared: &core::Rate, word: &str, span: Span) -> Stop {
+    let error = Diagnostic::error(codes::BAD_RATE, message).at(span, "");
+    let Some(field) = field_in(declared) else {
+        return Stop::Error(Box::new(error.help(format!("declare the rate behind `work`: `work {word} 1`"))));
+    };
+    let help = format!("set `{field}` in `init`, or make it a parameter of the stream; a rate that changes is `{word} [0, *]`");
+    Stop::Error(Box::new(error.note(format!("the rate reads the field `{field}` once, after `init`")).help(help)))
+}
+
+/// Returns the name of a field that a rate reads.
+fn field_in(rate: &core::Rate) -> Option<&str> {
+    fn find(expr: &core::Expr) -> Option<&str> {
+        if let core::ExprKind::Read(core::Place { root: core::Root::Field(_), name, .. }) = &expr.kind {
+            return Some(name);
+        }
+        let mut found = None;
+        core::each_operand(expr, &mut |operand| found = found.or_else(|| find(operand)));
+        found
+    }
+    match rate {
+        core::Rate::Exact(expr) => find(expr),
+        core::Rate::None | core::Rate::Range(..) => None,
     }
 }
 
@@ -133,18 +167,31 @@ impl Builder<'_> {
         Ok(made)
     }
 
+    /// Fails if the items that `prework` pushes have no room on the tape, before it pushes them.
+    fn check_first_push(&self, filter: &Filter, output: &Option<Layout>, prework: Option<Rates>) -> Result<(), Stop> {
+        let (Some(layout), Some(rates), Some(prework)) = (output, prework, &filter.prework) else { return Ok(()) };
+        let limit = self.budget.limits.cells;
+        if layout.cells().saturating_mul(u64::from(rates.push.min)) <= limit {
+            return Ok(());
+        }
+        let message = format!("`prework` pushes {} items, more than the limit of {limit} scalars on tapes", rates.push.min);
+        Err(Stop::error(codes::MEMORY, message, prework.span)
+            .help("push fewer items, or delay by `work` with an array as a ring"))
+    }
+
     pub(super) fn filter(&mut self, id: StreamId, filter: &Filter, params: Arc<[Value]>, span: Span) -> Result<Built, Stop> {
         let program = self.program;
         let stream = &program.streams[id];
         let PartialFilter { fields, input, output, work, prework, .. } = self.make_once(id, filter, &params)?;
         let name = &stream.name;
+        self.check_first_push(filter, &output, prework)?;
         for (layout, rate, word, does) in [(&input, work.pop, "pop", "takes"), (&output, work.push, "push", "produces")] {
             match layout {
                 Some(layout) if rate.is_zero() => {
                     let ty = layout.show(&program.structs);
                     let message = format!("the filter `{name}` {does} items of type {ty}, but its {word} rate is 0");
-                    let error = Diagnostic::error(codes::BAD_RATE, message).at(filter.work.span, "");
-                    return Err(Stop::Error(Box::new(error.help(format!("declare the rate behind `work`: `work {word} 1`")))));
+                    let declared = if word == "pop" { &filter.work.pop } else { &filter.work.push };
+                    return Err(zero_rate(message, declared, word, filter.work.span));
                 }
                 None if !rate.is_zero() => {
                     let message = format!("the filter `{name}` has a {word} rate, but its type on that side is void");

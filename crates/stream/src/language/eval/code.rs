@@ -284,7 +284,13 @@ impl<'a, W: World> Code<'a, W> {
         budget.cells = budget.cells.saturating_sub(old);
         self.stack[slot] = Value::Unset;
         let fresh = match (&declared.ty, value) {
-            (Type::Array(_) | Type::Struct(_), None) => self.zero(declared)?,
+            (Type::Array(_) | Type::Struct(_), None) => {
+                // The memory is counted before it is taken.
+                let layout = self.layout(declared)?;
+                self.allocate(layout.cells(), declared.span)?;
+                self.stack[slot] = layout.zero();
+                return Ok(());
+            }
             (Type::Array(_), Some(value)) => self.initial(declared, value)?,
             (Type::Portal(_), None) => Value::Portal(self.world.portal()),
             (_, Some(value)) => self.eval(value)?,
@@ -293,11 +299,6 @@ impl<'a, W: World> Code<'a, W> {
         self.allocate(aggregate_cells(&fresh), declared.span)?;
         self.stack[slot] = fresh;
         Ok(())
-    }
-
-    /// Returns the zero value of a declared type. Evaluates its lengths.
-    pub(crate) fn zero(&mut self, declared: &'a Declared) -> Result<Value, Stop> {
-        Ok(self.layout(declared)?.zero())
     }
 
     /// Evaluates the initialiser of an array. A list may have fewer elements than the array.

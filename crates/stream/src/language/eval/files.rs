@@ -88,6 +88,18 @@ impl Reader {
         item_bytes(ty).map_or(self.bits.0.count > 0 || ahead > 0, |size| ahead >= size)
     }
 
+    /// Tests if the file has ended and no item is left.
+    pub(super) fn has_ended(&self, ty: &Type) -> bool {
+        self.end.is_some() && !self.has_item(ty)
+    }
+
+    /// Returns the bytes behind the last item, and the bytes of an item, if the file ends within an item.
+    pub(super) fn partial_item(&self, ty: &Type) -> Option<(u32, usize)> {
+        let size = item_bytes(ty)?;
+        let bytes = self.bytes.len() - self.taken;
+        (self.end.is_some() && (1..size).contains(&bytes)).then_some((bytes as u32, size))
+    }
+
     /// Drops bytes that were taken, if there are many.
     fn drop_taken(&mut self) {
         if self.taken >= PORTION && self.taken >= self.bytes.len() / 2 {

@@ -1,5 +1,6 @@
 //! The environment of a program: standard output and files.
 
+use broadloom_diag::Diagnostic;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::sync::{Arc, Mutex};
@@ -12,6 +13,9 @@ pub trait Host: Send {
     /// Opens a file for reading. It is read in large blocks.
     fn open(&mut self, path: &str) -> io::Result<Box<dyn Read + Send>>;
 
+    /// Takes a warning about a run. It is dropped if the host does not keep it.
+    fn warn(&mut self, _: Diagnostic) {}
+
     /// Creates a file for writing. It is written in large blocks, except while the input is waited for.
     fn create(&mut self, path: &str) -> io::Result<Box<dyn Write + Send>>;
 }
@@ -23,6 +27,8 @@ pub struct Memory {
     pub output: String,
     /// Files by name, shared with open writers.
     pub files: Arc<Mutex<BTreeMap<String, Vec<u8>>>>,
+    /// Warnings about the run.
+    pub warnings: Vec<Diagnostic>,
 }
 
 struct Writer {
@@ -52,6 +58,10 @@ impl Host for Memory {
         let files = self.files.lock().map_err(|_| io::Error::other("the files are locked"))?;
         let bytes = files.get(path).cloned().ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "there is no such file"))?;
         Ok(Box::new(io::Cursor::new(bytes)))
+    }
+
+    fn warn(&mut self, warning: Diagnostic) {
+        self.warnings.push(warning);
     }
 
     fn create(&mut self, path: &str) -> io::Result<Box<dyn Write + Send>> {

@@ -10,7 +10,7 @@ use crate::language::core::{Layout, Program, Value};
 use crate::language::graph::{Flow, Graph, Node, NodeId, NodeKind, TapeId};
 use crate::language::limits::Limits;
 use crate::language::schedule::Style;
-use broadloom_diag::Span;
+use broadloom_diag::{Diagnostic, Span};
 use cranelift_entity::EntityRef;
 use std::collections::VecDeque;
 
@@ -118,6 +118,9 @@ pub(crate) struct Machine<'a> {
     /// The output of each node, if output is put into order later.
     pub(crate) records: Option<Vec<Record>>,
     pub(super) messages: Messages,
+    /// Steady states that the run should have, endless if absent, and those that are left.
+    pub(super) states_wanted: Option<u64>,
+    pub(super) states_left: Option<u64>,
 }
 
 impl<'a> Machine<'a> {
@@ -149,6 +152,8 @@ impl<'a> Machine<'a> {
             holds: false,
             records: None,
             messages: Messages::default(),
+            states_wanted: settings.iterations,
+            states_left: settings.iterations,
         }
     }
 
@@ -211,6 +216,10 @@ impl<'a> Machine<'a> {
         }
         let text = std::mem::take(&mut self.text);
         self.host.print(&text).map_err(|_| Stop::OutputClosed)
+    }
+
+    pub(super) fn warn(&mut self, warning: Diagnostic) {
+        self.host.warn(warning);
     }
 
     pub(super) fn read_item(&mut self, id: NodeId, layout: &Layout, name: &str) -> Result<Value, Stop> {

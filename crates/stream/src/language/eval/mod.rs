@@ -14,6 +14,7 @@ mod budget;
 mod checkpoint;
 mod code;
 mod element;
+mod end_of_input;
 mod files;
 mod firing;
 mod host;

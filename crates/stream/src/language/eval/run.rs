@@ -35,30 +35,53 @@ impl Machine<'_> {
         if settings.iterations == Some(0) {
             return Ok(Outcome::Done);
         }
+        self.check_room(&schedule)?;
         for phase in &schedule.init {
             self.phase(phase)?;
         }
         self.run_steady(&schedule, settings.iterations)
     }
 
+    /// Fails if a tape will hold more items than the limit of memory allows, before it is filled.
+    fn check_room(&self, schedule: &Schedule) -> Result<(), Stop> {
+        for (id, tape) in &self.graph.tapes {
+            let (items, limit) = (schedule.bound(id), self.budget.limits.cells);
+            if items.saturating_mul(tape.layout.cells()) > limit {
+                let message = format!("{} holds {items} items: the limit is {limit} scalars", self.graph.describe(id));
+                let error = Stop::error(codes::MEMORY, message, self.graph.nodes[tape.from.0].span);
+                return Err(error.help("push, peek or enqueue fewer items"));
+            }
+        }
+        Ok(())
+    }
+
     /// Runs steady states. `left` is their number, endless if absent.
     pub(crate) fn run_steady(&mut self, schedule: &Schedule, mut left: Option<u64>) -> Result<Outcome, Stop> {
+        self.states_left = left;
         while left != Some(0) {
             for phase in &schedule.steady {
                 self.phase(phase)?;
             }
             self.flush_if_endless(left)?;
             left = left.map(|left| left - 1);
+            self.states_left = left;
         }
         Ok(Outcome::Done)
     }
 
-    /// Ends a run: writes the pending output.
+    /// Ends a run: passes on what was read before the input ended, and writes the pending output.
     pub(crate) fn finish(&mut self, result: Result<Outcome, Stop>) -> Result<Outcome, Box<Diagnostic>> {
+        let result = match result {
+            Err(Stop::EndOfInput) => self.drain_input().and(Err(Stop::EndOfInput)),
+            other => other,
+        };
         let flushed = self.flush().and_then(|()| self.close());
         match result.and_then(|outcome| flushed.map(|()| outcome)) {
             Ok(outcome) => Ok(outcome),
-            Err(Stop::EndOfInput) => Ok(Outcome::EndOfInput),
+            Err(Stop::EndOfInput) => {
+                self.warn_of_end();
+                Ok(Outcome::EndOfInput)
+            }
             Err(Stop::Idle) => Ok(Outcome::Idle),
             Err(Stop::OutputClosed) => Ok(Outcome::OutputClosed),
             Err(Stop::Error(error)) => Err(error),
@@ -130,6 +153,7 @@ impl Machine<'_> {
                 return Ok(Outcome::Idle);
             }
             left = left.map(|left| left - 1);
+            self.states_left = left;
         }
         Ok(Outcome::Done)
     }
@@ -159,8 +183,8 @@ impl Machine<'_> {
     }
 
     /// Returns whether a node can fire with the items on its tapes. Returns false if a rate is not known.
-    fn has_items(&self, node: NodeId) -> bool {
-        let first = self.graph.nodes[node].first_flow().filter(|_| self.nodes[node.index()].fired == 0);
+    pub(super) fn has_items(&self, node: NodeId) -> bool {
+        let first = if self.nodes[node.index()].fired == 0 { self.graph.nodes[node].first_flow() } else { None };
         let flow = first.as_ref().unwrap_or(&self.flows[node.index()]);
         flow.peek.iter().zip(&flow.pop).zip(&self.graph.nodes[node].inputs).all(|((peek, pop), tape)| {
             pop.known().is_some() && peek.known().is_some_and(|need| self.tapes[tape.index()].len() >= need as usize)

@@ -48,6 +48,7 @@ impl Lowerer {
                 self.error(match (owner, self.stream_names.contains_key(&name.name)) {
                     (Some(owner), _) => error.help(format!("a package has one: write `{owner}.{}`", name.name)),
                     (None, true) => error.help("a stream of that name exists; `add` creates it in a pipeline or splitjoin"),
+                    (None, false) if &*name.name == "not" => error.help("write `!`"),
                     (None, false) => error,
                 });
                 self.broken(span)

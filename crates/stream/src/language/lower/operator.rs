@@ -199,6 +199,8 @@ impl Lowerer {
             error = error.help(format!("comparisons bind tighter than `{symbol}`; write `(a {symbol} b) == c`"));
         } else if !advice.is_empty() {
             error = error.help(advice);
+        } else if symbol == "^" {
+            error = error.help("`^` is the exclusive or of integers; write `pow(x, y)` for a power");
         } else {
             error = error.help("convert the operands to one type, or use another operator");
         }

@@ -204,7 +204,12 @@ impl Lexer<'_> {
         }
         let error =
             Diagnostic::error(codes::BAD_CHARACTER, format!("the character `{}` begins no token", character.escape_debug()));
-        self.errors.push(error.at(self.span(from), ""));
+        let error = error.at(self.span(from), "");
+        self.errors.push(match character {
+            '#' => error
+                .help("there is no preprocessor: constants stand in `static { int n = 4; }`, further files on the command line"),
+            _ => error,
+        });
         None
     }
 }

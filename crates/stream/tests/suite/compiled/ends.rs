@@ -235,3 +235,39 @@ fn bits_at_the_end_of_the_input() {
         }
     }
 }
+
+/// The end of the input gives the same warnings on the evaluator and on devices, and none if nothing is wrong.
+#[test]
+fn ends_of_input_give_warnings() {
+    let text = |window: u32| {
+        format!(
+            "void->void pipeline Top {{ add FileReader<int>(\"in\");
+            add Window; add FileWriter<int>(\"out\"); }}
+            int->int filter Window {{ work push 1 pop 1 peek {window} {{ push(pop() + peek({window} - 2)); }} }}"
+        )
+    };
+    let cases = [
+        (3, 40, None, None),
+        (3, 40, Some(8), None),
+        (3, 42, None, Some("`in` ends with 2 bytes, less than an item of 4 bytes")),
+        (3, 40, Some(20), Some("`in` ended after 10 items, in steady state 9 of 20")),
+        (16, 40, None, Some("`in` ended after 10 items; `Window` needs 16 for its first firing")),
+        (3, 0, None, Some("`in` has no items")),
+    ];
+    for (window, bytes, iterations, expected) in cases {
+        let program = compile(&text(window));
+        let settings = Settings { iterations, limits: limits(), style: None };
+        let warnings = |run: &dyn Fn(&mut Memory)| {
+            let mut host = Memory::default();
+            host.files.lock().unwrap().insert("in".into(), vec![1; bytes]);
+            run(&mut host);
+            host.warnings.into_iter().map(|warning| warning.message).collect::<Vec<String>>()
+        };
+        let expected: Vec<&str> = expected.into_iter().collect();
+        assert_eq!(warnings(&|host| _ = program.run(host, &settings).unwrap()), expected);
+        for device in devices() {
+            let compiled = Compiled::new(&program, &device).unwrap();
+            assert_eq!(warnings(&|host| _ = compiled.run(host, &settings).unwrap()), expected);
+        }
+    }
+}

@@ -53,7 +53,9 @@ impl Parser {
             Token::Word("static") => program.statics.push(self.statics()?),
             Token::Word("helper" | "native") => program.packages.push(self.package()?),
             _ => {
+                let start = self.at;
                 let input = self.ty()?;
+                self.no_member_at_top(start..self.at)?;
                 self.expect("->")?;
                 let output = self.ty()?;
                 program.streams.push(self.stream(Some((input, output)), true)?);
@@ -70,8 +72,11 @@ impl Parser {
         self.expect("{")?;
         let mut members = vec![];
         while !self.accept("}") {
+            let start = self.at;
             let ty = self.ty()?;
+            let end = self.at;
             members.push(crate::language::syntax::ast::Parameter { ty, name: self.name("the name of a member")? });
+            self.no_lengths_behind_name(start..end)?;
             self.expect(";")?;
         }
         Ok(Struct { name, members })
@@ -143,6 +148,11 @@ impl Parser {
         self.expect("{")?;
         while !self.accept("}") {
             let span = self.span();
+            if let (Token::Word("void"), Token::Word(word @ ("init" | "work" | "prework")))
+            | (Token::Word(word @ ("init" | "work" | "prework")), Token::Word("(")) = (self.peek(0), self.peek(1))
+            {
+                return Err(self.work_as_function(word));
+            }
             match self.peek(0) {
                 Token::Word("init") => {
                     self.at += 1;
@@ -247,10 +257,13 @@ impl Parser {
 
     /// Parses fields or locals of one type, without the `;`.
     pub(super) fn variables(&mut self) -> Parsed<Vec<Variable>> {
+        let start = self.at;
         let ty = self.ty()?;
+        let end = self.at;
         let mut variables = vec![];
         loop {
             let name = self.name("a name")?;
+            self.no_lengths_behind_name(start..end)?;
             let value = if self.accept("=") { Some(self.initialiser()?) } else { None };
             variables.push(Variable { ty: ty.clone(), name, value });
             if !self.accept(",") {

@@ -27,6 +27,7 @@ impl Parser {
     pub(super) fn expr(&mut self) -> Parsed<Expr> {
         self.nested(|parser| {
             let condition = parser.binary(0)?;
+            parser.no_words_as_operators()?;
             if !parser.accept("?") {
                 return Ok(condition);
             }
@@ -47,6 +48,9 @@ impl Parser {
                 _ => None,
             };
             let Some((_, operator)) = found else { return Ok(left) };
+            if self.is("*") && self.is_at(1, "*") {
+                return Err(self.no_power());
+            }
             self.at += 1;
             let right = self.binary(level + 1)?;
             let (span, heights) = (left.span.to(right.span), [left.height, right.height]);
@@ -173,6 +177,7 @@ impl Parser {
                 self.make(ExprKind::Peek(Box::new(index)), from.to(self.before()), &[height])
             }
             Token::Name(name) => {
+                self.no_word_as_sign()?;
                 self.at += 1;
                 if !self.is("(") {
                     return self.make(ExprKind::Name(name), from, &[]);
@@ -181,7 +186,10 @@ impl Parser {
                 let heights: Vec<u32> = arguments.iter().map(|argument| argument.height).collect();
                 self.make(ExprKind::Call(Ident { name, span: from }, arguments), from.to(self.before()), &heights)
             }
-            _ => Err(self.unexpected("an expression")),
+            _ => match self.primitive().filter(|_| self.is_at(1, "(")) {
+                Some(base) => Err(self.type_as_function(&base)),
+                None => Err(self.unexpected("an expression")),
+            },
         }
     }
 }

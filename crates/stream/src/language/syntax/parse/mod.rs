@@ -4,6 +4,7 @@
 
 mod declare;
 mod expr;
+mod foreign;
 mod stmt;
 
 use super::ast::{Base, Expr, ExprKind, Ident, Parameter, Program, Type};
@@ -126,7 +127,11 @@ impl Parser {
 
     /// Returns the base type that the current token names, if it is a primitive type.
     fn primitive(&self) -> Option<Base> {
-        Some(match self.peek(0) {
+        self.primitive_at(0)
+    }
+
+    fn primitive_at(&self, ahead: usize) -> Option<Base> {
+        Some(match self.peek(ahead) {
             Token::Word("boolean") => Base::Boolean,
             Token::Word("bit") => Base::Bit,
             Token::Word("int") => Base::Int,
@@ -138,6 +143,7 @@ impl Parser {
     }
 
     fn ty(&mut self) -> Parsed<Type> {
+        self.no_constants()?;
         let from = self.span();
         if self.accept("void") {
             return Ok(Type { base: Base::Void, lengths: vec![], span: from });
@@ -204,8 +210,11 @@ impl Parser {
             if !params.is_empty() {
                 self.expect(",")?;
             }
+            let start = self.at;
             let ty = self.ty()?;
+            let end = self.at;
             params.push(Parameter { ty, name: self.name("the name of a parameter")? });
+            self.no_lengths_behind_name(start..end)?;
         }
         Ok(params)
     }

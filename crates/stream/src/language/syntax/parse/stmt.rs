@@ -138,6 +138,7 @@ impl Parser {
 
     /// Parses a declaration, an assignment, a step, a call or a message, without the `;`.
     fn simple_statement(&mut self) -> Parsed<StmtKind> {
+        self.no_constants()?;
         if self.behind_type().is_some_and(|ahead| matches!(self.peek(ahead), Token::Name(_))) {
             return Ok(StmtKind::Declare(self.variables()?));
         }
