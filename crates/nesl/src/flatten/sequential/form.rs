@@ -2,7 +2,7 @@
 
 use super::teams::FUNCTIONS;
 use super::{CodeResult, MAX_TEXT, Module, Workers};
-use crate::flatten::instance::Node;
+use crate::flatten::callee::Node;
 use crate::flatten::{Callee, Compiler};
 use crate::infer::Widths;
 use crate::vcode::{Sequential, Shape};
