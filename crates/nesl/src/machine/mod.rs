@@ -12,40 +12,28 @@ mod columns;
 mod device;
 mod element;
 mod foreign;
+mod frame;
 mod io;
 mod program;
 mod region;
+mod region_template;
 mod segment;
 mod sequential;
 mod tail_loop;
 
 pub(crate) use foreign::to_values;
+pub(crate) use frame::Constants;
 pub use program::{ProgramOutcome, run, run_on};
-pub(crate) use region::Regions;
+pub(crate) use region_template::Regions;
 
 use crate::codes;
 use crate::eval::{self, Fault, Run};
 use crate::run::{Accelerator, Entry};
 use crate::vcode::{Constant, FuncId, Inst, Op, Program, Type};
 use broadloom_diag::Span;
+use frame::Frame;
 use std::collections::HashMap;
 use std::rc::Rc;
-
-/// Constants of a program as entries, by their places. If the program runs again, its constants keep their
-/// copies on the device.
-pub(crate) type Constants = HashMap<(FuncId, usize), Entry>;
-
-/// A caller.
-#[derive(Clone, Debug)]
-struct Frame {
-    function: FuncId,
-    /// The instruction to continue with.
-    back: usize,
-    /// The place outside the library that it was called from.
-    site: Span,
-    /// Entries of the stack below its operands.
-    base: usize,
-}
 
 /// A run of a program.
 pub(crate) struct Machine<'p, 'w, 'e> {
