@@ -10,12 +10,14 @@ mod fault;
 mod files;
 mod generic;
 mod host;
+mod instance;
 mod number;
 mod object;
 mod run;
 mod scalar;
 mod sequence;
 mod show;
+mod stream;
 mod value;
 
 pub(crate) use code::CodeId;
@@ -33,12 +35,12 @@ use crate::infer::Widths;
 use crate::types::{Base, Type, TypeId};
 use crate::vcode::Layout;
 use broadloom_device::{Stop, StopReason};
-use broadloom_diag::SourceId;
+use broadloom_diag::{SourceId, Span};
 use broadloom_random::Random;
 use cranelift_entity::SecondaryMap;
-use files::Files;
 use std::rc::Rc;
 use std::time::Instant;
+use stream::Files;
 
 /// Limits of a run and widths of numbers.
 #[derive(Clone, Copy, Debug)]
@@ -128,6 +130,14 @@ impl State {
     }
 }
 
+/// A tail call.
+struct Pending {
+    code: CodeId,
+    captured: Option<Rc<Function>>,
+    argument: Value,
+    site: Span,
+}
+
 /// A run.
 pub(crate) struct Machine<'a> {
     env: &'a mut Environment,
@@ -139,7 +149,7 @@ pub(crate) struct Machine<'a> {
     /// The stack address at the start.
     base: usize,
     /// A tail call that the caller executes.
-    pending: Option<run::Pending>,
+    pending: Option<Pending>,
 }
 
 impl<'a> Machine<'a> {

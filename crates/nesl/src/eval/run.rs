@@ -3,20 +3,12 @@
 use super::code::{BodyCode, Code, CodeKind};
 use super::fault::{Fault, Run};
 use super::value::{Function, Seq, Value};
-use super::{CodeId, Machine};
+use super::{Machine, Pending};
 use crate::codes;
 use crate::core::{Each, Expr, ExprId, LocalId, Pattern, PatternId};
 use broadloom_diag::Span;
 use std::rc::Rc;
 use std::time::Instant;
-
-/// A tail call.
-pub(super) struct Pending {
-    code: CodeId,
-    captured: Option<Rc<Function>>,
-    argument: Value,
-    site: Span,
-}
 
 /// Stack reserved for the expressions of one function, which nest up to the limit of the parser, and for
 /// primitives.

@@ -1,18 +1,12 @@
 //! Instances of functions, and recursion.
 
+use super::callee::Node;
 use super::{Callee, Compiler, internal};
 use crate::codes;
-use crate::core::{Body, DefId, DefinitionKind, Expr, ExprId, Instantiate, LambdaId, Origin, Pattern, PatternId};
+use crate::core::{Body, DefinitionKind, Expr, ExprId, Instantiate, LambdaId, Origin, Pattern, PatternId};
 use crate::eval::{Fault, Run};
 use crate::types::{Type, TypeId, TypeStore};
 use std::rc::Rc;
-
-/// Function, independent of its types.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Node {
-    Definition(DefId),
-    Lambda(LambdaId),
-}
 
 impl Compiler<'_> {
     /// Returns the body of an instance.

@@ -5,6 +5,7 @@
 //! calls is therefore the logarithm of the length. The function takes the sequences and the variables that
 //! the body uses.
 
+use super::callee::Steps;
 use super::primitive::sequence;
 use super::value::{Context, Form, Val};
 use super::{Callee, Compiler, Key, Lowering, internal};
@@ -14,17 +15,6 @@ use crate::flat::{self, FuncId, VarId};
 use crate::types::{Base, Type as Nesl, TypeId};
 use crate::vcode::{Check, Constant, Op, Type};
 use std::collections::HashSet;
-use std::rc::Rc;
-
-/// An apply-to-each of a body.
-#[derive(Clone)]
-pub(super) struct Steps {
-    body: Rc<Body>,
-    instance: Vec<TypeId>,
-    each: ExprId,
-    /// Variables of the body that are bound outside it.
-    free: Vec<LocalId>,
-}
 
 impl Lowering<'_, '_> {
     pub(super) fn serial(&mut self, id: ExprId, each: &Each) -> Run<Val> {

@@ -10,8 +10,8 @@
 //! expanded, too, so functions that call each other in turn are one loop. Conditions on constants are decided
 //! here, so that an expanded recursion on a constant ends.
 
+use super::callee::Node;
 use super::expr::element_op;
-use super::instance::Node;
 use super::value::{Context, Val as Vectors};
 use super::{Callee, Compiler, Key, Lowering, Origin, internal};
 use crate::core::{Body, DefinitionKind, Expr, ExprId, LocalId, Pattern, PatternId, Primitive};

@@ -12,78 +12,28 @@ mod columns;
 mod device;
 mod element;
 mod foreign;
+mod frame;
 mod io;
+mod program;
 mod region;
+mod region_template;
 mod segment;
 mod sequential;
 mod tail_loop;
 
 pub(crate) use foreign::to_values;
-pub(crate) use region::Regions;
+pub(crate) use frame::Constants;
+pub use program::{ProgramOutcome, run, run_on};
+pub(crate) use region_template::Regions;
 
 use crate::codes;
-use crate::core::Environment;
-use crate::eval::{self, Fault, Host, Options, Run, State};
+use crate::eval::{self, Fault, Run};
 use crate::run::{Accelerator, Entry};
 use crate::vcode::{Constant, FuncId, Inst, Op, Program, Type};
 use broadloom_diag::Span;
+use frame::Frame;
 use std::collections::HashMap;
 use std::rc::Rc;
-
-/// Outcome of a program.
-#[derive(Clone, Debug)]
-pub struct ProgramOutcome {
-    /// The vectors left on the stack, as text, the top last; empty after `EXIT`.
-    pub stack: Vec<String>,
-    /// The number of executed instructions.
-    pub steps: u64,
-}
-
-/// Runs a program. `out` receives its output.
-pub fn run(
-    program: &Program,
-    options: Options,
-    host: &mut dyn Host,
-    out: &mut dyn FnMut(&[u8]),
-) -> Result<ProgramOutcome, Box<Fault>> {
-    run_on(program, options, host, out, None)
-}
-
-/// Runs a program with its large vectors on a device.
-pub fn run_on(
-    program: &Program,
-    options: Options,
-    host: &mut dyn Host,
-    out: &mut dyn FnMut(&[u8]),
-    accelerator: Option<&mut Accelerator>,
-) -> Result<ProgramOutcome, Box<Fault>> {
-    let mut env = Environment::default();
-    let mut state = State::new(options, usize::MAX);
-    let mut world = eval::Machine::new(&mut env, &mut state, host, out);
-    let mut machine = Machine::new(program, &mut world);
-    if let Some(accelerator) = accelerator {
-        machine = machine.on(accelerator, false);
-    }
-    let stack = machine.execute(vec![])?;
-    let stack = stack.iter().map(io::show).collect();
-    Ok(ProgramOutcome { stack, steps: machine.steps })
-}
-
-/// Constants of a program as entries, by their places. If the program runs again, its constants keep their
-/// copies on the device.
-pub(crate) type Constants = HashMap<(FuncId, usize), Entry>;
-
-/// A caller.
-#[derive(Clone, Debug)]
-struct Frame {
-    function: FuncId,
-    /// The instruction to continue with.
-    back: usize,
-    /// The place outside the library that it was called from.
-    site: Span,
-    /// Entries of the stack below its operands.
-    base: usize,
-}
 
 /// A run of a program.
 pub(crate) struct Machine<'p, 'w, 'e> {

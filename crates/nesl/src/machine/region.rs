@@ -25,18 +25,15 @@
 //!
 //! [`Context::template_with`]: broadloom_graph::Context::template_with
 
-use super::{Constants, Frame, Machine};
+use super::Machine;
+use super::frame::{Constants, Frame};
+use super::region_template::{End, EntryPart, EntryResult, Long, MAX_REFUSED, Place, Region, Walk};
 use crate::eval::{Fault, Run};
-use crate::run::{
-    Accelerator, Charged, Count, Ending, Entry, Extent, Inputs, OffsetsResult, Reading, Results, SegdesPart, Segments, Symbols,
-    Vector, VectorPart, VectorResult, uncharged,
-};
-use crate::vcode::{FuncId, Inst, Type};
-use broadloom_diag::Span;
-use broadloom_graph::{Amount, FittedTemplate, Template};
+use crate::run::{Accelerator, Count, Ending, Entry, Extent, Inputs, Results, Symbols, Vector, uncharged};
+use crate::vcode::{Inst, Type};
+use broadloom_graph::{Amount, FittedTemplate};
 use std::cell::OnceCell;
-use std::collections::HashMap;
-use std::rc::{Rc, Weak};
+use std::rc::Rc;
 
 /// Instructions of a region.
 const MIN_INSTRUCTIONS: usize = 4;
@@ -45,199 +42,11 @@ const MAX_INSTRUCTIONS: usize = 2048;
 /// Maximum number of elements of a host vector that is a constant of a template.
 const MAX_CONSTANT: usize = 64;
 
-/// Maximum numbers of templates with the same start, and of failed traces.
+/// Maximum number of templates with the same start.
 const MAX_OF_START: usize = 4;
-const MAX_REFUSED: u32 = 2;
-
-/// Number of rounds without a template after which a start is abandoned, if they are the majority.
-const MAX_MISSED: u64 = 64;
 
 /// Maximum number of templates of a program.
 const MAX_TEMPLATES: usize = 64;
-
-/// Instruction of a function.
-type Place = (FuncId, usize);
-
-/// Entry at the start of a region, as far as a template depends on it.
-#[derive(Clone, Debug, PartialEq)]
-enum EntryPart {
-    /// An int of the host, and whether it is negative.
-    Int(bool),
-    /// A descriptor of the host of one segment.
-    Single,
-    Ints(Vec<i64>),
-    /// Floats of the host, as bits.
-    Floats(Vec<u64>),
-    Bools(Vec<bool>),
-    Segments(Vec<usize>),
-    /// A longer vector of the host, by identity.
-    Long(Long),
-    /// Equal elements with a value that the host knows.
-    Equal(Type, Box<EntryPart>),
-    /// An arithmetic progression: its start and its step.
-    Progression(i64, i64),
-    Vector(Type, VectorPart),
-    Segdes(SegdesPart),
-    Pair(Box<(EntryPart, EntryPart)>),
-    /// An entry that equals one further below.
-    Again(usize),
-}
-
-/// Vector of the host that a template depends on. The template does not keep it alive.
-#[derive(Clone, Debug)]
-enum Long {
-    Int(Weak<Charged<Vec<i64>>>),
-    Float(Weak<Charged<Vec<f64>>>),
-    Bool(Weak<Charged<Vec<bool>>>),
-    Segdes(Weak<Charged<Segments>>),
-}
-
-impl PartialEq for Long {
-    fn eq(&self, other: &Long) -> bool {
-        match (self, other) {
-            (Long::Int(a), Long::Int(b)) => Weak::ptr_eq(a, b),
-            (Long::Float(a), Long::Float(b)) => Weak::ptr_eq(a, b),
-            (Long::Bool(a), Long::Bool(b)) => Weak::ptr_eq(a, b),
-            (Long::Segdes(a), Long::Segdes(b)) => Weak::ptr_eq(a, b),
-            _ => false,
-        }
-    }
-}
-
-impl Long {
-    fn of(entry: &Entry) -> Option<Long> {
-        Some(match entry {
-            Entry::Int(values) => Long::Int(Rc::downgrade(values)),
-            Entry::Float(values) => Long::Float(Rc::downgrade(values)),
-            Entry::Bool(values) => Long::Bool(Rc::downgrade(values)),
-            Entry::Segdes(segments) => Long::Segdes(Rc::downgrade(segments)),
-            Entry::Pair(_) | Entry::Device(_) | Entry::DeviceSegdes(_) => return None,
-        })
-    }
-
-    fn entry(&self) -> Option<Entry> {
-        match self {
-            Long::Int(values) => values.upgrade().map(Entry::Int),
-            Long::Float(values) => values.upgrade().map(Entry::Float),
-            Long::Bool(values) => values.upgrade().map(Entry::Bool),
-            Long::Segdes(segments) => segments.upgrade().map(Entry::Segdes),
-        }
-    }
-}
-
-/// Entry at the end of a region.
-#[derive(Debug)]
-enum EntryResult {
-    /// An entry of the start.
-    Same(usize),
-    /// The constant of an instruction, whose copy on the device is kept.
-    Constant(Place),
-    Int(usize),
-    Single(usize),
-    Ints(Vec<i64>),
-    Floats(Vec<f64>),
-    Bools(Vec<bool>),
-    Segments(Vec<usize>),
-    /// One int or bool that the host reads.
-    Value(Type, usize),
-    /// Equal elements: the value, their number, and the index of the amount of elements charged to the run.
-    Equal(Type, Box<EntryResult>, Count, usize),
-    /// An arithmetic progression: its start and its step, the number of elements, and the index of the amount
-    /// of those that are charged.
-    Progression(i64, i64, Count, usize),
-    /// A descriptor of one segment with this number of elements.
-    One(Count),
-    Vector(VectorResult),
-    /// The lengths of segments, and their offsets if those were computed.
-    Segdes(VectorResult, Option<OffsetsResult>),
-    /// Segments whose lengths are derived from their offsets.
-    Offsets(OffsetsResult),
-    Pair(Box<(EntryResult, EntryResult)>),
-    /// An entry of the end that equals one further below.
-    Again(usize),
-}
-
-/// Region that was traced.
-#[derive(Debug)]
-struct Region {
-    site: Span,
-    parts: Vec<EntryPart>,
-    template: Template,
-    end: End,
-}
-
-/// End of a region.
-#[derive(Debug)]
-struct End {
-    place: Place,
-    /// Callers inside the region, with stack positions relative to its start.
-    frames: Vec<Frame>,
-    base: usize,
-    site: Span,
-    /// Maximum number of callers inside the region.
-    depth: usize,
-    answers: Vec<EntryResult>,
-    reading: Reading,
-    /// The amounts of steps and of bytes.
-    steps: usize,
-    peaks: Vec<usize>,
-}
-
-/// Regions with the same start.
-#[derive(Debug, Default)]
-struct Start {
-    met: u32,
-    refused: u32,
-    missed: u64,
-    served: u64,
-    regions: Vec<Rc<Region>>,
-    /// The instructions that waited when the machine executed the region, each with the number of kernels
-    /// launched until then in the last round.
-    walked: Vec<(Place, u64)>,
-    /// The last known int of each entry, and whether it has changed.
-    ints: Vec<(Option<i64>, bool)>,
-}
-
-impl Start {
-    /// Records the ints of entries. An int that has never changed is a constant of templates; others are
-    /// terms.
-    fn note(&mut self, ints: impl Iterator<Item = Option<i64>>) {
-        for (index, int) in ints.enumerate() {
-            match self.ints.get_mut(index) {
-                Some((known, has_changed)) => {
-                    *has_changed |= known.is_some() && int.is_some() && *known != int;
-                    *known = int.or(*known);
-                }
-                None => self.ints.push((int, false)),
-            }
-        }
-    }
-
-    /// Tells whether templates for this start are no longer tried.
-    fn is_closed(&self) -> bool {
-        self.regions.is_empty() && self.refused >= MAX_REFUSED || self.missed > MAX_MISSED && self.missed > self.served
-    }
-}
-
-/// Templates of the regions of a program.
-#[derive(Debug, Default)]
-pub(crate) struct Regions {
-    starts: HashMap<Place, Start>,
-    templates: usize,
-    walk: Option<Walk>,
-    /// The start of the last region, if a template served it.
-    served: Option<Place>,
-}
-
-/// Region executed by the machine.
-#[derive(Debug)]
-struct Walk {
-    start: Place,
-    /// The number of kernels launched before.
-    launches: u64,
-    /// The start of the previous region, if a template served it.
-    behind: Option<Place>,
-}
 
 /// Returns the int of an entry that the host knows: its only element, or the value of all elements.
 fn known_int(entry: &Entry) -> Option<i64> {

@@ -33,13 +33,18 @@ mod column;
 mod element;
 mod entry;
 mod extent;
+mod fault;
 mod fold;
 mod ledger;
+mod loop_functions;
 mod moves;
 mod region;
 mod segdes;
+mod segments;
 mod sequential;
+mod sequential_work;
 mod tail_loop;
+mod target;
 mod template;
 mod transfer;
 mod vector;
@@ -48,14 +53,16 @@ use bound::Bound;
 pub use column::Column;
 pub(crate) use entry::{Charged, DeviceVector, Entry, Segments};
 pub(crate) use extent::Extent;
+pub(crate) use fault::{device_error, on_device};
 use ledger::Ledger;
 pub(crate) use ledger::{ELEMENTS_OF_A_STEP, VectorCharge};
+use loop_functions::LoopFunctions;
 pub(crate) use region::{
     Count, Ending, Inputs, OffsetsResult, Reading, Results, SegdesPart, Symbols, VectorPart, VectorResult, uncharged,
 };
 pub(crate) use segdes::DeviceSegdes;
-use sequential::Limits;
 pub(crate) use tail_loop::{LoopOutcome, LoopRun};
+pub use target::{Opener, THRESHOLD, Target};
 pub(crate) use template::{CallTemplate, Launched, Templates};
 pub(crate) use vector::Vector;
 
@@ -63,19 +70,13 @@ use crate::codes;
 use crate::eval::{Fault, Run};
 use crate::infer::Widths;
 use crate::vcode::{Inst, Op, Type};
-use broadloom_device::Device;
 use broadloom_diag::Span;
-use broadloom_graph::{Amount, Combine, Context, Elementwise, Error, Length, Node, Shape};
-use broadloom_scalar::{self as scalar, BinaryOp, Builder, Element, Function, Literal, Precision, Value};
+use broadloom_graph::{Amount, Combine, Context, Elementwise, Length, Node, Shape};
+use broadloom_scalar::{self as scalar, BinaryOp, Builder, Element, Function, Literal, Value};
+use sequential_work::SequentialWork;
 use std::collections::HashMap;
 use std::rc::{Rc, Weak};
 use std::time::{Duration, Instant};
-
-/// Minimum number of elements of operations on the device.
-///
-/// The host needs about a nanosecond for an element, so an operation on this many takes it some tens of
-/// microseconds: more than a launch and a wait. Compiled kernels are kept between runs.
-pub const THRESHOLD: usize = 1 << 16;
 
 /// Maximum number of new nodes before live ones are computed, anywhere in the program. Longer plans cost more
 /// planning time than they save.
@@ -95,113 +96,6 @@ const MAX_SUMS: usize = 8;
 
 /// Maximum number of ints and bools that the host learns in one wait.
 const MAX_NUMBERS: usize = 16;
-
-/// Number of times that the start of a region is reached before it is traced. Planning and compiling a region
-/// takes as long as executing it many times.
-const REGION_FROM: u32 = 4;
-
-/// Opens a device, or returns the reason why there is none.
-pub type Opener = Box<dyn FnMut() -> Result<Device, String> + Send>;
-
-/// The device for large vectors, and the threshold of large vectors.
-pub struct Target {
-    open: Opener,
-    threshold: usize,
-    explained: bool,
-    sequential: Option<Limits>,
-    templates: bool,
-    /// Number of times that the start of a region is reached before it is traced.
-    region_from: u32,
-    precision: Precision,
-}
-
-impl Target {
-    /// Makes a target. `open` is called for the first large vector.
-    pub fn new(open: impl FnMut() -> Result<Device, String> + Send + 'static) -> Target {
-        Target {
-            open: Box::new(open),
-            threshold: THRESHOLD,
-            explained: false,
-            sequential: Some(Limits::default()),
-            templates: true,
-            region_from: REGION_FROM,
-            precision: Precision::Accurate,
-        }
-    }
-
-    /// Sets the minimum number of elements of operations on the device. With 0, every operation is executed
-    /// there.
-    #[must_use]
-    pub fn with_threshold(mut self, elements: usize) -> Target {
-        self.threshold = elements;
-        self
-    }
-
-    /// Sets the precision of elementary functions, divisions and square roots of 32-bit floats on the device.
-    /// Those of 64-bit floats, and all on the host, are accurate.
-    #[must_use]
-    pub fn with_precision(mut self, precision: Precision) -> Target {
-        self.precision = precision;
-        self
-    }
-
-    /// Disables sequential calls.
-    #[must_use]
-    pub fn without_sequential_calls(mut self) -> Target {
-        self.sequential = None;
-        self
-    }
-
-    /// Disables templates: the machine executes every call of a [`Program`](crate::Program), and every region
-    /// between two waits.
-    #[must_use]
-    pub fn without_templates(mut self) -> Target {
-        self.templates = false;
-        self
-    }
-
-    /// Sets the number of times that the start of a region between two waits is reached before it becomes a
-    /// template.
-    #[must_use]
-    pub fn with_regions_from(mut self, times: u32) -> Target {
-        self.region_from = times;
-        self
-    }
-
-    /// Tells whether calls may be launched from templates.
-    pub(crate) fn has_templates(&self) -> bool {
-        self.templates
-    }
-
-    /// Lets calls with at most this many elements run sequentially on any device.
-    #[must_use]
-    pub fn with_sequential_limit(mut self, elements: usize) -> Target {
-        self.sequential.get_or_insert_default().fixed = Some(elements);
-        self
-    }
-
-    /// Lets a warp run a sequential call, even on a device on which a thread would run it.
-    #[must_use]
-    pub fn with_calls_in_warps(mut self) -> Target {
-        self.sequential.get_or_insert_default().in_warps = true;
-        self
-    }
-
-    /// Lets teams of warps run calls beyond the limit of [`Target::with_sequential_limit`], even on a device
-    /// with too few warps.
-    #[must_use]
-    pub fn with_calls_in_teams(mut self) -> Target {
-        self.sequential.get_or_insert_default().in_teams = true;
-        self
-    }
-
-    /// Keeps plans as text, in [`Statistics::summaries`] and [`Statistics::ptx`].
-    #[must_use]
-    pub fn explained(mut self) -> Target {
-        self.explained = true;
-        self
-    }
-}
 
 /// Executor of operations on large vectors on a device. The first such operation opens the device.
 pub struct Accelerator {
@@ -247,13 +141,13 @@ pub struct Accelerator {
     /// those that depend on the sizes of columns.
     largest: Vec<Amount>,
     functions: HashMap<(&'static str, Vec<scalar::Type>), Function>,
-    loops: tail_loop::LoopFunctions,
+    loops: LoopFunctions,
     loop_calls: u64,
     waits: u64,
     waited: Duration,
     summaries: Vec<String>,
     ptx: Vec<String>,
-    sequential: sequential::SequentialWork,
+    sequential: SequentialWork,
 }
 
 /// A place in the program, and the functions around it.
@@ -339,19 +233,6 @@ pub(crate) enum OpResult {
     Segdes(DeviceSegdes),
 }
 
-/// Converts an error of the graph into one of the program.
-pub(crate) fn device_error(error: Error) -> Box<Fault> {
-    let code = match &error {
-        Error::Device(broadloom_device::Error::OutOfMemory { .. }) => codes::MEMORY,
-        _ => codes::DEVICE,
-    };
-    Fault::new(code, format!("the device failed: {error}"))
-}
-
-pub(crate) fn on_device<T>(result: broadloom_graph::Result<T>) -> Run<T> {
-    result.map_err(device_error)
-}
-
 impl Accelerator {
     /// Makes an accelerator. It opens no device yet.
     pub fn new(target: Target) -> Accelerator {
@@ -384,7 +265,7 @@ impl Accelerator {
             waited: Duration::ZERO,
             summaries: vec![],
             ptx: vec![],
-            sequential: sequential::SequentialWork::default(),
+            sequential: SequentialWork::default(),
         }
     }
 

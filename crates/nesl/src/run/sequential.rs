@@ -15,6 +15,7 @@
 use super::Entry;
 use super::call_costs::CALLS;
 use super::extent::Extent;
+use super::target::Limits;
 use super::vector::Vector;
 use super::{Accelerator, DeviceSegdes, OpResult, device_error, on_device};
 use crate::codes;
@@ -24,20 +25,8 @@ use broadloom_device::{Argument, Buffer, Device, Error, Kernel, Launch};
 use broadloom_diag::Sources;
 use broadloom_graph::{Boundary, Combine, Costs, Node, Segments, Shape as Extents, Teams, Total, Workers};
 use broadloom_scalar::{self as scalar, Element, Literal};
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
-
-/// Limits on the sizes of calls.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Limits {
-    /// Maximum size of small calls; replaces the device's own.
-    pub(super) fixed: Option<usize>,
-    /// True if a warp runs each call on any device.
-    pub(super) in_warps: bool,
-    /// True if teams run calls that are not small on any device.
-    pub(super) in_teams: bool,
-}
 
 /// Limits of loop rounds and calls: per element of a call, and in addition.
 const FUEL_OF_ELEMENT: u64 = 512;
@@ -55,65 +44,8 @@ const MAX_TASKS: u64 = 1 << 16;
 /// Name of the worker of a large call.
 const TEAM: &str = "team of warps";
 
-/// Maximum number of levels without a request for small calls.
-const MAX_LEVELS: u32 = 4;
-
 /// Maximum number of loaded kernels that are kept. The least recently used one is removed.
 const MAX_KERNELS: usize = 64;
-
-/// Work done sequentially.
-#[derive(Default)]
-pub(super) struct SequentialWork {
-    /// Loaded kernels by their text, each with the number of the last launch that used it.
-    kernels: HashMap<String, (Kernel, u64)>,
-    /// Forms with a call that failed in this run.
-    failed: HashSet<String>,
-    /// The last request for small calls of each requesting instruction.
-    asked: HashMap<(FuncId, usize), SizeRequest>,
-    /// Elements of the largest call that `small` has found last, and of all.
-    largest: usize,
-    total: usize,
-    /// The largest small size at that time.
-    limit: usize,
-    /// The configuration of teams for these calls, if teams run them.
-    teams: Option<Teams>,
-    pub(super) launches: u64,
-    pub(super) calls: u64,
-    pub(super) team_calls: u64,
-}
-
-/// Request for small calls, each of which takes a wait.
-#[derive(Clone, Copy, Debug, Default)]
-struct SizeRequest {
-    /// Elements of the largest call at that time.
-    most: usize,
-    /// Levels until the next request, and the number of them that are left.
-    levels: u32,
-    left: u32,
-}
-
-impl SizeRequest {
-    /// Records the largest call, and estimates the number of levels until it can be small. The estimate
-    /// assumes that its size continues to fall as since the last request. Half of the resulting levels are
-    /// skipped, since the size may fall faster.
-    fn note(&mut self, most: usize, limit: usize) {
-        let halvings = |from: usize, to: usize| (from.max(1) as f64 / to.max(1) as f64).log2();
-        let needed = halvings(most, limit);
-        let each = match self.most {
-            before if before > most => halvings(before, most) / f64::from(self.levels + 1),
-            _ => needed,
-        };
-        let levels = (needed / each.max(f64::MIN_POSITIVE) / 2.0).min(MAX_LEVELS.into()) as u32;
-        *self = SizeRequest { most, levels, left: levels };
-    }
-}
-
-impl SequentialWork {
-    pub(super) fn begin(&mut self) {
-        self.failed.clear();
-        self.asked.clear();
-    }
-}
 
 /// Results of a kernel: addresses and sizes.
 #[derive(Default)]

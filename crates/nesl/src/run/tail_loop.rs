@@ -5,6 +5,7 @@
 //! loops start again and return the parameters of the next round, too, from which later launches continue.
 
 use super::extent::Extent;
+use super::loop_functions::LoopStage;
 use super::vector::Vector;
 use super::{Accelerator, Entry, OpResult, device_error, on_device};
 use crate::eval::{Fault, Run};
@@ -19,20 +20,6 @@ const FIRST_STEPS: u64 = 1 << 24;
 
 /// Maximum number of loop forms whose functions are kept.
 const MAX_KEPT: usize = 64;
-
-/// Part of the execution of a loop that a function does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum LoopStage {
-    /// From the start; without the parameters of unfinished elements.
-    Attempt,
-    /// From the start.
-    Start,
-    /// From the parameters of an earlier launch.
-    Resume,
-}
-
-/// Scalar functions of loop forms, with the forms and stages that they are for.
-pub(super) type LoopFunctions = Vec<(Arc<TailLoop>, LoopStage, Function)>;
 
 /// Outcome of a launch.
 pub(crate) enum LoopOutcome {

@@ -7,7 +7,7 @@
 
 use super::bound::{Bound, Sum, exact, plus};
 use super::extent::Extent;
-use super::on_device;
+use super::fault::on_device;
 use crate::eval::Run;
 use crate::vcode::Op;
 use broadloom_graph::{Amount, Node, Segments, SortKey};

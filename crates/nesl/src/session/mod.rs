@@ -12,15 +12,17 @@ mod define;
 mod function;
 mod library;
 mod output;
+mod settings;
 mod worker;
 
 pub use command::SETTINGS;
 pub use output::{Binding, Failure, Output, Report};
+pub use settings::{Engine, Settings};
 #[doc(hidden)]
 pub use worker::verify_library;
 
 use crate::codes;
-use crate::eval::{Host, Options};
+use crate::eval::Host;
 use crate::run::{Accelerator, CallTemplate, Column, Statistics, Target};
 use broadloom_diag::{Diagnostic, Diagnostics};
 use broadloom_graph::Context;
@@ -28,37 +30,6 @@ use std::sync::mpsc::{Receiver, RecvError, Sender, TryRecvError, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use worker::{STACK, Worker};
-
-/// Options for running programs and printing values.
-#[derive(Clone, Copy, Debug)]
-pub struct Settings {
-    /// Limits and widths of numbers.
-    pub options: Options,
-    /// Number of elements of a sequence that are printed.
-    pub print_length: usize,
-    /// The engine that executes expressions.
-    pub engine: Engine,
-}
-
-/// The engine that executes expressions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Engine {
-    /// The evaluator of nested values.
-    Evaluator,
-    /// Flattened code on the VCODE machine, with the accelerator of the session if it has one. The evaluator
-    /// computes values that contain a function.
-    Vcode,
-    /// The evaluator, without output; the answer to a text is the VCODE of its expressions, as one program.
-    EmitVcode,
-    /// The evaluator, without output; the answer to an expression is its flattened code.
-    EmitFlat,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Settings { options: Options::default(), print_length: 100, engine: Engine::Evaluator }
-    }
-}
 
 enum Request {
     Eval { name: String, text: String, lines_before: u32 },

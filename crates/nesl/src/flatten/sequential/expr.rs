@@ -6,7 +6,7 @@ use crate::core::Primitive;
 use crate::core::{Body, DefinitionKind, Each, Expr, ExprId, LocalId, Pattern, PatternId};
 use crate::eval::Value;
 use crate::flatten::Callee;
-use crate::flatten::instance::Node;
+use crate::flatten::callee::Node;
 use crate::types::{Base, Type as Nesl, TypeId};
 use crate::vcode::Shape;
 use std::collections::HashMap;

@@ -23,7 +23,7 @@ use super::expr::{Seq, Writer};
 use super::{CodeResult, FrameRegisters, Module, Signature};
 use crate::core::{DefinitionKind, Each, Expr, ExprId};
 use crate::flatten::Callee;
-use crate::flatten::instance::Node;
+use crate::flatten::callee::Node;
 use crate::vcode::Shape;
 use crate::vcode::task::{CAPACITY, ENDED, FIRST, GRAIN, NEXT, RECORD};
 use std::rc::Rc;
