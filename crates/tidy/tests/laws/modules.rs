@@ -5,20 +5,8 @@ use broadloom_tidy::{Repository, hold};
 use std::collections::BTreeMap;
 
 /// Modules in circles that are left, by crate and folder. A number may only fall.
-const LEFT: &[(&str, usize)] = &[
-    ("cli/effect", 2),
-    ("effect/file", 18),
-    ("effect/plan", 2),
-    ("nesl/eval", 5),
-    ("nesl/flatten", 6),
-    ("nesl/flatten/sequential", 4),
-    ("nesl/machine", 2),
-    ("nesl/run", 5),
-    ("nesl/session", 2),
-    ("stream/language/elaborate", 3),
-    ("stream/planner/compiled", 5),
-    ("stream/planner/translate", 7),
-];
+const LEFT: &[(&str, usize)] =
+    &[("stream/language/elaborate", 3), ("stream/planner/compiled", 5), ("stream/planner/translate", 7)];
 
 /// A circle cannot be read from one end, and no part of it can be tested, moved or replaced alone.
 #[test]
