@@ -9,7 +9,6 @@ pub(super) struct Files {
     pub(super) streams: BTreeMap<i64, Stream>,
 }
 
-/// A stream.
 pub(super) enum Stream {
     /// The rest of a file, from a position on.
     In(Rc<[u8]>, usize),

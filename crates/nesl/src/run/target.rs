@@ -119,7 +119,8 @@ impl Target {
         self
     }
 
-    /// Keeps plans as text, in [`Statistics::summaries`] and [`Statistics::ptx`].
+    /// Keeps plans as text, in [`Statistics::summaries`](super::Statistics::summaries) and
+    /// [`Statistics::ptx`](super::Statistics::ptx).
     #[must_use]
     pub fn explained(mut self) -> Target {
         self.explained = true;
