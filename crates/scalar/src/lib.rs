@@ -13,7 +13,7 @@
 //!   [inlined](Builder::inline). Its *accessors* are inputs and outputs that become code only when it is
 //!   inlined: see [`Binding`].
 //! - A [`Kernel`] has pointers and scalars as parameters, shared memory, barriers, warp operations and
-//!   atomics. [`lower`] translates it to PTX after [simplification](Kernel::simplify). Loops with few
+//!   atomics. [`lower`](fn@lower) translates it to PTX after [simplification](Kernel::simplify). Loops with few
 //!   iterations are unrolled, and local arrays are kept in registers. 64-bit indices become 32-bit ones if
 //!   [promises](Builder::assume), loop bounds and [`LaunchBounds`] show that they fit. Products are fused
 //!   with sums ([`Lowering::contract`]).

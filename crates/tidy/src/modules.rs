@@ -102,7 +102,9 @@ impl Modules {
         let children = self.code.keys().filter(|child| child.len() == module.len() + 1 && child.starts_with(module));
         let words = ["crate", "self", "super"].into_iter().chain(children.filter_map(|child| Some(child.last()?.as_str())));
         let starts = words.flat_map(|word| rust::words(code, word));
-        let paths = starts.filter(|at| code[*at..].trim_start_matches(char::is_alphabetic).starts_with("::"));
+        let paths = starts.filter(|at| {
+            code[*at..].trim_start_matches(|letter: char| letter.is_alphanumeric() || letter == '_').starts_with("::")
+        });
         let paths = paths.filter(|at| !code[..*at].ends_with("::") && !code[..*at].ends_with("(in "));
         let paths = paths.filter(|at| !is_reexport(&code[..*at]));
         paths.flat_map(|at| tree(&code[at..])).filter_map(|path| self.resolve(module, &path)).collect()

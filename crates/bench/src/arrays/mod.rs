@@ -1,7 +1,7 @@
 //! The group `arrays`: whole-array expressions with `Array`, against the same job in C++ with OpenMP.
 //!
 //! A benchmark has an expression, a peer in `peers/NAME.cpp`, a size and a reference in plain Rust. The
-//! expression is built anew in every repetition. If it has many operations, it is a [`array::Function`] that
+//! expression is built anew in every repetition. If it has many operations, it is a `array::Function` that
 //! every repetition calls. Peer and expression make the same inputs from [`crate::inputs`].
 
 mod images;

@@ -5,7 +5,7 @@ use crate::image::{Image, Rect};
 
 /// Engine that runs effects: the references on the host, or effects on a device.
 pub trait Engine {
-    /// Runs one effect. Images are those that [`Inputs`] lists. The current frame is the middle one.
+    /// Runs one effect. Images are those that `Inputs` lists. The current frame is the middle one.
     fn run(&mut self, step: &Step, inputs: &[Image]) -> Result<Image, EffectError>;
 
     /// Runs a chain. After each tile, calls `progress` with the number of finished tiles and the total.

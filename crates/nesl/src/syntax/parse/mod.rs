@@ -1,6 +1,6 @@
 //! The parser: tokens to tree, by operator precedence.
 //!
-//! Binding strengths are those of the original: `,` 4, `=>` 5, the operators of [`BinaryOp::binding`], prefix
+//! Binding strengths are those of the original: `,` 4, `=>` 5, the operators of `BinaryOp::binding`, prefix
 //! operators 25, calls and indices 30. Patterns are parsed as expressions and converted, so `a, b = e` needs
 //! no parentheses.
 //!

@@ -68,7 +68,7 @@ pub(in crate::planner::restructure) struct Window<'w> {
     pub(in crate::planner::restructure) first: Value,
     /// The smallest possible number of an item.
     pub(in crate::planner::restructure) least: i64,
-    /// The table of [`anchors`], if there is one.
+    /// The table of `anchors`, if there is one.
     pub(in crate::planner::restructure) anchors: &'w [(i64, i64)],
 }
 
