@@ -10,9 +10,9 @@ use std::collections::{HashMap, HashSet};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Refill {
     /// Nodes, producers before consumers, with their number of firings.
-    pub(super) firings: Vec<(NodeId, u64)>,
+    firings: Vec<(NodeId, u64)>,
     /// Popped items of each tape that the firings read.
-    pub(super) popped: HashMap<TapeId, u64>,
+    popped: HashMap<TapeId, u64>,
     /// Tapes within the section.
     pub(super) inner: HashSet<TapeId>,
 }

@@ -1,4 +1,4 @@
-//! Counts the items that code pops and pushes.
+//! Counts the items that code pops and pushes, and moves the positions on the tapes.
 
 use super::position::{Head, Moved};
 use super::reason::Reason;
