@@ -1,8 +1,8 @@
 //! Composite streams: connects the parts that a body created by tapes.
 
+use super::builder::{Builder, Built, End};
 use super::instance::tape_layout;
 use super::site::{Parts, Site};
-use super::{Builder, Built, End};
 use crate::language::codes;
 use crate::language::core::{Composite, FunctionId, Layout, StreamId, Type, Value};
 use crate::language::eval::{Code, Stop, Weights, convert};

@@ -1,13 +1,12 @@
 //! Filters: fields, `init` and rates of an instance.
 
+use super::builder::{Builder, Built, End, PartialFilter};
 use super::site::{Parts, Site};
-use super::{Builder, Built, End};
 use crate::language::codes;
 use crate::language::core::{self, Declared, Field, Filter, Layout, Stream, StreamId, Type, Value, Work, construction, identify};
 use crate::language::eval::{Code, Stop, World};
 use crate::language::graph::{Instance, NodeKind, Rate, Rates, Tree};
 use broadloom_diag::{Diagnostic, Span};
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Evaluates the first value of a field or static variable.
@@ -101,25 +100,6 @@ fn field_in(rate: &core::Rate) -> Option<&str> {
         core::Rate::Exact(expr) => find(expr),
         core::Rate::None | core::Rate::Range(..) => None,
     }
-}
-
-/// A filter with values for some of its parameters.
-#[derive(Clone)]
-pub(super) struct PartialFilter {
-    fields: Arc<[Value]>,
-    cells: u64,
-    input: Option<Layout>,
-    output: Option<Layout>,
-    work: Rates,
-    prework: Option<Rates>,
-}
-
-/// A cache of built filters, so that equal instances are evaluated once.
-#[derive(Default)]
-pub(super) struct FilterCache {
-    /// The relevant parameters of each filter. `None` if its instances must be evaluated one by one.
-    params: HashMap<StreamId, Option<Vec<usize>>>,
-    made: HashMap<(StreamId, Vec<u32>), PartialFilter>,
 }
 
 impl Builder<'_> {

@@ -4,16 +4,18 @@
 //! are evaluated and not negative. All its fields have the values that `init` gave them. Rates that cannot be
 //! balanced are found later, by [`crate::language::schedule`].
 
+mod builder;
 mod connect;
 mod instance;
 mod site;
 
 use crate::language::codes;
-use crate::language::core::{Layout, Program, StreamId, Value};
+use crate::language::core::{Program, StreamId, Value};
 use crate::language::eval::{Budget, Code, Host, Stop};
-use crate::language::graph::{Graph, Node, NodeId, NodeKind, Tape, TapeId, Tree, unconnected};
+use crate::language::graph::{Graph, Tree};
 use crate::language::limits::Limits;
 use broadloom_diag::{Diagnostic, Span};
+use builder::{Builder, Built, FilterCache};
 use cranelift_entity::PrimaryMap;
 use site::{Parts, Site};
 use std::collections::HashMap;
@@ -36,7 +38,7 @@ pub fn elaborate(program: &Program, host: &mut dyn Host, limits: &Limits) -> Res
         printed: String::new(),
         random: SEED,
         depth: 0,
-        known: instance::FilterCache::default(),
+        known: FilterCache::default(),
     };
     let built = builder.statics().and_then(|()| {
         let top = program.top;
@@ -51,59 +53,7 @@ pub fn elaborate(program: &Program, host: &mut dyn Host, limits: &Limits) -> Res
     }
 }
 
-/// A built stream with its open ends.
-struct Built {
-    tree: Tree,
-    input: Option<End>,
-    output: Option<End>,
-    name: String,
-}
-
-/// An open end of a stream: a port of a node and the items it carries.
-#[derive(Clone)]
-struct End {
-    node: NodeId,
-    port: usize,
-    layout: Layout,
-}
-
-struct Builder<'a> {
-    program: &'a Program,
-    host: &'a mut dyn Host,
-    budget: Budget,
-    nodes: PrimaryMap<NodeId, Node>,
-    tapes: PrimaryMap<TapeId, Tape>,
-    /// Number of nodes with each name.
-    names: HashMap<String, u32>,
-    portals: Vec<Vec<NodeId>>,
-    statics: Arc<Vec<Value>>,
-    printed: String,
-    random: u64,
-    depth: u32,
-    known: instance::FilterCache,
-}
-
 impl<'a> Builder<'a> {
-    fn finish(mut self, tree: Tree) -> Graph {
-        // A number distinguishes nodes with the same name. A unique name needs none.
-        for node in self.nodes.values_mut() {
-            if let Some((name, "1")) = node.name.rsplit_once('#')
-                && self.names.get(name) == Some(&1)
-            {
-                node.name.truncate(name.len());
-            }
-        }
-        Graph {
-            nodes: self.nodes,
-            tapes: self.tapes,
-            tree,
-            portals: self.portals,
-            statics: self.statics,
-            printed: self.printed,
-            random: self.random,
-        }
-    }
-
     /// Initialises the static variables.
     fn statics(&mut self) -> Result<(), Stop> {
         let program = self.program;
@@ -151,19 +101,5 @@ impl<'a> Builder<'a> {
             self.portals[*portal as usize].push(node);
         }
         Ok(built)
-    }
-
-    fn node(&mut self, name: &str, kind: NodeKind, ports: (usize, usize), span: Span) -> Result<NodeId, Stop> {
-        if self.nodes.len() >= self.budget.limits.nodes as usize {
-            let message = format!("the graph has more than {} nodes", self.budget.limits.nodes);
-            let error = Diagnostic::error(codes::TOO_LARGE, message).at(span, "the last one is created here");
-            let error = error.help("check the end of the loop or the recursion that creates streams");
-            return Err(Stop::Error(Box::new(error)));
-        }
-        let count = self.names.entry(name.to_owned()).or_default();
-        *count += 1;
-        let name = format!("{name}#{count}");
-        let node = Node { name, kind, inputs: vec![unconnected(); ports.0], outputs: vec![unconnected(); ports.1], span };
-        Ok(self.nodes.push(node))
     }
 }

@@ -1,6 +1,6 @@
 //! The environment of code that runs while the graph is built.
 
-use super::{Builder, Built};
+use super::builder::{Builder, Built, End};
 use crate::language::codes;
 use crate::language::core::{Create, Created, Layout, Role, Type, Value};
 use crate::language::eval::Weights;
@@ -178,7 +178,7 @@ impl Builder<'_> {
             return Err(Stop::Error(Box::new(error.help("read and write int, float, double, complex or bit"))));
         }
         let node = self.node(name, kind, ports, span)?;
-        let end = || super::End { node, port: 0, layout: layout.clone() };
+        let end = || End { node, port: 0, layout: layout.clone() };
         let input = (ports.0 == 1).then(end);
         let output = (ports.1 == 1).then(end);
         Ok(Built { tree: Tree::Node(node), input, output, name: name.to_owned() })

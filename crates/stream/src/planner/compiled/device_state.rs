@@ -6,8 +6,8 @@
 //! next one; their number is the number of items before the batch.
 
 use super::batch_end::BatchEnd;
+use super::program::{Compiled, CompiledPiece, PieceInput};
 use super::words::{encode_all, state_word};
-use super::{Compiled, CompiledPiece};
 use crate::language::eval::Machine;
 use crate::language::graph::{NodeId, TapeId};
 use crate::planner::restructure::Island;
@@ -45,19 +45,6 @@ pub(super) struct DeviceState {
     pub(super) made: Option<Vec<Buffer<u8>>>,
     /// Readers and writers of files at tapes of kernels. Their items pass in blocks.
     pub(super) files: Vec<NodeId>,
-}
-
-/// A tape that a piece reads.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PieceInput {
-    pub(super) tape: TapeId,
-    pub(super) words: Words,
-    /// Popped items that kernels look back at.
-    pub(super) kept: i64,
-    /// Items in a unit.
-    pub(super) items: i64,
-    /// Minimum number of items in memory for a batch of one unit.
-    pub(super) length: i64,
 }
 
 fn failed(error: &dyn std::fmt::Display) -> BatchEnd {

@@ -1,7 +1,7 @@
 //! Explanations: what was done to each filter on which device, and why.
 
+use super::program::{Compiled, CompiledIsland, CompiledPiece, CompiledSection, CompiledStage};
 use super::techniques::{is_high_traffic, traffic};
-use super::{Compiled, CompiledIsland, CompiledPiece, CompiledSection, CompiledStage};
 use crate::language::graph::NodeKind;
 use crate::language::text::plural;
 use crate::planner::classify::Placement;

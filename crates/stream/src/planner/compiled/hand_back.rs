@@ -13,67 +13,21 @@
 
 use super::batch_end::BatchEnd;
 use super::device_state::DeviceState;
+use super::program::{Compiled, CompiledPiece};
+use super::refill::Refill;
 use super::words::{compose, decode_all};
-use super::{Compiled, CompiledPiece};
 use crate::language::core::{Value, facts};
 use crate::language::eval::{Machine, Snapshot};
 use crate::language::graph::{Graph, NodeId, TapeId};
-use crate::language::schedule::{Firing, Schedule};
+use crate::language::schedule::Schedule;
 use crate::planner::classify::Placement;
 use crate::planner::restructure::Island;
-use crate::planner::restructure::Section;
-use crate::planner::restructure::in_order;
 use crate::planner::translate::{CLASSES, Induction, Words, class_of};
 use broadloom_device::{Buffer, Device, Stream};
 use cranelift_entity::EntityRef;
 use std::collections::{HashMap, HashSet};
 
-/// The last firings of the nodes of a section, as many as give the items on its inner tapes between steady states.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Refill {
-    /// Nodes, producers before consumers, with their number of firings.
-    firings: Vec<(NodeId, u64)>,
-    /// Popped items of each tape that the firings read.
-    popped: HashMap<TapeId, u64>,
-    /// Tapes within the section.
-    inner: HashSet<TapeId>,
-}
-
 impl Refill {
-    /// Counts the firings for a section, from its outputs to its inputs.
-    pub(super) fn new(graph: &Graph, schedule: &Schedule, section: &Section) -> Refill {
-        let mut inside = vec![false; graph.nodes.len()];
-        section.nodes.iter().for_each(|node| inside[node.index()] = true);
-        let mut made = Refill::default();
-        for id in in_order(graph, &section.nodes).into_iter().rev() {
-            let (node, flow) = (&graph.nodes[id], Firing::new(graph.nodes[id].flow()));
-            let mut count = 0;
-            for (tape, push) in node.outputs.iter().zip(&flow.push) {
-                if inside[graph.tapes[*tape].to.0.index()] {
-                    let wanted = schedule.remaining[tape.index()].saturating_add(made.popped_items(*tape));
-                    count = count.max(wanted.div_ceil((*push).max(1)));
-                    made.inner.insert(*tape);
-                }
-            }
-            for (tape, pop) in node.inputs.iter().zip(&flow.pop) {
-                made.popped.insert(*tape, count.saturating_mul(*pop));
-            }
-            made.firings.push((id, count));
-        }
-        made.firings.reverse();
-        made
-    }
-
-    /// Returns the popped items of a tape that the firings read.
-    pub(super) fn popped_items(&self, tape: TapeId) -> u64 {
-        self.popped.get(&tape).copied().unwrap_or(0)
-    }
-
-    /// Returns each node with its number of firings.
-    pub(super) fn firings(&self) -> impl Iterator<Item = (NodeId, u64)> {
-        self.firings.iter().copied()
-    }
-
     /// Repeats the firings. The input tapes hold the items that kernels looked back at.
     fn run(&self, compiled: &Compiled<'_>, schedule: &Schedule, machine: &mut Machine<'_>) -> Result<(), BatchEnd> {
         for (node, count) in self.firings() {

@@ -1,6 +1,6 @@
 //! Launches of the kernels of a section.
 
-use super::CompiledSection;
+use super::program::CompiledSection;
 use crate::planner::restructure::cut::{ACCESS, Place, Shape};
 use crate::planner::restructure::emit;
 use broadloom_device::Buffer;

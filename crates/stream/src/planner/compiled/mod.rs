@@ -26,6 +26,8 @@ mod hand_back;
 mod launch;
 mod picture;
 mod plan;
+mod program;
+mod refill;
 mod regions;
 mod resident;
 mod run;
@@ -34,75 +36,29 @@ mod techniques;
 #[doc(hidden)]
 pub mod words;
 
+pub use program::{Compiled, Options};
 pub use resident::Resident;
 pub use session::{Latency, Ports, Session};
 
 use crate::language::codes;
 use crate::language::eval::{Host, Outcome, Settings};
-use crate::language::graph::{NodeId, NodeKind, TapeId};
+use crate::language::graph::{NodeId, NodeKind};
 use crate::language::program::{Failure, Program};
 use crate::planner::classify::{Classified, Placement};
 use crate::planner::recurrence::Recurrence;
-use crate::planner::restructure::cut::{Cut, Shape};
+use crate::planner::restructure::cut::Shape;
 use crate::planner::restructure::emit::{self, ahead};
-use crate::planner::restructure::firing::Loops;
-use crate::planner::restructure::island::Crossing;
-use crate::planner::restructure::{Buffer, Island, Role, Section, cutter, firing, refine, scan, sequential, spectrum};
+use crate::planner::restructure::{Island, Role, Section, cutter, firing, refine, scan, sequential, spectrum};
 use crate::planner::translate::Reason;
 use broadloom_device::{Device, trace};
-use broadloom_diag::{Code, Diagnostic, Diagnostics};
 pub use broadloom_scalar::Precision;
 use broadloom_skeleton::LoadedProgram;
 use cranelift_entity::EntityRef;
-use device_state::PieceInput;
-use hand_back::Refill;
 use plan::{Piece, Stage, plan};
+use program::{CompiledIsland, CompiledPiece, CompiledSection, CompiledStage, Counters, refused};
+use refill::Refill;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-
-/// Maximum words of a buffer, so that indices have 32 bits.
-const MAX_WORDS: i64 = 1 << 29;
-
-/// Options of a caller.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
-    /// Maximum number of steady states in a batch, which bounds the delay of output. By default the machine
-    /// decides.
-    pub latency: Option<u64>,
-    /// The straight translation: a kernel for each filter, a thread for each firing, all tapes in global
-    /// memory. It is the baseline for measuring restructuring.
-    pub straight: bool,
-    /// True if each kernel is waited for and timed, for [`Compiled::report`].
-    pub timed: bool,
-    /// The accuracy of floats. With [`Precision::Fast`], stateless filters use the machine's approximations
-    /// of elementary functions, divisions and square roots, and products are not rounded before they are
-    /// added.
-    pub precision: Precision,
-    /// Enables prefetch. Loops shared by threads prefetch the words of their next rounds, and blocks that
-    /// stage inputs prefetch those of their next tiles. By default the cost model decides.
-    pub prefetch: Option<bool>,
-}
-
-/// A program that is ready to run on a device.
-#[derive(Debug)]
-pub struct Compiled<'p> {
-    program: &'p Program,
-    device: Device,
-    options: Options,
-    classified: Vec<Classified>,
-    stages: Vec<CompiledStage>,
-    counters: Counters,
-}
-
-/// Counters of runs.
-#[derive(Debug, Default)]
-struct Counters {
-    states: AtomicU64,
-    batches: AtomicU64,
-    handed_back: AtomicU64,
-    /// Nanoseconds of each stage.
-    stages: Vec<AtomicU64>,
-}
 
 /// Counts and times of the runs of a compiled program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -113,62 +69,6 @@ pub struct Statistics {
     pub batches: u64,
     /// Runs that the evaluator finished because a firing failed or the input ended.
     pub handed_back: u64,
-}
-
-/// A stage that is ready to run.
-#[derive(Debug)]
-enum CompiledStage {
-    Host(Vec<bool>),
-    Device(Vec<CompiledPiece>),
-}
-
-/// A piece that is ready to run.
-#[derive(Debug)]
-enum CompiledPiece {
-    Section(Box<CompiledSection>),
-    Island(Box<CompiledIsland>),
-}
-
-/// An island that is ready to run.
-#[derive(Debug)]
-struct CompiledIsland {
-    island: Island,
-    /// The recurrence of the island, if its firings are combined.
-    scan: Option<Arc<Recurrence>>,
-    kernel: LoadedProgram,
-    /// Launches and nanoseconds of the kernel. The time is only measured if kernels are timed.
-    counted: (AtomicU64, AtomicU64),
-}
-
-/// A section that is ready to run.
-#[derive(Debug)]
-struct CompiledSection {
-    section: Section,
-    /// The section as kernels see it. Its units are parts of the units of the section.
-    fine: Section,
-    /// Number of parts in a unit.
-    parts: i64,
-    cuts: Vec<Cut>,
-    kernels: Vec<LoadedProgram>,
-    /// Loop choices for each kernel that runs by firing.
-    loops: Vec<Option<Loops>>,
-    /// Maximum number of blocks, for each kernel that prefetches staged words.
-    ahead: Vec<Option<u64>>,
-    /// Variants of the kernels for unaligned buffers, made when first needed.
-    narrow: Vec<OnceLock<LoadedProgram>>,
-    /// Launches and nanoseconds of each kernel. The time is only measured if kernels are timed.
-    counted: Vec<(AtomicU64, AtomicU64)>,
-    /// For each buffer, the number of its first item in memory, for a batch at the start.
-    starts: Vec<i64>,
-    /// For each buffer, the items in memory for a batch of one unit.
-    lengths: Vec<i64>,
-    /// For each input, the items in memory that were popped before the batch.
-    kept: Vec<i64>,
-    /// Steady states that the evaluator must run first.
-    warm_up: u64,
-    /// Firings that give the items on inner tapes back to the evaluator.
-    refill: Refill,
-    precision: Precision,
 }
 
 /// Counts of kernels and buffers of a compiled program, for display and tests.
@@ -312,69 +212,9 @@ impl<'p> Compiled<'p> {
         Statistics { states: get(&counters.states), batches: get(&counters.batches), handed_back: get(&counters.handed_back) }
     }
 
-    fn refused(&self, code: Code, message: String) -> Failure {
-        refused(self.program, code, message)
-    }
-
-    fn pieces(&self) -> impl Iterator<Item = &CompiledPiece> {
-        self.stages.iter().flat_map(|stage| match stage {
-            CompiledStage::Host(_) => &[][..],
-            CompiledStage::Device(pieces) => pieces,
-        })
-    }
-
-    fn sections(&self) -> impl Iterator<Item = &CompiledSection> {
-        self.pieces().filter_map(|piece| match piece {
-            CompiledPiece::Section(ready) => Some(&**ready),
-            CompiledPiece::Island(_) => None,
-        })
-    }
-
-    fn islands(&self) -> impl Iterator<Item = &CompiledIsland> {
-        self.pieces().filter_map(|piece| match piece {
-            CompiledPiece::Section(_) => None,
-            CompiledPiece::Island(sole) => Some(&**sole),
-        })
-    }
-
     /// Runs the program from its start.
     pub fn run(&self, host: &mut dyn Host, settings: &Settings) -> Result<Outcome, Failure> {
         run::run(self, host, settings)
-    }
-}
-
-fn refused(program: &Program, code: Code, message: String) -> Failure {
-    Failure { sources: program.sources.clone(), diagnostics: Diagnostics::from(Diagnostic::error(code, message)) }
-}
-
-impl CompiledPiece {
-    /// Returns the nodes.
-    fn nodes(&self) -> &[NodeId] {
-        match self {
-            CompiledPiece::Section(ready) => &ready.section.nodes,
-            CompiledPiece::Island(sole) => &sole.island.nodes,
-        }
-    }
-
-    /// Returns the input tapes.
-    fn inlets(&self) -> Vec<PieceInput> {
-        match self {
-            CompiledPiece::Section(ready) => ready.inlets(),
-            CompiledPiece::Island(sole) => sole.inlets(),
-        }
-    }
-
-    /// Returns the output tapes, each with the number of items that kernels write behind those of a batch.
-    fn extras(&self) -> Vec<(TapeId, i64)> {
-        match self {
-            CompiledPiece::Section(ready) => {
-                let extra = ready.cuts.iter().map(|cut| cut.extra).max().unwrap_or(0);
-                let outputs = ready.section.buffers.iter().enumerate().filter(|(_, buffer)| buffer.role == Role::Output);
-                let behind = |index: usize, items: i64| (extra * items).max(ready.lengths[index] - items);
-                outputs.map(|(index, buffer)| (buffer.tape, behind(index, buffer.items))).collect()
-            }
-            CompiledPiece::Island(sole) => sole.island.outputs.iter().map(|output| (output.tape, 0)).collect(),
-        }
     }
 }
 
@@ -387,29 +227,9 @@ impl CompiledIsland {
         let kernel = made.load(device).map_err(|error| error.to_string())?;
         Ok(CompiledIsland { island, scan, kernel, counted: Default::default() })
     }
-
-    fn inlets(&self) -> Vec<PieceInput> {
-        let inlet = |input: &Crossing| {
-            let Crossing { tape, words, items } = *input;
-            PieceInput { tape, words, kept: 0, items, length: items }
-        };
-        self.island.inputs.iter().map(inlet).collect()
-    }
 }
 
 impl CompiledSection {
-    fn inlets(&self) -> Vec<PieceInput> {
-        let inlet = |(index, buffer): (usize, &Buffer)| PieceInput {
-            tape: buffer.tape,
-            words: buffer.words,
-            kept: self.kept[index],
-            items: buffer.items,
-            length: self.lengths[index],
-        };
-        let inputs = self.section.buffers.iter().enumerate().filter(|(_, buffer)| buffer.role == Role::Input);
-        inputs.map(inlet).collect()
-    }
-
     fn new(program: &Program, section: Section, device: &Device, options: Options) -> Result<CompiledSection, String> {
         let (graph, schedule) = (&program.graph, program.schedule.as_ref().ok_or("it has no schedule")?);
         let needs = section.needs(0..section.actors.len(), section.outputs(1));

@@ -1,6 +1,6 @@
 //! The picture of a restructured program: the remaining graph, coloured by kernel.
 
-use super::Compiled;
+use super::program::Compiled;
 use crate::language::graph::NodeId;
 use crate::language::picture::{Line, Picture, Shape};
 use crate::language::text::plural;

@@ -4,8 +4,8 @@
 //! increases where a tape crosses between placements, so a stage needs nothing from later ones. Within a host
 //! stage, nodes fire in the order of the schedule.
 
+use super::program::{MAX_WORDS, Options};
 use super::regions::regions;
-use super::{MAX_WORDS, Options};
 use crate::language::core;
 use crate::language::graph::{Graph, NodeId};
 use crate::language::schedule::Schedule;

@@ -8,7 +8,7 @@
 //! kernels look back at. Behind them are the items that filters peek beyond those they pop. The next window
 //! begins [`Resident::taken_items`] further.
 
-use super::{Compiled, CompiledSection, MAX_WORDS};
+use super::program::{Compiled, CompiledSection, MAX_WORDS};
 use crate::language::codes;
 use crate::language::graph::NodeKind;
 use crate::language::program::Failure;

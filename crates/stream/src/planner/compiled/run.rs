@@ -3,8 +3,8 @@
 use super::batch_end::BatchEnd;
 use super::device_state::DeviceState;
 use super::hand_back::{Checkpoint, changing_filters};
+use super::program::{Compiled, CompiledIsland, CompiledPiece, CompiledSection, CompiledStage, MAX_WORDS};
 use super::words::decode_all;
-use super::{Compiled, CompiledIsland, CompiledPiece, CompiledSection, CompiledStage, MAX_WORDS};
 use crate::language::codes;
 use crate::language::core::facts;
 use crate::language::eval::{Host, Machine, Outcome, Record, Settings, Stop, with_stack};

@@ -6,9 +6,9 @@
 //!
 //! If the reader feeds a kernel and the writer follows one, items are copied as raw bytes.
 
-use super::Compiled;
 use super::batch_end::BatchEnd;
 use super::device_state::DeviceState;
+use super::program::Compiled;
 use super::run::{batch, begin};
 use crate::language::codes;
 use crate::language::core::Type;

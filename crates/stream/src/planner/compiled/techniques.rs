@@ -1,6 +1,6 @@
 //! Techniques: for each filter, which optimisations were applied on this machine, and why.
 
-use super::{Compiled, CompiledSection};
+use super::program::{Compiled, CompiledSection};
 use crate::language::text::plural;
 use crate::planner::restructure::Actor;
 use crate::planner::restructure::cut::{Cut, Place, Shape, cost};

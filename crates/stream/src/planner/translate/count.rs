@@ -1,54 +1,11 @@
-//! Positions on the tapes within a firing.
-//!
-//! A position is *fixed* if it follows from constants and loop counters. For example, a loop that pops two
-//! items in each round reads the item at twice its counter. If pops or pushes depend on data, the position
-//! becomes a variable, and every access checks it.
+//! Counts the items that code pops and pushes, and moves the positions on the tapes.
 
-use super::store::{Atom, Term};
-use super::{Reason, Translator};
+use super::position::{Head, Moved};
+use super::reason::Reason;
+use super::translator::Translator;
+use super::value::{Atom, Term};
 use crate::language::core::{Access, Expr, ExprKind, FunctionId, Place, Root, Stmt, StmtKind, Value, locals_written};
-use broadloom_scalar::{Type as ScalarType, Variable};
-
-/// A position on a tape, in items from the start of the firing's window.
-#[derive(Clone, Debug)]
-pub(super) enum Head {
-    /// Computed from constants and loop counters.
-    Fixed(Atom),
-    /// Counted in a variable.
-    Counted(Variable),
-}
-
-/// Items popped and pushed by a piece of code. `None` if they depend on data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Moved {
-    pub(super) pops: Option<u32>,
-    pub(super) pushes: Option<u32>,
-}
-
-impl Moved {
-    pub(super) const NOTHING: Moved = Moved { pops: Some(0), pushes: Some(0) };
-
-    fn add(self, other: Moved) -> Moved {
-        let add = |a: Option<u32>, b: Option<u32>| a?.checked_add(b?);
-        Moved { pops: add(self.pops, other.pops), pushes: add(self.pushes, other.pushes) }
-    }
-
-    /// Returns the items moved by one of two branches. A number is known only if both are equal.
-    fn or(self, other: Moved) -> Moved {
-        let same = |a: Option<u32>, b: Option<u32>| a.filter(|_| a == b);
-        Moved { pops: same(self.pops, other.pops), pushes: same(self.pushes, other.pushes) }
-    }
-
-    /// Returns the items moved by repeated code. If the number of rounds is not known, only zero stays known.
-    fn times(self, rounds: Option<u32>) -> Moved {
-        let times = |a: Option<u32>| match (a, rounds) {
-            (Some(0), _) => Some(0),
-            (Some(count), Some(rounds)) => count.checked_mul(rounds),
-            _ => None,
-        };
-        Moved { pops: times(self.pops), pushes: times(self.pushes) }
-    }
-}
+use broadloom_scalar::Type as ScalarType;
 
 /// The possible exits of a statement.
 #[derive(Clone, Copy, Debug, Default)]

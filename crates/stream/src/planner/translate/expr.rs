@@ -1,8 +1,10 @@
 //! Expressions of a firing.
 
 use super::math::narrow;
-use super::store::{Atom, Ref, Term, element, layout_of};
-use super::{Reason, Translator};
+use super::position::Moved;
+use super::reason::Reason;
+use super::translator::Translator;
+use super::value::{Atom, Ref, Term, element, layout_of};
 use crate::language::core::{Access, Binary, Expr, ExprKind, FunctionId, Layout, Place, Root, Type, Value};
 use crate::language::eval::{binary as compute, convert};
 use broadloom_scalar::{Type as ScalarType, Value as ScalarValue};
@@ -372,7 +374,7 @@ impl<'a> Translator<'a> {
         }
         let moved = self.moved_by(right, 0);
         let hangs = |count: Option<u32>| count.filter(|count| *count == 0);
-        self.prepare(super::count::Moved { pops: hangs(moved.pops), pushes: hangs(moved.pushes) });
+        self.prepare(Moved { pops: hangs(moved.pops), pushes: hangs(moved.pushes) });
         let left = self.made(&left);
         let result = self.b.variable_with(left);
         let goes_on = if is_and { left } else { self.b.not(left) };
@@ -393,7 +395,7 @@ impl<'a> Translator<'a> {
         }
         let (first, second) = (self.moved_by(yes, 0), self.moved_by(no, 0));
         let same = |a: Option<u32>, b: Option<u32>| a.filter(|_| a == b);
-        let moved = super::count::Moved { pops: same(first.pops, second.pops), pushes: same(first.pushes, second.pushes) };
+        let moved = Moved { pops: same(first.pops, second.pops), pushes: same(first.pushes, second.pushes) };
         self.prepare(moved);
         let heads = (self.popped.clone(), self.pushed.clone());
         let condition = self.made(&condition);

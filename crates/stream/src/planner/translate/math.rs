@@ -6,8 +6,9 @@
 //! `sqrt` is exact, and the others are off by about one unit in the last place. Rejected: `sin` and `cos` in
 //! single precision. Sums of waves that cancel out then lose all their digits.
 
-use super::store::{Atom, Term};
-use super::{Reason, Translator};
+use super::reason::Reason;
+use super::translator::Translator;
+use super::value::{Atom, Term};
 use crate::language::core::{Expr, ExprKind, Math, Type, Value};
 use crate::language::eval::{complex_math, math as compute};
 use broadloom_scalar::{Type as ScalarType, Value as ScalarValue};

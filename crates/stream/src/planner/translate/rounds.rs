@@ -11,25 +11,16 @@
 //! positions. Every position of the array must be written once. This is checked for all rounds.
 
 use super::cooperate::main_shape;
-use super::count::Head;
+use super::position::Head;
+use super::reason::Reason;
 use super::stmt::End;
-use super::store::{Atom, Term};
-use super::{Local, Reason, Translator};
+use super::translator::{Local, Split, Translator};
+use super::value::{Atom, Term};
 use crate::language::core::{Access, Expr, ExprKind, Place, Program, Root, Stmt, StmtKind, Value};
 use broadloom_scalar::Value as ScalarValue;
 
 /// Maximum rounds of a loop.
 const MAX_ROUNDS: u32 = 1 << 14;
-
-/// The loop along which a firing is split.
-#[derive(Clone, Copy)]
-pub(super) struct Split<'a> {
-    main: &'a Stmt,
-    /// The array that rounds write, and the loop that pushes its elements.
-    out: Option<(usize, &'a Stmt)>,
-    /// The number of the round.
-    pub(super) round: ScalarValue,
-}
 
 /// Lists the statements of a body, with nested blocks flattened.
 pub(super) fn flat<'s>(body: &'s [Stmt], into: &mut Vec<&'s Stmt>) {

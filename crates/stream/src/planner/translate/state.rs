@@ -1,7 +1,10 @@
 //! The state of a filter: the fields that its firings write.
 
-use super::store::{Leaf, element, leaves};
-use super::{Reason, Site, Subject, Words, fire};
+use super::fire::fire;
+use super::reason::Reason;
+use super::translator::{Site, Subject};
+use super::value::{Leaf, element, leaves};
+use super::words::Words;
 use crate::language::core::{Filter, Layout, Program, Type, Value, facts};
 use crate::language::graph::Instance;
 use broadloom_scalar::{Builder, Element, Type as ScalarType, Value as ScalarValue};

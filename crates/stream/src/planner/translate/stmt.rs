@@ -1,14 +1,26 @@
 //! Statements of a firing.
 
-use super::count::{Head, Moved, written_locals};
-use super::store::{Atom, Ref, Term};
-use super::{Frame, Local, MAX_COUNTED, MAX_DEPTH, MAX_LOOPED, Reason, Translator};
+use super::count::written_locals;
+use super::position::{Head, Moved};
+use super::reason::Reason;
+use super::translator::{Frame, Local, Translator};
+use super::value::{Atom, Ref, Term};
 use crate::language::core::{
     Access, Binary, Declared, Expr, ExprKind, Function, FunctionId, Layout, Place, Root, Stmt, StmtKind, Type, Value,
     locals_written,
 };
 use broadloom_scalar::Unroll;
 use std::rc::Rc;
+
+/// Maximum rounds of all conditional loops of a firing. A firing with more rounds fails: the evaluator
+/// repeats it.
+const MAX_LOOPED: i32 = 1 << 24;
+
+/// Maximum rounds of nested counted loops. A filter with more rounds stays in the evaluator.
+const MAX_COUNTED: u64 = 1 << 28;
+
+/// Maximum depth of nested calls.
+const MAX_DEPTH: usize = 64;
 
 /// The reachability of the code after a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
