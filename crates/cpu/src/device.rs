@@ -34,7 +34,7 @@ pub struct Cpu {
 struct Accounts(Arc<Memory>);
 
 impl Finished for Accounts {
-    fn finished(&self, job: &Job, started: Option<Instant>, oldest: Option<u64>) {
+    fn finished(&self, job: &Job, started: Option<Instant>, oldest: u64) {
         if let Work::Launch(grid) = &job.work {
             grid.record.add(started.map_or(Duration::ZERO, |started| started.elapsed()));
         }

@@ -194,12 +194,11 @@ impl Memory {
         }
     }
 
-    /// Releases the memory that waited for finished work. `oldest` is the number of the oldest unfinished
-    /// work.
-    pub fn reap(&self, oldest: Option<u64>) {
+    /// Releases the memory that waited for finished work. All work with a number below `oldest` is done.
+    pub fn reap(&self, oldest: u64) {
         let mut state = self.state();
         while let Some(first) = state.dying.front() {
-            if oldest.is_some_and(|oldest| oldest < first.before) {
+            if oldest < first.before {
                 break;
             }
             if let Some(dying) = state.dying.pop_front() {

@@ -253,9 +253,9 @@ impl Job {
 
 /// Receiver of notices of finished work.
 pub(crate) trait Finished: Send + Sync {
-    /// Reports a finished piece of work. `started` is the time its first part began, `oldest` the lowest
-    /// number of unfinished work.
-    fn finished(&self, job: &Job, started: Option<Instant>, oldest: Option<u64>);
+    /// Reports a finished piece of work. `started` is the time its first part began. All work with a number
+    /// below `oldest` is done.
+    fn finished(&self, job: &Job, started: Option<Instant>, oldest: u64);
 }
 
 #[derive(Debug, Default)]
@@ -458,11 +458,11 @@ impl Streams {
         self.state().begin()
     }
 
-    /// Ends an operation of [`Streams::begin`]. Returns the lowest number of unfinished work.
-    pub(crate) fn end(&self, number: u64) -> Option<u64> {
+    /// Ends an operation of [`Streams::begin`]. Returns a number below which all work is done.
+    pub(crate) fn end(&self, number: u64) -> u64 {
         let mut state = self.state();
         state.outstanding.remove(&number);
-        state.outstanding.first().copied()
+        state.oldest()
     }
 
     /// Returns the number that is above all work submitted so far, if any is unfinished.
@@ -478,9 +478,9 @@ impl Streams {
         if own == state.outstanding.len() { act() } else { None }
     }
 
-    /// Returns the lowest number of unfinished work.
-    pub(crate) fn oldest(&self) -> Option<u64> {
-        self.state().outstanding.first().copied()
+    /// Returns a number below which all work is done.
+    pub(crate) fn oldest(&self) -> u64 {
+        self.state().oldest()
     }
 
     /// Waits until all submitted work of a stream is done, and takes its error.
@@ -637,7 +637,7 @@ impl Streams {
             queue.error = queue.error.take().or(error);
         }
         state.outstanding.remove(&job.number);
-        let oldest = state.outstanding.first().copied();
+        let oldest = state.oldest();
         drop(state);
         // The receiver of notices is called before waiting threads wake.
         finished.finished(job, job.started.get().copied(), oldest);
@@ -688,6 +688,12 @@ impl State {
             more |= self.advance(stream);
         }
         more
+    }
+
+    /// Returns a number below which all work is done, and remains done: if nothing is unfinished, the number of
+    /// the next piece, which may be submitted before the caller acts.
+    fn oldest(&self) -> u64 {
+        self.outstanding.first().copied().unwrap_or(self.next_number)
     }
 
     fn begin(&mut self) -> u64 {

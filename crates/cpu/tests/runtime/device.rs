@@ -319,6 +319,21 @@ fn work_goes_on_in_the_memory_of_what_came_before_it() {
     assert_eq!(cpu.memory().used, 0);
 }
 
+/// A worker that has just finished one launch does not release the memory of the next, which was submitted and
+/// whose buffer was freed meanwhile. The pool keeps no buffer of this size, so a released one is a fault.
+#[test]
+fn memory_freed_while_another_launch_ends_stays_until_its_own_ends() {
+    const WORDS: usize = 150_000;
+    let device = Device::new(Cpu::new(Options { memory_bytes: 4 * WORDS as u64 * 3, ..options() }).unwrap());
+    let kernel = device.load(&module(ADD)).unwrap().kernel("add").unwrap();
+    for _ in 0..20_000 {
+        let buffer = device.allocate::<f32>(WORDS).unwrap();
+        let arguments = [Argument::from(&buffer), Argument::from(&buffer), Argument::from(&buffer), Argument::from(512)];
+        kernel.launch(&Launch::linear(2, 256), &arguments).unwrap();
+    }
+    device.synchronise().unwrap();
+}
+
 /// Memory is free again when everything is done, also if a wait for an event ended last.
 #[test]
 fn memory_behind_a_wait_for_an_event_is_released() {

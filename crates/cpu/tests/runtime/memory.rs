@@ -69,9 +69,9 @@ fn freed_memory_waits_for_work() {
     let freed = memory.free(address).unwrap();
     memory.release_after(freed, Some(7));
     assert_ne!(memory.allocate(1000, Owner::Buffer).unwrap(), address);
-    memory.reap(Some(6));
+    memory.reap(6);
     assert!(memory.has_dying());
-    memory.reap(Some(7));
+    memory.reap(7);
     assert!(!memory.has_dying());
     assert_eq!(memory.allocate(1000, Owner::Buffer).unwrap(), address);
 }
