@@ -53,7 +53,7 @@ fn main() {
     let code = format!(
         "/// Every function, as the lists have it.\npub const FUNCTIONS: &[Function] = &[\n{rows}];\n\n\
          {refused}\n\
-         /// What each function does here, in the order of the list.\npub(crate) static OWN: [FunctionAddress; {index}] = [\n{own}];\n\n\
+         /// Implementation of each function, in the order of the list.\npub(crate) static OWN: [FunctionAddress; {index}] = [\n{own}];\n\n\
          /// The symbol of each function.\nstatic EXPORTED: [FunctionAddress; {index}] = [\n{exported}];\n\n\
          mod symbols {{\nuse crate::pass::entry::symbol;\n{symbols}}}\n\n\
          /// The place of a function in the list.\npub(crate) fn index_of(name: &str) -> Option<usize> {{\n\

@@ -1,7 +1,7 @@
 //! Fat binaries in ELF objects of a host compiler, and in archives of such objects.
 //!
 //! `nvcc` puts device code into sections of an ELF object, one fat binary after the other. **Reading
-//! arbitrary bytes yields fat binaries or an error text; it never panics.**
+//! arbitrary bytes yields fat binaries or an error; it never panics.**
 
 use crate::fatbin::container_bytes;
 
@@ -15,12 +15,25 @@ const SECTIONS: [&[u8]; 2] = [b".nv_fatbin", b"__nv_relfatbin"];
 /// Alignment of fat binaries in their section.
 const ALIGNMENT: usize = 8;
 
+/// Archive or object that cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ArchiveError {
+    #[error("it is no archive")]
+    NoArchive,
+    #[error("member {0} of the archive is cut off")]
+    MemberCutOff(usize),
+    #[error("it is no object of 64 bits, or it is cut off")]
+    NoObject,
+    #[error("a fat binary is cut off")]
+    FatBinaryCutOff,
+}
+
 /// Returns the files in an archive, without its symbol and name tables.
-pub(crate) fn members(bytes: &[u8]) -> Result<Vec<&[u8]>, String> {
-    let mut rest = bytes.strip_prefix(ARCHIVE).ok_or("it is no archive")?;
+pub(crate) fn members(bytes: &[u8]) -> Result<Vec<&[u8]>, ArchiveError> {
+    let mut rest = bytes.strip_prefix(ARCHIVE).ok_or(ArchiveError::NoArchive)?;
     let mut members = vec![];
     while !rest.is_empty() {
-        let cut = || format!("member {} of the archive is cut off", members.len());
+        let cut = || ArchiveError::MemberCutOff(members.len());
         let header = rest.get(..MEMBER).filter(|header| header.ends_with(b"`\n")).ok_or_else(cut)?;
         let size = std::str::from_utf8(&header[SIZE]).ok().and_then(|size| size.trim().parse::<usize>().ok()).ok_or_else(cut)?;
         let contents = rest[MEMBER..].get(..size).ok_or_else(cut)?;
@@ -35,14 +48,14 @@ pub(crate) fn members(bytes: &[u8]) -> Result<Vec<&[u8]>, String> {
 }
 
 /// Returns the fat binaries in an object.
-pub(crate) fn fat_binaries(object: &[u8]) -> Result<Vec<&[u8]>, String> {
+pub(crate) fn fat_binaries(object: &[u8]) -> Result<Vec<&[u8]>, ArchiveError> {
     let mut found = vec![];
-    for section in sections(object).ok_or("it is no object of 64 bits, or it is cut off")? {
+    for section in sections(object).ok_or(ArchiveError::NoObject)? {
         let mut rest = section;
         while rest.len() >= crate::fatbin::CONTAINER_HEADER {
             match container_bytes(rest) {
                 Some(size) => {
-                    found.push(rest.get(..size).ok_or("a fat binary is cut off")?);
+                    found.push(rest.get(..size).ok_or(ArchiveError::FatBinaryCutOff)?);
                     rest = rest.get(size.next_multiple_of(ALIGNMENT)..).unwrap_or_default();
                 }
                 None => rest = &rest[ALIGNMENT..],

@@ -152,16 +152,18 @@ pub(crate) fn refused(name: &'static str, status: Status, reason: &'static str) 
 
 /// Defines exported functions. `through` is [`runtime`] or [`driver`].
 ///
+/// A function is a block, or a row `=> result;`, with checks before the result. A comment states only what its name and NVIDIA's manual do not.
+///
 /// Aliases are part of the definition. After `/` comes the name for programs with a per-thread default
 /// stream, after `=` another name, and after `|` the driver's names for the function.
 macro_rules! exported {
     ($through:ident $(
         $(#[$meta:meta])*
         fn $name:ident $(/ $twin:ident)? $(= $same:ident $(/ $same_twin:ident)?)* $(| $other:ident $(/ $other_twin:ident)? $(= $third:ident $(/ $third_twin:ident)?)*)?
-        ($($args:tt)*) $body:block
+        ($($args:tt)*) $(=> $($row:expr),+;)? $($body:block)?
     )*) => {
         $($crate::boundary::exported!(
-            @each $through [$(#[$meta])*] {($($args)*) $body}
+            @each $through [$(#[$meta])*] {($($args)*) {$($($row);+)? $($body)?}}
             $name $(/ $twin)? $(= $same $(/ $same_twin)?)* $(| $other $(/ $other_twin)? $(= $third $(/ $third_twin)?)*)?
         );)*
     };
@@ -191,3 +193,27 @@ macro_rules! exported {
     };
 }
 pub(crate) use exported;
+
+/// Defines pairs of functions that copy or fill: one that waits, and one in the order of the stream that is its last
+/// parameter. The value of a row is a [`Transfer`](crate::work::Transfer).
+macro_rules! transfers {
+    ($through:ident $(
+        $(#[$meta:meta])*
+        fn $now:ident $(/ $now_twin:ident)? $(= $same:ident / $same_twin:ident)?, $later:ident $(/ $later_twin:ident)?
+        ($call:ident $(, $arg:ident : $ty:ty)*) => $transfer:expr;
+    )*) => {
+        $crate::boundary::exported! { $through $(
+            $(#[$meta])*
+            fn $now $(/ $now_twin)? $(= $same / $same_twin)?($call $(, $arg: $ty)*) => {
+                let stream = $call.stream(0)?;
+                $call.runtime.transfer(&stream, $transfer, true)
+            };
+            $(#[$meta])*
+            fn $later $(/ $later_twin)?($call $(, $arg: $ty)*, stream: usize) => {
+                let stream = $call.stream(stream)?;
+                $call.runtime.transfer(&stream, $transfer, false)
+            };
+        )* }
+    };
+}
+pub(crate) use transfers;

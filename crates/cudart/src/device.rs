@@ -6,8 +6,8 @@
 
 use crate::state::Runtime;
 use crate::status::{Outcome, Status};
+use FieldVersion::{All, Old, Thirteen, Twelve};
 use Shape::{Bytes, Ints, Size};
-use Since::{All, Old, Thirteen, Twelve};
 
 /// Limits from which occupancy is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ enum Shape {
 
 /// Versions of the structure that contain a field. Versions 11 and 12 start with the same fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Since {
+enum FieldVersion {
     All,
     /// Versions up to 12.
     Old,
@@ -53,7 +53,7 @@ enum Since {
 }
 
 /// Fields in order, each with the number of its first attribute.
-const FIELDS: &[(&str, Shape, Since, u32)] = &[
+const FIELDS: &[(&str, Shape, FieldVersion, u32)] = &[
     ("name", Bytes(256), All, 0),
     ("uuid", Bytes(16), All, 0),
     ("luid", Bytes(8), All, 0),

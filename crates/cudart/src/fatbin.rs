@@ -78,15 +78,40 @@ pub(crate) fn container_bytes(header: &[u8]) -> Option<usize> {
     own.checked_add(usize::try_from(u64_at(header, 8)?).ok()?)
 }
 
+/// Fat binary that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum FatbinError {
+    #[error("there is no fat binary")]
+    Unmapped,
+    #[error("it is no fat binary")]
+    NoContainer,
+    #[error("the fat binary is cut off")]
+    CutOff,
+    #[error("entry {0} of the fat binary is cut off")]
+    EntryCutOff(usize),
+    #[error("the fat binary is said to have {said} bytes, and there are no more than {there}")]
+    Overlong { said: usize, there: usize },
+    #[error("its PTX is said to have {said} bytes, and it can have no more than {most}")]
+    Large { said: u64, most: u64 },
+    #[error("its PTX cannot be unpacked: {0}")]
+    Packed(String),
+    #[error("its PTX is not text")]
+    NotText,
+    #[error("it holds no kernels")]
+    NoKernels,
+    #[error("it holds machine code for {0} and no PTX; compile the program with `-gencode arch=compute_75,code=compute_75`")]
+    NoPtx(String),
+}
+
 /// Returns the entries of a container.
-pub(crate) fn entries(bytes: &[u8]) -> Result<Vec<Entry<'_>>, String> {
-    let whole = container_bytes(bytes).ok_or("it is no fat binary")?;
-    let bytes = bytes.get(..whole).ok_or("the fat binary is cut off")?;
+pub(crate) fn entries(bytes: &[u8]) -> Result<Vec<Entry<'_>>, FatbinError> {
+    let whole = container_bytes(bytes).ok_or(FatbinError::NoContainer)?;
+    let bytes = bytes.get(..whole).ok_or(FatbinError::CutOff)?;
     let own = u16_at(bytes, 6).map_or(CONTAINER_HEADER, usize::from);
     let mut rest = bytes.get(own..).unwrap_or_default();
     let mut found = vec![];
     while !rest.is_empty() {
-        let entry = entry(rest).ok_or_else(|| format!("entry {} of the fat binary is cut off", found.len()))?;
+        let entry = entry(rest).ok_or(FatbinError::EntryCutOff(found.len()))?;
         rest = rest.get(entry.1..).unwrap_or_default();
         found.push(entry.0);
     }
@@ -114,19 +139,19 @@ fn entry(bytes: &[u8]) -> Option<(Entry<'_>, usize)> {
 
 impl Entry<'_> {
     /// Returns the text of a PTX entry, decompressed.
-    pub(crate) fn text(&self) -> Result<String, String> {
+    pub(crate) fn text(&self) -> Result<String, FatbinError> {
         let packed = self.flags & (LZ4 | ZSTD) != 0;
         let said = if packed { self.uncompressed } else { self.payload.len() as u64 };
         // The claimed size of compressed data is checked before memory is allocated for it.
         let most = if self.flags & LZ4 != 0 { MOST.min(LZ4_RATIO * self.payload.len() as u64) } else { MOST };
         if said > most {
-            return Err(format!("its PTX is said to have {said} bytes, and it can have no more than {most}"));
+            return Err(FatbinError::Large { said, most });
         }
         let size = usize::try_from(said).unwrap_or(usize::MAX);
+        let failed = |error: &dyn std::fmt::Display| FatbinError::Packed(error.to_string());
         let mut bytes = if self.flags & LZ4 != 0 {
-            lz4_flex::block::decompress(self.payload, size).map_err(|error| format!("its PTX cannot be unpacked: {error}"))?
+            lz4_flex::block::decompress(self.payload, size).map_err(|error| failed(&error))?
         } else if self.flags & ZSTD != 0 {
-            let failed = |error: &dyn std::fmt::Display| format!("its PTX cannot be unpacked: {error}");
             // The decoder keeps the whole window in memory, even for small reads.
             if zstd_window(self.payload).is_none_or(|window| window > MOST_WINDOW.max(said)) {
                 return Err(failed(&"its frame looks back further than is allowed"));
@@ -140,7 +165,7 @@ impl Entry<'_> {
         };
         let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
         bytes.truncate(end);
-        String::from_utf8(bytes).map_err(|_| "its PTX is not text".to_owned())
+        String::from_utf8(bytes).map_err(|_| FatbinError::NotText)
     }
 }
 
@@ -165,7 +190,7 @@ fn zstd_window(frame: &[u8]) -> Option<u64> {
 
 /// Selects the PTX for a machine of a given capability (75 is 7.5): the highest architecture that the machine
 /// supports, or else the lowest one in the container.
-pub(crate) fn best<'e, 'b>(entries: &'e [Entry<'b>], capability: u32) -> Result<&'e Entry<'b>, String> {
+pub(crate) fn best<'e, 'b>(entries: &'e [Entry<'b>], capability: u32) -> Result<&'e Entry<'b>, FatbinError> {
     let ptx = || entries.iter().filter(|entry| entry.kind == Kind::Ptx);
     let fits = ptx().filter(|entry| entry.architecture <= capability).max_by_key(|entry| entry.architecture);
     if let Some(found) = fits.or_else(|| ptx().min_by_key(|entry| entry.architecture)) {
@@ -175,16 +200,8 @@ pub(crate) fn best<'e, 'b>(entries: &'e [Entry<'b>], capability: u32) -> Result<
         entries.iter().filter(|entry| entry.kind == Kind::MachineCode).map(|entry| entry.architecture).collect();
     code.sort_unstable();
     code.dedup();
-    Err(match code.as_slice() {
-        [] => "it holds no kernels".to_owned(),
-        code => {
-            let names: Vec<String> = code.iter().map(|architecture| format!("sm_{architecture}")).collect();
-            format!(
-                "it holds machine code for {} and no PTX; compile the program with `-gencode arch=compute_75,code=compute_75`",
-                names.join(", ")
-            )
-        }
-    })
+    let names: Vec<String> = code.iter().map(|architecture| format!("sm_{architecture}")).collect();
+    Err(if names.is_empty() { FatbinError::NoKernels } else { FatbinError::NoPtx(names.join(", ")) })
 }
 
 /// Returns the highest architecture, up to a limit, for which the program contains PTX. PTX above the limit
@@ -198,14 +215,14 @@ pub(crate) fn highest_ptx(entries: &[Entry<'_>], limit: u32) -> Option<u32> {
 }
 
 /// Copies the container at an address. The size in its header is checked against the mapped memory.
-pub(crate) fn container_at(address: usize) -> Result<Vec<u8>, String> {
-    let header = crate::pointer::bytes_there(address, CONTAINER_HEADER).map_err(|_| "there is no fat binary")?;
-    let whole = container_bytes(&header).ok_or("it is no fat binary")?;
+pub(crate) fn container_at(address: usize) -> Result<Vec<u8>, FatbinError> {
+    let header = crate::pointer::bytes_there(address, CONTAINER_HEADER).map_err(|_| FatbinError::Unmapped)?;
+    let whole = container_bytes(&header).ok_or(FatbinError::NoContainer)?;
     let there = crate::mapped::readable(address);
     if whole > there {
-        return Err(format!("the fat binary is said to have {whole} bytes, and there are no more than {there}"));
+        return Err(FatbinError::Overlong { said: whole, there });
     }
-    crate::pointer::bytes_at(address, whole).map_err(|_| "there is no fat binary".to_owned())
+    crate::pointer::bytes_at(address, whole).map_err(|_| FatbinError::Unmapped)
 }
 
 #[cfg(test)]
@@ -275,10 +292,10 @@ mod tests {
         let code = container(&[entry_of(MACHINE_CODE, 86, 0, &[1; 8], 0), entry_of(MACHINE_CODE, 75, 0, &[1; 8], 0)]);
         let refused = best(&entries(&code).unwrap(), 75).unwrap_err();
         assert_eq!(
-            refused,
+            refused.to_string(),
             "it holds machine code for sm_75, sm_86 and no PTX; compile the program with `-gencode arch=compute_75,code=compute_75`"
         );
-        assert_eq!(best(&entries(&container(&[])).unwrap(), 75).unwrap_err(), "it holds no kernels");
+        assert_eq!(best(&entries(&container(&[])).unwrap(), 75).unwrap_err(), FatbinError::NoKernels);
     }
 
     /// Truncates and modifies every byte: reading yields entries or an error text.
@@ -302,7 +319,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!(entries(b"\x7fELF, and more of it").unwrap_err(), "it is no fat binary");
+        assert_eq!(entries(b"\x7fELF, and more of it").unwrap_err(), FatbinError::NoContainer);
     }
 
     /// Implausible sizes are refused before memory is allocated for them.
@@ -317,17 +334,17 @@ mod tests {
             outcome
         };
         for size in [packed.len() * 255 + 1, 1 << 30, 243 << 40, usize::MAX] {
-            assert!(text(LZ4, &packed, size).unwrap_err().contains("can have no more than"), "{size}");
+            assert!(text(LZ4, &packed, size).unwrap_err().to_string().contains("can have no more than"), "{size}");
         }
         for size in [(MOST + 1) as usize, usize::MAX] {
-            assert!(text(ZSTD, &frame, size).unwrap_err().contains("can have no more than"), "{size}");
+            assert!(text(ZSTD, &frame, size).unwrap_err().to_string().contains("can have no more than"), "{size}");
         }
         // A frame with an understated size is truncated. A frame with a window of terabytes is refused.
         assert_eq!(text(ZSTD, &frame, 8).unwrap(), TEXT[..8]);
         let far = [&[0x28, 0xb5, 0x2f, 0xfd, 0, 0xff][..], &[0; 16]].concat();
-        assert!(text(ZSTD, &far, 100).unwrap_err().contains("looks back"));
+        assert!(text(ZSTD, &far, 100).unwrap_err().to_string().contains("looks back"));
         let segment = [&[0x28, 0xb5, 0x2f, 0xfd, 0xe0][..], &[0xff; 16]].concat();
-        assert!(text(ZSTD, &segment, 100).unwrap_err().contains("looks back"));
+        assert!(text(ZSTD, &segment, 100).unwrap_err().to_string().contains("looks back"));
         assert_eq!((zstd_window(&frame).is_some(), zstd_window(&[0; 4])), (true, None));
     }
 

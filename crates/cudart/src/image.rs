@@ -1,6 +1,6 @@
 //! Loading of modules: PTX from a fat binary, a file or a text, on first use.
 
-use crate::fatbin::{self, container_at};
+use crate::fatbin::{self, FatbinError, container_at};
 use crate::objects::image::{Image, LoadedImage, Origin};
 use crate::pointer::Out;
 use crate::state::Runtime;
@@ -42,15 +42,15 @@ impl Image {
     }
 
     fn texts(&self, capability: u32) -> Result<Vec<String>, (Status, String)> {
+        let invalid = |error: FatbinError| (Status::INVALID_IMAGE, error.to_string());
         let of_container = |bytes: &[u8]| {
-            let entries = fatbin::entries(bytes).map_err(|reason| (Status::INVALID_IMAGE, reason))?;
-            let best = fatbin::best(&entries, capability).map_err(|reason| (Status::NO_BINARY_FOR_GPU, reason))?;
-            best.text().map_err(|reason| (Status::INVALID_IMAGE, reason))
+            let entries = fatbin::entries(bytes).map_err(invalid)?;
+            let best = fatbin::best(&entries, capability).map_err(|error| (Status::NO_BINARY_FOR_GPU, error.to_string()))?;
+            best.text().map_err(invalid)
         };
         match &self.origin {
             Origin::FatBinaries(addresses) => {
-                let bytes =
-                    addresses.iter().map(|address| container_at(*address).map_err(|reason| (Status::INVALID_IMAGE, reason)));
+                let bytes = addresses.iter().map(|address| container_at(*address).map_err(invalid));
                 let texts = bytes.map(|bytes| of_container(&bytes?)).collect::<Result<Vec<String>, _>>()?;
                 Ok(texts.into_iter().filter(|text| addresses.len() == 1 || !link::is_device_runtime(text)).collect())
             }

@@ -16,210 +16,117 @@ use std::mem::offset_of;
 
 const LAYOUTS: &str = include_str!("../functions/layouts.txt");
 
-/// Returns our layouts: C type, `size` or field name, and the size or offset.
+/// Adds the layouts of types to a list: C type, `size` or field name, and the size or offset. After `starts` comes a
+/// structure to which some versions of CUDA add fields.
+macro_rules! layouts {
+    ($list:ident: $($c:ident $relation:tt $ours:ty { $($field:ident: $($path:ident).+),* })*) => {
+        $(
+            layouts!(@$relation $list $c $ours);
+            $($list.push((stringify!($c), stringify!($field), offset_of!($ours, $($path).+)));)*
+        )*
+    };
+    (@= $list:ident $c:ident $ours:ty) => {
+        $list.push((stringify!($c), "size", size_of::<$ours>()));
+    };
+    (@starts $list:ident $c:ident $ours:ty) => {};
+}
+
+/// Returns our layouts.
 fn ours() -> Vec<(&'static str, &'static str, usize)> {
-    vec![
-        ("cudaMemcpy3DParms", "size", size_of::<Memcpy3DParms>()),
-        ("cudaMemcpy3DParms", "srcArray", offset_of!(Memcpy3DParms, src_array)),
-        ("cudaMemcpy3DParms", "srcPos", offset_of!(Memcpy3DParms, src_pos)),
-        ("cudaMemcpy3DParms", "srcPtr", offset_of!(Memcpy3DParms, src_ptr)),
-        ("cudaMemcpy3DParms", "dstArray", offset_of!(Memcpy3DParms, dst_array)),
-        ("cudaMemcpy3DParms", "dstPos", offset_of!(Memcpy3DParms, dst_pos)),
-        ("cudaMemcpy3DParms", "dstPtr", offset_of!(Memcpy3DParms, dst_ptr)),
-        ("cudaMemcpy3DParms", "extent", offset_of!(Memcpy3DParms, extent)),
-        ("cudaMemcpy3DParms", "kind", offset_of!(Memcpy3DParms, kind)),
-        ("cudaPitchedPtr", "size", size_of::<PitchedPtr>()),
-        ("cudaPitchedPtr", "ptr", offset_of!(PitchedPtr, ptr)),
-        ("cudaPitchedPtr", "pitch", offset_of!(PitchedPtr, pitch)),
-        ("cudaPitchedPtr", "xsize", offset_of!(PitchedPtr, xsize)),
-        ("cudaPitchedPtr", "ysize", offset_of!(PitchedPtr, ysize)),
-        ("cudaExtent", "size", size_of::<Extent>()),
-        ("cudaExtent", "width", offset_of!(Extent, width)),
-        ("cudaExtent", "height", offset_of!(Extent, height)),
-        ("cudaExtent", "depth", offset_of!(Extent, depth)),
-        ("cudaLaunchConfig_t", "size", size_of::<LaunchConfig>()),
-        ("cudaLaunchConfig_t", "gridDim", offset_of!(LaunchConfig, grid)),
-        ("cudaLaunchConfig_t", "blockDim", offset_of!(LaunchConfig, block)),
-        ("cudaLaunchConfig_t", "dynamicSmemBytes", offset_of!(LaunchConfig, shared)),
-        ("cudaLaunchConfig_t", "stream", offset_of!(LaunchConfig, stream)),
-        ("cudaLaunchConfig_t", "attrs", offset_of!(LaunchConfig, attributes)),
-        ("cudaLaunchConfig_t", "numAttrs", offset_of!(LaunchConfig, count)),
-        ("CUlaunchConfig", "size", size_of::<DriverLaunchConfig>()),
-        ("CUlaunchConfig", "gridDimX", offset_of!(DriverLaunchConfig, grid)),
-        ("CUlaunchConfig", "blockDimX", offset_of!(DriverLaunchConfig, block)),
-        ("CUlaunchConfig", "sharedMemBytes", offset_of!(DriverLaunchConfig, shared)),
-        ("CUlaunchConfig", "hStream", offset_of!(DriverLaunchConfig, stream)),
-        ("CUlaunchConfig", "attrs", offset_of!(DriverLaunchConfig, attributes)),
-        ("CUlaunchConfig", "numAttrs", offset_of!(DriverLaunchConfig, count)),
-        ("cudaLaunchAttribute", "size", size_of::<LaunchAttribute>()),
-        ("cudaLaunchAttribute", "id", offset_of!(LaunchAttribute, id)),
-        ("cudaLaunchAttribute", "val", offset_of!(LaunchAttribute, value)),
-        ("cudaFuncAttributes", "sharedSizeBytes", offset_of!(FuncAttributes, shared_bytes)),
-        ("cudaFuncAttributes", "constSizeBytes", offset_of!(FuncAttributes, const_bytes)),
-        ("cudaFuncAttributes", "localSizeBytes", offset_of!(FuncAttributes, local_bytes)),
-        ("cudaFuncAttributes", "maxThreadsPerBlock", offset_of!(FuncAttributes, max_threads)),
-        ("cudaFuncAttributes", "numRegs", offset_of!(FuncAttributes, registers)),
-        ("cudaFuncAttributes", "ptxVersion", offset_of!(FuncAttributes, ptx_version)),
-        ("cudaFuncAttributes", "binaryVersion", offset_of!(FuncAttributes, binary_version)),
-        ("cudaFuncAttributes", "cacheModeCA", offset_of!(FuncAttributes, cache_mode)),
-        ("cudaFuncAttributes", "maxDynamicSharedSizeBytes", offset_of!(FuncAttributes, max_dynamic_shared)),
-        ("cudaFuncAttributes", "preferredShmemCarveout", offset_of!(FuncAttributes, carveout)),
-        ("cudaFuncAttributes", "clusterDimMustBeSet", offset_of!(FuncAttributes, explicit_cluster)),
-        ("cudaFuncAttributes", "requiredClusterWidth", offset_of!(FuncAttributes, cluster)),
-        ("cudaFuncAttributes", "clusterSchedulingPolicyPreference", offset_of!(FuncAttributes, spread)),
-        ("cudaFuncAttributes", "nonPortableClusterSizeAllowed", offset_of!(FuncAttributes, large_clusters)),
-        ("cudaMemcpyAttributes", "size", size_of::<CopyAttributes>()),
-        ("cudaMemcpyAttributes", "srcAccessOrder", offset_of!(CopyAttributes, order)),
-        ("cudaMemcpyAttributes", "flags", offset_of!(CopyAttributes, flags)),
-        ("cudaMemcpy3DOperand", "size", size_of::<CopyOperand>()),
-        ("cudaMemcpy3DOperand", "type", offset_of!(CopyOperand, kind)),
-        ("cudaMemcpy3DOperand", "op", offset_of!(CopyOperand, words)),
-        ("cudaMemcpy3DBatchOp", "size", size_of::<BoxOperation>()),
-        ("cudaMemcpy3DBatchOp", "src", offset_of!(BoxOperation, from)),
-        ("cudaMemcpy3DBatchOp", "dst", offset_of!(BoxOperation, to)),
-        ("cudaMemcpy3DBatchOp", "extent", offset_of!(BoxOperation, extent)),
-        ("cudaMemcpy3DBatchOp", "srcAccessOrder", offset_of!(BoxOperation, order)),
-        ("cudaMemcpy3DBatchOp", "flags", offset_of!(BoxOperation, flags)),
-        ("CUDA_MEMCPY3D_BATCH_OP", "size", size_of::<BoxOperation>()),
-        ("cudaMemPoolProps", "size", size_of::<PoolProperties>()),
-        ("cudaMemPoolProps", "allocType", offset_of!(PoolProperties, kind)),
-        ("cudaMemPoolProps", "handleTypes", offset_of!(PoolProperties, handles)),
-        ("cudaMemPoolProps", "location", offset_of!(PoolProperties, location)),
-        ("cudaMemPoolProps", "maxSize", offset_of!(PoolProperties, most)),
-        ("CUmemPoolProps", "size", size_of::<PoolProperties>()),
-        ("CUmemAllocationProp", "size", size_of::<AllocationProperties>()),
-        ("CUmemAllocationProp", "requestedHandleTypes", offset_of!(AllocationProperties, handles)),
-        ("CUmemAllocationProp", "location", offset_of!(AllocationProperties, location)),
-        ("CUdevResource", "size", size_of::<DeviceResource>()),
-        ("CUdevResource", "type", offset_of!(DeviceResource, kind)),
-        ("CUdevResource", "sm", offset_of!(DeviceResource, words)),
-        ("CUDA_LAUNCH_PARAMS", "size", size_of::<DriverLaunchParams>()),
-        ("CUDA_LAUNCH_PARAMS", "function", offset_of!(DriverLaunchParams, function)),
-        ("CUDA_LAUNCH_PARAMS", "gridDimX", offset_of!(DriverLaunchParams, grid)),
-        ("CUDA_LAUNCH_PARAMS", "blockDimX", offset_of!(DriverLaunchParams, block)),
-        ("CUDA_LAUNCH_PARAMS", "sharedMemBytes", offset_of!(DriverLaunchParams, shared)),
-        ("CUDA_LAUNCH_PARAMS", "hStream", offset_of!(DriverLaunchParams, stream)),
-        ("CUDA_LAUNCH_PARAMS", "kernelParams", offset_of!(DriverLaunchParams, arguments)),
-        ("CUDA_MEMCPY3D_PEER", "size", size_of::<DriverMemcpy3D>()),
-        ("CUDA_MEMCPY3D_PEER", "srcContext", offset_of!(DriverMemcpy3D, from.context)),
-        ("CUDA_MEMCPY3D_PEER", "dstContext", offset_of!(DriverMemcpy3D, to.context)),
-        ("CUDA_MEMCPY3D_PEER", "dstPitch", offset_of!(DriverMemcpy3D, to.pitch)),
-        ("cudaMemLocation", "size", size_of::<MemLocation>()),
-        ("cudaMemLocation", "type", offset_of!(MemLocation, kind)),
-        ("cudaMemLocation", "id", offset_of!(MemLocation, id)),
-        ("CUDA_MEMCPY2D", "size", size_of::<DriverMemcpy2D>()),
-        ("CUDA_MEMCPY2D", "srcXInBytes", offset_of!(DriverMemcpy2D, src_x)),
-        ("CUDA_MEMCPY2D", "srcY", offset_of!(DriverMemcpy2D, src_y)),
-        ("CUDA_MEMCPY2D", "srcMemoryType", offset_of!(DriverMemcpy2D, src_kind)),
-        ("CUDA_MEMCPY2D", "srcHost", offset_of!(DriverMemcpy2D, src_host)),
-        ("CUDA_MEMCPY2D", "srcDevice", offset_of!(DriverMemcpy2D, src_device)),
-        ("CUDA_MEMCPY2D", "srcArray", offset_of!(DriverMemcpy2D, src_array)),
-        ("CUDA_MEMCPY2D", "srcPitch", offset_of!(DriverMemcpy2D, src_pitch)),
-        ("CUDA_MEMCPY2D", "dstXInBytes", offset_of!(DriverMemcpy2D, dst_x)),
-        ("CUDA_MEMCPY2D", "dstMemoryType", offset_of!(DriverMemcpy2D, dst_kind)),
-        ("CUDA_MEMCPY2D", "dstHost", offset_of!(DriverMemcpy2D, dst_host)),
-        ("CUDA_MEMCPY2D", "dstDevice", offset_of!(DriverMemcpy2D, dst_device)),
-        ("CUDA_MEMCPY2D", "dstArray", offset_of!(DriverMemcpy2D, dst_array)),
-        ("CUDA_MEMCPY2D", "dstPitch", offset_of!(DriverMemcpy2D, dst_pitch)),
-        ("CUDA_MEMCPY2D", "WidthInBytes", offset_of!(DriverMemcpy2D, width)),
-        ("CUDA_MEMCPY2D", "Height", offset_of!(DriverMemcpy2D, height)),
-        ("CUDA_MEMCPY3D", "size", size_of::<DriverMemcpy3D>()),
-        ("CUDA_MEMCPY3D", "srcXInBytes", offset_of!(DriverMemcpy3D, from.x)),
-        ("CUDA_MEMCPY3D", "srcZ", offset_of!(DriverMemcpy3D, from.z)),
-        ("CUDA_MEMCPY3D", "srcMemoryType", offset_of!(DriverMemcpy3D, from.kind)),
-        ("CUDA_MEMCPY3D", "srcHost", offset_of!(DriverMemcpy3D, from.host)),
-        ("CUDA_MEMCPY3D", "srcDevice", offset_of!(DriverMemcpy3D, from.device)),
-        ("CUDA_MEMCPY3D", "srcArray", offset_of!(DriverMemcpy3D, from.array)),
-        ("CUDA_MEMCPY3D", "srcPitch", offset_of!(DriverMemcpy3D, from.pitch)),
-        ("CUDA_MEMCPY3D", "srcHeight", offset_of!(DriverMemcpy3D, from.height)),
-        ("CUDA_MEMCPY3D", "dstXInBytes", offset_of!(DriverMemcpy3D, to.x)),
-        ("CUDA_MEMCPY3D", "dstMemoryType", offset_of!(DriverMemcpy3D, to.kind)),
-        ("CUDA_MEMCPY3D", "dstDevice", offset_of!(DriverMemcpy3D, to.device)),
-        ("CUDA_MEMCPY3D", "dstPitch", offset_of!(DriverMemcpy3D, to.pitch)),
-        ("CUDA_MEMCPY3D", "WidthInBytes", offset_of!(DriverMemcpy3D, width)),
-        ("CUDA_MEMCPY3D", "Height", offset_of!(DriverMemcpy3D, height)),
-        ("CUDA_MEMCPY3D", "Depth", offset_of!(DriverMemcpy3D, depth)),
-        ("CUDA_KERNEL_NODE_PARAMS", "size", size_of::<DriverKernelNodeParams>()),
-        ("CUDA_KERNEL_NODE_PARAMS", "func", offset_of!(DriverKernelNodeParams, params.function)),
-        ("CUDA_KERNEL_NODE_PARAMS", "gridDimX", offset_of!(DriverKernelNodeParams, params.grid)),
-        ("CUDA_KERNEL_NODE_PARAMS", "blockDimX", offset_of!(DriverKernelNodeParams, params.block)),
-        ("CUDA_KERNEL_NODE_PARAMS", "sharedMemBytes", offset_of!(DriverKernelNodeParams, params.shared)),
-        ("CUDA_KERNEL_NODE_PARAMS", "kernelParams", offset_of!(DriverKernelNodeParams, params.params)),
-        ("CUDA_KERNEL_NODE_PARAMS", "extra", offset_of!(DriverKernelNodeParams, params.extra)),
-        ("CUDA_KERNEL_NODE_PARAMS", "kern", offset_of!(DriverKernelNodeParams, kernel)),
-        ("CUDA_KERNEL_NODE_PARAMS", "ctx", offset_of!(DriverKernelNodeParams, context)),
-        ("cudaGraphNodeParams", "size", size_of::<GraphNodeParams>()),
-        ("cudaGraphNodeParams", "type", offset_of!(GraphNodeParams, kind)),
-        ("cudaGraphNodeParams", "kernel", offset_of!(GraphNodeParams, words)),
-        ("cudaKernelNodeParams", "size", size_of::<KernelNodeParams>()),
-        ("cudaKernelNodeParams", "func", offset_of!(KernelNodeParams, function)),
-        ("cudaKernelNodeParams", "gridDim", offset_of!(KernelNodeParams, grid)),
-        ("cudaKernelNodeParams", "blockDim", offset_of!(KernelNodeParams, block)),
-        ("cudaKernelNodeParams", "sharedMemBytes", offset_of!(KernelNodeParams, shared)),
-        ("cudaKernelNodeParams", "kernelParams", offset_of!(KernelNodeParams, params)),
-        ("cudaKernelNodeParams", "extra", offset_of!(KernelNodeParams, extra)),
-        ("cudaHostNodeParams", "size", size_of::<HostNodeParams>()),
-        ("cudaHostNodeParams", "fn", offset_of!(HostNodeParams, function)),
-        ("cudaHostNodeParams", "userData", offset_of!(HostNodeParams, data)),
-        ("cudaMemsetParams", "size", size_of::<MemsetParams>()),
-        ("cudaMemsetParams", "dst", offset_of!(MemsetParams, dst)),
-        ("cudaMemsetParams", "pitch", offset_of!(MemsetParams, pitch)),
-        ("cudaMemsetParams", "value", offset_of!(MemsetParams, value)),
-        ("cudaMemsetParams", "elementSize", offset_of!(MemsetParams, size)),
-        ("cudaMemsetParams", "width", offset_of!(MemsetParams, width)),
-        ("cudaMemsetParams", "height", offset_of!(MemsetParams, height)),
-        ("cudaMemAllocNodeParams", "size", size_of::<MemAllocNodeParams>()),
-        ("cudaMemAllocNodeParams", "accessDescs", offset_of!(MemAllocNodeParams, access)),
-        ("cudaMemAllocNodeParams", "accessDescCount", offset_of!(MemAllocNodeParams, access_count)),
-        ("cudaMemAllocNodeParams", "bytesize", offset_of!(MemAllocNodeParams, bytes)),
-        ("cudaMemAllocNodeParams", "dptr", offset_of!(MemAllocNodeParams, address)),
-        ("cudaTextureDesc", "size", size_of::<TextureDesc>()),
-        ("cudaTextureDesc", "addressMode", offset_of!(TextureDesc, address)),
-        ("cudaTextureDesc", "filterMode", offset_of!(TextureDesc, filter)),
-        ("cudaTextureDesc", "readMode", offset_of!(TextureDesc, read)),
-        ("cudaTextureDesc", "sRGB", offset_of!(TextureDesc, srgb)),
-        ("cudaTextureDesc", "borderColor", offset_of!(TextureDesc, border)),
-        ("cudaTextureDesc", "normalizedCoords", offset_of!(TextureDesc, normalised)),
-        ("cudaTextureDesc", "maxAnisotropy", offset_of!(TextureDesc, anisotropy)),
-        ("cudaTextureDesc", "mipmapFilterMode", offset_of!(TextureDesc, level_filter)),
-        ("cudaTextureDesc", "mipmapLevelBias", offset_of!(TextureDesc, level_bias)),
-        ("cudaTextureDesc", "minMipmapLevelClamp", offset_of!(TextureDesc, least_level)),
-        ("cudaTextureDesc", "maxMipmapLevelClamp", offset_of!(TextureDesc, most_level)),
-        ("cudaTextureDesc", "disableTrilinearOptimization", offset_of!(TextureDesc, trilinear)),
-        ("cudaTextureDesc", "seamlessCubemap", offset_of!(TextureDesc, seamless)),
-        ("CUDA_TEXTURE_DESC", "size", size_of::<DriverTextureDesc>()),
-        ("CUDA_TEXTURE_DESC", "addressMode", offset_of!(DriverTextureDesc, address)),
-        ("CUDA_TEXTURE_DESC", "filterMode", offset_of!(DriverTextureDesc, filter)),
-        ("CUDA_TEXTURE_DESC", "flags", offset_of!(DriverTextureDesc, flags)),
-        ("CUDA_TEXTURE_DESC", "maxAnisotropy", offset_of!(DriverTextureDesc, anisotropy)),
-        ("CUDA_TEXTURE_DESC", "mipmapFilterMode", offset_of!(DriverTextureDesc, level_filter)),
-        ("CUDA_TEXTURE_DESC", "mipmapLevelBias", offset_of!(DriverTextureDesc, level_bias)),
-        ("CUDA_TEXTURE_DESC", "minMipmapLevelClamp", offset_of!(DriverTextureDesc, least_level)),
-        ("CUDA_TEXTURE_DESC", "maxMipmapLevelClamp", offset_of!(DriverTextureDesc, most_level)),
-        ("CUDA_TEXTURE_DESC", "borderColor", offset_of!(DriverTextureDesc, border)),
-        ("cudaMemcpy3DPeerParms", "size", size_of::<PeerParms>()),
-        ("cudaMemcpy3DPeerParms", "srcArray", offset_of!(PeerParms, src_array)),
-        ("cudaMemcpy3DPeerParms", "srcPtr", offset_of!(PeerParms, src_ptr)),
-        ("cudaMemcpy3DPeerParms", "srcDevice", offset_of!(PeerParms, src_device)),
-        ("cudaMemcpy3DPeerParms", "dstArray", offset_of!(PeerParms, dst_array)),
-        ("cudaMemcpy3DPeerParms", "dstDevice", offset_of!(PeerParms, dst_device)),
-        ("cudaMemcpy3DPeerParms", "extent", offset_of!(PeerParms, extent)),
-        ("cudaIpcMemHandle_t", "size", size_of::<ShareHandle>()),
-        ("cudaIpcEventHandle_t", "size", size_of::<ShareHandle>()),
-        ("cudaMemPoolPtrExportData", "size", size_of::<ShareHandle>()),
-        ("CUstreamBatchMemOpParams", "size", size_of::<[u64; 6]>()),
-        ("CUDA_BATCH_MEM_OP_NODE_PARAMS", "size", size_of::<[u64; 4]>()),
-        ("CUDA_ARRAY_DESCRIPTOR", "size", size_of::<[u64; 3]>()),
-        ("CUDA_ARRAY3D_DESCRIPTOR", "size", size_of::<[u64; 5]>()),
-        ("CUDA_RESOURCE_DESC", "size", size_of::<[u64; 18]>()),
-        ("cudaConditionalNodeParams", "size", size_of::<[u64; 4]>()),
-        ("cudaKernelNodeAttrValue", "size", size_of::<[u64; 8]>()),
-        ("cudaGraphEdgeData", "size", size_of::<u64>()),
-        ("cudaMemAccessDesc", "size", size_of::<[u32; 3]>()),
-        ("cudaChannelFormatDesc", "size", size_of::<[i32; 5]>()),
-        ("CUgraphNodeParams", "size", size_of::<GraphNodeParams>()),
-        ("CUDA_KERNEL_NODE_PARAMS_v3", "size", size_of::<DriverKernelNodeParams>()),
-    ]
+    let mut list = vec![];
+    layouts! { list:
+        cudaMemcpy3DParms = Memcpy3DParms {
+            srcArray: src_array, srcPos: src_pos, srcPtr: src_ptr, dstArray: dst_array, dstPos: dst_pos,
+            dstPtr: dst_ptr, extent: extent, kind: kind
+        }
+        cudaPitchedPtr = PitchedPtr { ptr: ptr, pitch: pitch, xsize: xsize, ysize: ysize }
+        cudaExtent = Extent { width: width, height: height, depth: depth }
+        cudaLaunchConfig_t = LaunchConfig {
+            gridDim: grid, blockDim: block, dynamicSmemBytes: shared, stream: stream, attrs: attributes,
+            numAttrs: count
+        }
+        CUlaunchConfig = DriverLaunchConfig {
+            gridDimX: grid, blockDimX: block, sharedMemBytes: shared, hStream: stream, attrs: attributes,
+            numAttrs: count
+        }
+        cudaLaunchAttribute = LaunchAttribute { id: id, val: value }
+        cudaFuncAttributes starts FuncAttributes {
+            sharedSizeBytes: shared_bytes, constSizeBytes: const_bytes, localSizeBytes: local_bytes,
+            maxThreadsPerBlock: max_threads, numRegs: registers, ptxVersion: ptx_version,
+            binaryVersion: binary_version, cacheModeCA: cache_mode, maxDynamicSharedSizeBytes: max_dynamic_shared,
+            preferredShmemCarveout: carveout, clusterDimMustBeSet: explicit_cluster, requiredClusterWidth: cluster,
+            clusterSchedulingPolicyPreference: spread, nonPortableClusterSizeAllowed: large_clusters
+        }
+        cudaMemcpyAttributes = CopyAttributes { srcAccessOrder: order, flags: flags }
+        cudaMemcpy3DOperand = CopyOperand { type: kind, op: words }
+        cudaMemcpy3DBatchOp = BoxOperation { src: from, dst: to, extent: extent, srcAccessOrder: order, flags: flags }
+        CUDA_MEMCPY3D_BATCH_OP = BoxOperation {}
+        cudaMemPoolProps = PoolProperties { allocType: kind, handleTypes: handles, location: location, maxSize: most }
+        CUmemPoolProps = PoolProperties {}
+        CUmemAllocationProp = AllocationProperties { requestedHandleTypes: handles, location: location }
+        CUdevResource = DeviceResource { type: kind, sm: words }
+        CUDA_LAUNCH_PARAMS = DriverLaunchParams {
+            function: function, gridDimX: grid, blockDimX: block, sharedMemBytes: shared, hStream: stream,
+            kernelParams: arguments
+        }
+        CUDA_MEMCPY3D_PEER = DriverMemcpy3D { srcContext: from.context, dstContext: to.context, dstPitch: to.pitch }
+        cudaMemLocation = MemLocation { type: kind, id: id }
+        CUDA_MEMCPY2D = DriverMemcpy2D {
+            srcXInBytes: src_x, srcY: src_y, srcMemoryType: src_kind, srcHost: src_host, srcDevice: src_device,
+            srcArray: src_array, srcPitch: src_pitch, dstXInBytes: dst_x, dstMemoryType: dst_kind, dstHost: dst_host,
+            dstDevice: dst_device, dstArray: dst_array, dstPitch: dst_pitch, WidthInBytes: width, Height: height
+        }
+        CUDA_MEMCPY3D = DriverMemcpy3D {
+            srcXInBytes: from.x, srcZ: from.z, srcMemoryType: from.kind, srcHost: from.host, srcDevice: from.device,
+            srcArray: from.array, srcPitch: from.pitch, srcHeight: from.height, dstXInBytes: to.x,
+            dstMemoryType: to.kind, dstDevice: to.device, dstPitch: to.pitch, WidthInBytes: width, Height: height,
+            Depth: depth
+        }
+        CUDA_KERNEL_NODE_PARAMS = DriverKernelNodeParams {
+            func: params.function, gridDimX: params.grid, blockDimX: params.block, sharedMemBytes: params.shared,
+            kernelParams: params.params, extra: params.extra, kern: kernel, ctx: context
+        }
+        cudaGraphNodeParams = GraphNodeParams { type: kind, kernel: words }
+        cudaKernelNodeParams = KernelNodeParams {
+            func: function, gridDim: grid, blockDim: block, sharedMemBytes: shared, kernelParams: params, extra: extra
+        }
+        cudaHostNodeParams = HostNodeParams { fn: function, userData: data }
+        cudaMemsetParams = MemsetParams { dst: dst, pitch: pitch, value: value, elementSize: size, width: width, height: height }
+        cudaMemAllocNodeParams = MemAllocNodeParams {
+            accessDescs: access, accessDescCount: access_count, bytesize: bytes, dptr: address
+        }
+        cudaTextureDesc = TextureDesc {
+            addressMode: address, filterMode: filter, readMode: read, sRGB: srgb, borderColor: border,
+            normalizedCoords: normalised, maxAnisotropy: anisotropy, mipmapFilterMode: level_filter,
+            mipmapLevelBias: level_bias, minMipmapLevelClamp: least_level, maxMipmapLevelClamp: most_level,
+            disableTrilinearOptimization: trilinear, seamlessCubemap: seamless
+        }
+        CUDA_TEXTURE_DESC = DriverTextureDesc {
+            addressMode: address, filterMode: filter, flags: flags, maxAnisotropy: anisotropy,
+            mipmapFilterMode: level_filter, mipmapLevelBias: level_bias, minMipmapLevelClamp: least_level,
+            maxMipmapLevelClamp: most_level, borderColor: border
+        }
+        cudaMemcpy3DPeerParms = PeerParms {
+            srcArray: src_array, srcPtr: src_ptr, srcDevice: src_device, dstArray: dst_array, dstDevice: dst_device,
+            extent: extent
+        }
+        cudaIpcMemHandle_t = ShareHandle {}
+        cudaIpcEventHandle_t = ShareHandle {}
+        cudaMemPoolPtrExportData = ShareHandle {}
+        CUstreamBatchMemOpParams = [u64; 6] {}
+        CUDA_BATCH_MEM_OP_NODE_PARAMS = [u64; 4] {}
+        CUDA_ARRAY_DESCRIPTOR = [u64; 3] {}
+        CUDA_ARRAY3D_DESCRIPTOR = [u64; 5] {}
+        CUDA_RESOURCE_DESC = [u64; 18] {}
+        cudaConditionalNodeParams = [u64; 4] {}
+        cudaKernelNodeAttrValue = [u64; 8] {}
+        cudaGraphEdgeData = u64 {}
+        cudaMemAccessDesc = [u32; 3] {}
+        cudaChannelFormatDesc = [i32; 5] {}
+        CUgraphNodeParams = GraphNodeParams {}
+        CUDA_KERNEL_NODE_PARAMS_v3 = DriverKernelNodeParams {}
+    }
+    list
 }
 
 #[test]

@@ -24,6 +24,12 @@ impl<T: Copy> Out<T> {
         Ok(())
     }
 
+    /// Calls a function and writes its value. A null pointer is an error, and the function is not called.
+    pub(crate) fn set_by(self, value: impl FnOnce() -> Outcome<T>) -> Outcome {
+        self.wanted()?;
+        self.set(value()?)
+    }
+
     /// Writes the value unless the pointer is null.
     pub(crate) fn set_if_wanted(self, value: T) {
         if !self.0.is_null() {

@@ -32,7 +32,7 @@ use std::time::Duration;
 /// Global state of this process.
 #[derive(Debug)]
 pub(crate) struct Runtime {
-    opened: OnceLock<Outcome<Opened>>,
+    opened: OnceLock<Outcome<OpenedDevice>>,
     sticky: AtomicU32,
     /// Fat binaries, and the host side of kernels and variables.
     pub(crate) registry: Registry,
@@ -70,7 +70,7 @@ pub(crate) struct Runtime {
 
 /// Opened device.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub(crate) struct OpenedDevice {
     pub(crate) device: Device,
     /// True if the device shares the address space of this process.
     pub(crate) unified: bool,
@@ -79,7 +79,7 @@ pub(crate) struct Opened {
     process: u32,
 }
 
-impl Opened {
+impl OpenedDevice {
     /// Returns the executor.
     pub(crate) fn backend(&self) -> &Arc<dyn Backend> {
         self.device.backend()
@@ -120,7 +120,7 @@ impl Runtime {
     }
 
     /// Returns the device and opens it on first use. After a kernel has failed, returns that error.
-    pub(crate) fn device(&self) -> Outcome<&Opened> {
+    pub(crate) fn device(&self) -> Outcome<&OpenedDevice> {
         match self.sticky.load(Ordering::Relaxed) {
             0 => {}
             code => return Err(Status(code)),
@@ -130,7 +130,7 @@ impl Runtime {
     }
 
     /// Returns the device if it is open in this process.
-    pub(crate) fn opened(&self) -> Option<&Opened> {
+    pub(crate) fn opened(&self) -> Option<&OpenedDevice> {
         let opened = self.opened.get()?.as_ref().ok()?;
         (opened.process == std::process::id()).then_some(opened)
     }
@@ -171,7 +171,7 @@ pub(crate) fn time_limit() -> Option<Duration> {
 
 /// Opens the device that `BROADLOOM_DEVICE` names: `cpu` (the default), `cpu:strict` or `interp`. Checking
 /// mode uses `interp`.
-fn open() -> Outcome<Opened> {
+fn open() -> Outcome<OpenedDevice> {
     let name = std::env::var("BROADLOOM_DEVICE").unwrap_or_default();
     let process = std::process::id();
     let checked = check::is_wanted();
@@ -194,7 +194,7 @@ fn open() -> Outcome<Opened> {
                 check::start(interp.clone());
             }
             let mirror = Some(Mirror::new(interp.clone()));
-            Ok(Opened { device: Device::new(interp), unified: false, mirror, process })
+            Ok(OpenedDevice { device: Device::new(interp), unified: false, mirror, process })
         }
         "cpu" | STRICT | "auto" | "" => {
             broadloom_cpu::compile::before_leaving(crate::exit::before_leaving);
@@ -208,7 +208,7 @@ fn open() -> Outcome<Opened> {
             // The program may pass any address to a kernel.
             options.compile.checks = if name == STRICT { Checks::Strict } else { Checks::Confined };
             match broadloom_cpu::Cpu::new(options) {
-                Ok(cpu) => Ok(Opened { device: Device::new(cpu), unified: true, mirror: None, process }),
+                Ok(cpu) => Ok(OpenedDevice { device: Device::new(cpu), unified: true, mirror: None, process }),
                 Err(error) => refused(&error.to_string()),
             }
         }

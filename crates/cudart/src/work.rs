@@ -252,6 +252,20 @@ fn backend_knows(runtime: &Runtime, copy: &CopyBox) -> Outcome<bool> {
     Ok(runtime.memory.find(copy.to.address).is_some() && runtime.memory.find(copy.from.address).is_some())
 }
 
+/// Copy or fill that a function requests.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Transfer {
+    Copy(CopyBox, Direction),
+    Fill(FillBox),
+}
+
+impl Transfer {
+    /// Creates a copy of contiguous bytes.
+    pub(crate) fn bytes(to: u64, from: u64, bytes: usize, direction: Direction) -> Transfer {
+        Transfer::Copy(CopyBox::linear(to, from, bytes), direction)
+    }
+}
+
 impl Runtime {
     /// Submits work to a stream, or records it in the stream's capture.
     pub(crate) fn submit(&self, stream: &Stream, work: Work) -> Outcome {
@@ -265,6 +279,16 @@ impl Runtime {
     /// Tests if the host can access memory: unregistered host, pinned, registered or managed memory.
     fn is_hosts(&self, address: u64) -> bool {
         self.memory.find(address).is_none_or(|found| found.reached_by_host())
+    }
+
+    /// Copies or fills, and waits for completion if the caller does.
+    pub(crate) fn transfer(&self, stream: &Stream, transfer: Transfer, waits: bool) -> Outcome {
+        match transfer {
+            Transfer::Copy(copy, direction) if waits => self.copy(stream, copy, direction),
+            Transfer::Copy(copy, direction) => self.copy_async(stream, copy, direction),
+            Transfer::Fill(fill) if waits => self.fill(stream, fill),
+            Transfer::Fill(fill) => self.fill_async(stream, fill),
+        }
     }
 
     /// Copies synchronously, or asynchronously if the host can access neither side.

@@ -20,75 +20,33 @@ fn create_on(call: &Call, context: Out<usize>, device: i32) -> Outcome {
 }
 
 exported! { driver
-    /// Creates a context and makes it current.
-    fn cuCtxCreate = cuCtxCreate_v2(call, context: Out<usize>, _flags: u32, device: i32) {
-        create_on(call, context, device)
-    }
-
+    fn cuCtxCreate = cuCtxCreate_v2(call, context: Out<usize>, _flags: u32, device: i32) => create_on(call, context, device);
     /// Creates a context and makes it current. The affinities have no effect.
-    fn cuCtxCreate_v3(call, context: Out<usize>, _affinities: usize, _count: i32, _flags: u32, device: i32) {
-        create_on(call, context, device)
-    }
-
+    fn cuCtxCreate_v3(call, context: Out<usize>, _affinities: usize, _count: i32, _flags: u32, device: i32)
+        => create_on(call, context, device);
     /// Creates a context and makes it current. The parameters have no effect.
-    fn cuCtxCreate_v4(call, context: Out<usize>, _parameters: usize, _flags: u32, device: i32) {
-        create_on(call, context, device)
-    }
+    fn cuCtxCreate_v4(call, context: Out<usize>, _parameters: usize, _flags: u32, device: i32) => create_on(call, context, device);
+    fn cuCtxDestroy = cuCtxDestroy_v2(_call, context: usize) => destroy(context);
+    fn cuCtxPushCurrent = cuCtxPushCurrent_v2(_call, context: usize) => push(context);
 
-    /// Destroys a context.
-    fn cuCtxDestroy = cuCtxDestroy_v2(_call, context: usize) {
-        destroy(context)
-    }
-
-    /// Pushes a context onto the stack.
-    fn cuCtxPushCurrent = cuCtxPushCurrent_v2(_call, context: usize) {
-        push(context)
-    }
-
-    /// Pops the current context from the stack.
     fn cuCtxPopCurrent = cuCtxPopCurrent_v2(_call, context: Out<usize>) {
         context.set_if_wanted(pop()?);
         Ok(())
     }
 
-    /// Replaces the current context.
-    fn cuCtxSetCurrent(_call, context: usize) {
-        replace(context)
-    }
+    fn cuCtxSetCurrent(_call, context: usize) => replace(context);
+    fn cuCtxGetCurrent(_call, context: Out<usize>) => context.set(current());
+    fn cuCtxGetDevice(_call, device: Out<i32>) => if current() == 0 { Err(Status::INVALID_CONTEXT) } else { device.set(DEVICE) };
+    fn cuCtxGetId(_call, context: usize, id: Out<u64>) => id.set(if context == 0 { current() } else { context } as u64);
+    fn cuCtxGetApiVersion(_call, _context: usize, version: Out<u32>) => version.set(3020);
+    fn cuCtxGetCacheConfig(_call, config: Out<u32>) => config.set(0);
 
-    /// Returns the current context.
-    fn cuCtxGetCurrent(_call, context: Out<usize>) {
-        context.set(current())
-    }
-
-    /// Returns the device of the current context.
-    fn cuCtxGetDevice(_call, device: Out<i32>) {
-        if current() == 0 { Err(Status::INVALID_CONTEXT) } else { device.set(DEVICE) }
-    }
-
-    /// Returns the unique number of a context.
-    fn cuCtxGetId(_call, context: usize, id: Out<u64>) {
-        id.set(if context == 0 { current() } else { context } as u64)
-    }
-
-    /// Returns the version of the interface.
-    fn cuCtxGetApiVersion(_call, _context: usize, version: Out<u32>) {
-        version.set(3020)
-    }
-
-    /// Returns the cache configuration.
-    fn cuCtxGetCacheConfig(_call, config: Out<u32>) {
-        config.set(0)
-    }
-
-    /// Returns the lowest and highest priority of streams.
     fn cuCtxGetStreamPriorityRange(_call, least: Out<i32>, greatest: Out<i32>) {
         least.set_if_wanted(PRIORITIES[0]);
         greatest.set_if_wanted(PRIORITIES[1]);
         Ok(())
     }
 
-    /// Retains the primary context.
     fn cuDevicePrimaryCtxRetain(call, context: Out<usize>, device: i32) {
         call.runtime.device()?;
         check_device(device)?;
@@ -97,41 +55,15 @@ exported! { driver
         context.set(PRIMARY)
     }
 
-    /// Releases the primary context.
-    fn cuDevicePrimaryCtxRelease = cuDevicePrimaryCtxRelease_v2(_call, device: i32) {
-        check_device(device)?;
-        release_primary()
-    }
-
+    fn cuDevicePrimaryCtxRelease = cuDevicePrimaryCtxRelease_v2(_call, device: i32) => check_device(device)?, release_primary();
     /// Destroys all objects of the program.
-    fn cuDevicePrimaryCtxReset = cuDevicePrimaryCtxReset_v2(call, device: i32) {
-        check_device(device)?;
-        call.runtime.reset()
-    }
-
-    /// Returns whether the primary context is active.
-    fn cuDevicePrimaryCtxGetState(_call, device: i32, flags: Out<u32>, active: Out<i32>) {
-        check_device(device)?;
-        flags.set(8)?;
-        active.set(i32::from(is_primary_active()))
-    }
-
+    fn cuDevicePrimaryCtxReset = cuDevicePrimaryCtxReset_v2(call, device: i32) => check_device(device)?, call.runtime.reset();
+    fn cuDevicePrimaryCtxGetState(_call, device: i32, flags: Out<u32>, active: Out<i32>)
+        => check_device(device)?, flags.set(8)?, active.set(i32::from(is_primary_active()));
     /// Accepts flags on how the host waits. They have no effect.
-    fn cuDevicePrimaryCtxSetFlags = cuDevicePrimaryCtxSetFlags_v2(_call, device: i32, _flags: u32) {
-        check_device(device)
-    }
-
-    /// Returns the device of a context.
-    fn cuCtxGetDevice_v2(_call, device: Out<i32>, context: usize) {
-        check_or_current(context)?;
-        device.set(DEVICE)
-    }
-
-    /// Waits for all work.
-    fn cuCtxSynchronize_v2(call, context: usize) {
-        check_or_current(context)?;
-        call.runtime.wait_for_all()
-    }
+    fn cuDevicePrimaryCtxSetFlags = cuDevicePrimaryCtxSetFlags_v2(_call, device: i32, _flags: u32) => check_device(device);
+    fn cuCtxGetDevice_v2(_call, device: Out<i32>, context: usize) => check_or_current(context)?, device.set(DEVICE);
+    fn cuCtxSynchronize_v2(call, context: usize) => check_or_current(context)?, call.runtime.wait_for_all();
 
     /// Accepts flags on how the host waits. They have no effect.
     fn cuCtxSetFlags(_call, flags: u32) {
@@ -142,11 +74,8 @@ exported! { driver
     }
 
     /// Does nothing: the device has no persisting L2 cache.
-    fn cuCtxResetPersistingL2Cache(_call) {
-        if current() == 0 { Err(Status::INVALID_CONTEXT) } else { Ok(()) }
-    }
+    fn cuCtxResetPersistingL2Cache(_call) => if current() == 0 { Err(Status::INVALID_CONTEXT) } else { Ok(()) };
 
-    /// Adds a reference to the current context.
     fn cuCtxAttach(_call, context: Out<usize>, flags: u32) {
         if flags != 0 {
             return Err(Status::INVALID_VALUE);
@@ -154,10 +83,7 @@ exported! { driver
         if current() == 0 { Err(Status::INVALID_CONTEXT) } else { context.set(current()) }
     }
 
-    /// Removes a reference to a context.
-    fn cuCtxDetach(_call, context: usize) {
-        check(context)
-    }
+    fn cuCtxDetach(_call, context: usize) => check(context);
 
     /// Fails: there is no second device.
     fn cuCtxEnablePeerAccess(_call, peer: usize, flags: u32) {
@@ -166,8 +92,5 @@ exported! { driver
     }
 
     /// Fails: peer access is never enabled.
-    fn cuCtxDisablePeerAccess(_call, peer: usize) {
-        check(peer)?;
-        Err(Status::PEER_ACCESS_NOT_ENABLED)
-    }
+    fn cuCtxDisablePeerAccess(_call, peer: usize) => check(peer)?, Err(Status::PEER_ACCESS_NOT_ENABLED);
 }

@@ -10,7 +10,6 @@ use std::ffi::c_char;
 pub(crate) use crate::shared_api::devices::*;
 
 exported! { driver
-    /// Initialises the driver.
     fn cuInit(call, flags: u32) {
         if flags != 0 {
             return Err(Status::INVALID_VALUE);
@@ -18,20 +17,9 @@ exported! { driver
         call.runtime.device().map(drop)
     }
 
-    /// Returns the number of devices.
-    fn cuDeviceGetCount(call, count: Out<i32>) {
-        call.runtime.device()?;
-        count.set(1)
-    }
+    fn cuDeviceGetCount(call, count: Out<i32>) => call.runtime.device()?, count.set(1);
+    fn cuDeviceGet(call, device: Out<i32>, number: i32) => call.runtime.device()?, check_device(number)?, device.set(DEVICE);
 
-    /// Returns a device by its number.
-    fn cuDeviceGet(call, device: Out<i32>, number: i32) {
-        call.runtime.device()?;
-        check_device(number)?;
-        device.set(DEVICE)
-    }
-
-    /// Returns the name of a device.
     fn cuDeviceGetName(call, text: Out<u8>, length: i32, device: i32) {
         check_device(device)?;
         let room = usize::try_from(length).ok().filter(|room| *room > 0).ok_or(Status::INVALID_VALUE)?;
@@ -42,43 +30,18 @@ exported! { driver
     }
 
     /// Returns the UUID of a device, the same in every process.
-    fn cuDeviceGetUuid = cuDeviceGetUuid_v2(_call, place: Out<[u8; 16]>, device: i32) {
-        check_device(device)?;
-        place.set(uuid())
-    }
-
+    fn cuDeviceGetUuid = cuDeviceGetUuid_v2(_call, place: Out<[u8; 16]>, device: i32) => check_device(device)?, place.set(uuid());
     /// Returns the size of the device's memory, limited to 32 bits.
-    fn cuDeviceTotalMem(call, bytes: Out<u32>, device: i32) {
-        check_device(device)?;
-        bytes.set(call.runtime.memory_left()?.1.min(u32::MAX as usize) as u32)
-    }
-
-    /// Returns the size of the device's memory.
-    fn cuDeviceTotalMem_v2(call, bytes: Out<usize>, device: i32) {
-        check_device(device)?;
-        bytes.set(call.runtime.memory_left()?.1)
-    }
-
-    /// Returns the compute capability.
-    fn cuDeviceComputeCapability(call, major: Out<i32>, minor: Out<i32>, device: i32) {
-        check_device(device)?;
-        major.set(call.runtime.attribute(75)?)?;
-        minor.set(call.runtime.attribute(76)?)
-    }
-
-    /// Returns the device with a PCI bus ID.
-    fn cuDeviceGetByPCIBusId(_call, device: Out<i32>, text: Text) {
-        if text.get()?.ends_with("00:00.0") { device.set(DEVICE) } else { Err(Status::INVALID_DEVICE) }
-    }
-
+    fn cuDeviceTotalMem(call, bytes: Out<u32>, device: i32)
+        => check_device(device)?, bytes.set(call.runtime.memory_left()?.1.min(u32::MAX as usize) as u32);
+    fn cuDeviceTotalMem_v2(call, bytes: Out<usize>, device: i32) => check_device(device)?, bytes.set(call.runtime.memory_left()?.1);
+    fn cuDeviceComputeCapability(call, major: Out<i32>, minor: Out<i32>, device: i32)
+        => check_device(device)?, major.set(call.runtime.attribute(75)?)?, minor.set(call.runtime.attribute(76)?);
+    fn cuDeviceGetByPCIBusId(_call, device: Out<i32>, text: Text)
+        => if text.get()?.ends_with("00:00.0") { device.set(DEVICE) } else { Err(Status::INVALID_DEVICE) };
     /// Reports that a device cannot access a peer: there is none.
-    fn cuDeviceCanAccessPeer(_call, can: Out<i32>, device: i32, peer: i32) {
-        check_device(device)?;
-        check_device(peer)?;
-        can.set(0)
-    }
+    fn cuDeviceCanAccessPeer(_call, can: Out<i32>, device: i32, peer: i32) => check_device(device)?, check_device(peer)?, can.set(0);
 
-    /// Returns the name of an error.
     fn cuGetErrorName(_call, status: u32, name: Out<*const c_char>) {
         match Status(status).driver_name() {
             Some(text) => name.set(kept_text(text)),
@@ -89,7 +52,6 @@ exported! { driver
         }
     }
 
-    /// Returns the text of an error.
     fn cuGetErrorString(_call, status: u32, text: Out<*const c_char>) {
         match Status(status).text() {
             Some(found) => text.set(kept_text(found)),

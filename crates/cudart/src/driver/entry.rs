@@ -15,7 +15,6 @@ exported! { driver
     }
 
     /// Looks up a function. A missing function yields the address 0.
-    fn cuGetProcAddress_v2 / cuGetProcAddress_v2_ptsz(call, name: Text, place: Out<usize>, version: i32, flags: u64, found: Out<u32>) {
-        look_up(call, name, place, version, flags, found).map(drop)
-    }
+    fn cuGetProcAddress_v2 / cuGetProcAddress_v2_ptsz(call, name: Text, place: Out<usize>, version: i32, flags: u64, found: Out<u32>)
+        => look_up(call, name, place, version, flags, found).map(drop);
 }

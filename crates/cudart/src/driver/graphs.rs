@@ -8,95 +8,31 @@ pub(crate) use crate::shared_api::graphs::*;
 use crate::status::Status;
 use crate::types::{DriverKernelNodeParams, DriverMemcpy3D, KernelNodeParams, MemsetParams};
 
+node_functions! { driver
+    (call, params: In<KernelNodeParams>) => kernel_work(call, &params.get()?).map_err(Status::of_driver)?;
+    add(cuGraphAddKernelNode) set(cuGraphKernelNodeSetParams) exec(cuGraphExecKernelNodeSetParams);
+
+    (call, params: In<DriverKernelNodeParams>) => driver_launch(call, params)?;
+    add(cuGraphAddKernelNode_v2) set(cuGraphKernelNodeSetParams_v2) exec(cuGraphExecKernelNodeSetParams_v2);
+
+    (call, params: In<DriverMemcpy3D>) => driver_copy(call, params)?;
+    add(cuGraphAddMemcpyNode; _context) set(cuGraphMemcpyNodeSetParams) exec(cuGraphExecMemcpyNodeSetParams; _context);
+
+    (call, params: In<MemsetParams>) => fill_work(call, &params.get()?)?;
+    add(cuGraphAddMemsetNode; _context) exec(cuGraphExecMemsetNodeSetParams; _context);
+}
+
 exported! { driver
-    /// Adds a kernel node.
-    fn cuGraphAddKernelNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, params: In<KernelNodeParams>) {
-        let work = kernel_work(call, &params.get()?).map_err(Status::of_driver)?;
-        add(call, node, graph, after, count, work).map(drop)
-    }
-
-    /// Adds a kernel node for a function or a library kernel.
-    fn cuGraphAddKernelNode_v2(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, params: In<DriverKernelNodeParams>) {
-        add(call, node, graph, after, count, driver_launch(call, params)?).map(drop)
-    }
-
-    /// Changes a kernel node.
-    fn cuGraphKernelNodeSetParams(call, node: usize, params: In<KernelNodeParams>) {
-        let work = kernel_work(call, &params.get()?).map_err(Status::of_driver)?;
-        set_work(call, node, work)
-    }
-
-    /// Changes a kernel node.
-    fn cuGraphKernelNodeSetParams_v2(call, node: usize, params: In<DriverKernelNodeParams>) {
-        let work = driver_launch(call, params)?;
-        set_work(call, node, work)
-    }
-
-    /// Changes a kernel node of an instantiated graph.
-    fn cuGraphExecKernelNodeSetParams(call, exec: usize, node: usize, params: In<KernelNodeParams>) {
-        let work = kernel_work(call, &params.get()?).map_err(Status::of_driver)?;
-        set_exec_work(call, exec, node, work)
-    }
-
-    /// Changes a kernel node of an instantiated graph.
-    fn cuGraphExecKernelNodeSetParams_v2(call, exec: usize, node: usize, params: In<DriverKernelNodeParams>) {
-        let work = driver_launch(call, params)?;
-        set_exec_work(call, exec, node, work)
-    }
-
-    /// Adds a copy node.
-    fn cuGraphAddMemcpyNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, params: In<DriverMemcpy3D>, _context: usize) {
-        add(call, node, graph, after, count, driver_copy(call, params)?).map(drop)
-    }
-
-    /// Changes a copy node.
-    fn cuGraphMemcpyNodeSetParams(call, node: usize, params: In<DriverMemcpy3D>) {
-        let work = driver_copy(call, params)?;
-        set_work(call, node, work)
-    }
-
-    /// Changes a copy node of an instantiated graph.
-    fn cuGraphExecMemcpyNodeSetParams(call, exec: usize, node: usize, params: In<DriverMemcpy3D>, _context: usize) {
-        let work = driver_copy(call, params)?;
-        set_exec_work(call, exec, node, work)
-    }
-
-    /// Adds a fill node.
-    fn cuGraphAddMemsetNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, params: In<MemsetParams>, _context: usize) {
-        let work = fill_work(call, &params.get()?)?;
-        add(call, node, graph, after, count, work).map(drop)
-    }
-
-    /// Changes a fill node of an instantiated graph.
-    fn cuGraphExecMemsetNodeSetParams(call, exec: usize, node: usize, params: In<MemsetParams>, _context: usize) {
-        let work = fill_work(call, &params.get()?)?;
-        set_exec_work(call, exec, node, work)
-    }
-
-    /// Adds dependencies.
-    fn cuGraphAddDependencies(call, graph: usize, from: In<usize>, to: In<usize>, count: usize) {
-        depend(call, graph, &from.get_all(count)?, &to.get_all(count)?, true)
-    }
-
-    /// Removes dependencies.
-    fn cuGraphRemoveDependencies(call, graph: usize, from: In<usize>, to: In<usize>, count: usize) {
-        depend(call, graph, &from.get_all(count)?, &to.get_all(count)?, false)
-    }
-
-    /// Returns the edges of a graph.
-    fn cuGraphGetEdges(call, graph: usize, from: Out<usize>, to: Out<usize>, count: Out<usize>) {
-        answer_edges(call, graph, from, to, Out::at(0), count)
-    }
-
-    /// Returns the nodes that a node depends on.
-    fn cuGraphNodeGetDependencies(call, node: usize, nodes: Out<usize>, count: Out<usize>) {
-        answer_neighbours(call, node, true, nodes, Out::at(0), count)
-    }
-
-    /// Returns the nodes that depend on a node.
-    fn cuGraphNodeGetDependentNodes(call, node: usize, nodes: Out<usize>, count: Out<usize>) {
-        answer_neighbours(call, node, false, nodes, Out::at(0), count)
-    }
+    fn cuGraphAddDependencies(call, graph: usize, from: In<usize>, to: In<usize>, count: usize)
+        => depend(call, graph, &from.get_all(count)?, &to.get_all(count)?, true);
+    fn cuGraphRemoveDependencies(call, graph: usize, from: In<usize>, to: In<usize>, count: usize)
+        => depend(call, graph, &from.get_all(count)?, &to.get_all(count)?, false);
+    fn cuGraphGetEdges(call, graph: usize, from: Out<usize>, to: Out<usize>, count: Out<usize>)
+        => answer_edges(call, graph, from, to, Out::at(0), count);
+    fn cuGraphNodeGetDependencies(call, node: usize, nodes: Out<usize>, count: Out<usize>)
+        => answer_neighbours(call, node, true, nodes, Out::at(0), count);
+    fn cuGraphNodeGetDependentNodes(call, node: usize, nodes: Out<usize>, count: Out<usize>)
+        => answer_neighbours(call, node, false, nodes, Out::at(0), count);
 
     /// Instantiates a graph, with a buffer for messages.
     fn cuGraphInstantiate = cuGraphInstantiate_v2(call, exec: Out<usize>, graph: usize, node: Out<usize>, _messages: usize, _bytes: usize) {

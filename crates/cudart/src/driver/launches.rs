@@ -18,19 +18,16 @@ fn launch(call: &Call, function: usize, request: Request, stream: usize, params:
 }
 
 exported! { driver
-    /// Launches a kernel.
     fn cuLaunchKernel / cuLaunchKernel_ptsz(call, function: usize, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: usize, params: In<usize>, more: usize) {
         let request = Request { grid: [gx, gy, gz], block: [bx, by, bz], shared: shared as usize, cooperative: false, cluster: None };
         launch(call, function, request, stream, params, more)
     }
 
-    /// Launches a cooperative kernel.
     fn cuLaunchCooperativeKernel / cuLaunchCooperativeKernel_ptsz(call, function: usize, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: usize, params: In<usize>) {
         let request = Request { grid: [gx, gy, gz], block: [bx, by, bz], shared: shared as usize, cooperative: true, cluster: None };
         launch(call, function, request, stream, params, 0)
     }
 
-    /// Launches a kernel with attributes.
     fn cuLaunchKernelEx / cuLaunchKernelEx_ptsz(call, config: In<DriverLaunchConfig>, function: usize, params: In<usize>, more: usize) {
         let config = config.get()?;
         let (cooperative, cluster) = asked(In::at(config.attributes), config.count)?;

@@ -59,18 +59,14 @@ fn read(path: Text) -> Outcome<Vec<u8>> {
 }
 
 exported! { driver
-    /// Starts a link operation.
-    fn cuLinkCreate = cuLinkCreate_v2(call, count: u32, options: usize, values: usize, state: Out<usize>) {
-        create(call, state, Logs::among(count, options, values)?, most_registers(count, options, values)?)
-    }
+    fn cuLinkCreate = cuLinkCreate_v2(call, count: u32, options: usize, values: usize, state: Out<usize>)
+        => create(call, state, Logs::among(count, options, values)?, most_registers(count, options, values)?);
 
-    /// Adds an input from memory.
     fn cuLinkAddData = cuLinkAddData_v2(call, state: usize, kind: u32, data: usize, size: usize, _name: usize, _count: u32, _options: usize, _values: usize) {
         let linking = call.runtime.linkings.get(state)?;
         linking.logs.write(|| add(call, &linking, kind, bytes_there(data, size)?))
     }
 
-    /// Adds an input file.
     fn cuLinkAddFile = cuLinkAddFile_v2(call, state: usize, kind: u32, path: Text, _count: u32, _options: usize, _values: usize) {
         let linking = call.runtime.linkings.get(state)?;
         linking.logs.write(|| add(call, &linking, kind, read(path)?))
@@ -95,8 +91,5 @@ exported! { driver
         Ok(())
     }
 
-    /// Destroys a link operation.
-    fn cuLinkDestroy(call, state: usize) {
-        call.runtime.linkings.remove(state).map(drop)
-    }
+    fn cuLinkDestroy(call, state: usize) => call.runtime.linkings.remove(state).map(drop);
 }

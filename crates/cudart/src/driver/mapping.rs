@@ -49,7 +49,6 @@ fn nothing_at(place: usize, bytes: usize) -> Outcome<usize> {
 }
 
 exported! { driver
-    /// Returns the granularity of sizes.
     fn cuMemGetAllocationGranularity(call, bytes: Out<usize>, properties: In<AllocationProperties>, option: u32) {
         call.runtime.shares_addresses()?;
         properties.get()?.check()?;
@@ -59,7 +58,6 @@ exported! { driver
         bytes.set(GRANULARITY)
     }
 
-    /// Reserves addresses.
     fn cuMemAddressReserve(call, address: Out<usize>, bytes: usize, alignment: usize, _wish: u64, _flags: u64) {
         call.runtime.shares_addresses()?;
         address.wanted()?;
@@ -74,7 +72,6 @@ exported! { driver
         address.set(start)
     }
 
-    /// Frees reserved addresses.
     fn cuMemAddressFree(call, address: usize, bytes: usize) {
         call.runtime.shares_addresses()?;
         let mut list = reserved();
@@ -87,7 +84,6 @@ exported! { driver
         Ok(())
     }
 
-    /// Creates physical memory.
     fn cuMemCreate(call, handle: Out<usize>, bytes: usize, properties: In<AllocationProperties>, flags: u64) {
         call.runtime.shares_addresses()?;
         handle.wanted()?;
@@ -109,7 +105,6 @@ exported! { driver
         Ok(())
     }
 
-    /// Returns the handle of the memory mapped at an address and adds a reference.
     fn cuMemRetainAllocationHandle(call, handle: Out<usize>, address: usize) {
         call.runtime.shares_addresses()?;
         handle.wanted()?;
@@ -127,13 +122,11 @@ exported! { driver
         handle.set(*known)
     }
 
-    /// Returns the properties of physical memory.
     fn cuMemGetAllocationPropertiesFromHandle(call, properties: Out<AllocationProperties>, handle: usize) {
         call.runtime.shares_addresses()?;
         properties.set(call.runtime.physicals.get(handle).map_err(|_| Status::INVALID_VALUE)?.properties)
     }
 
-    /// Maps physical memory at reserved addresses.
     fn cuMemMap(call, address: usize, bytes: usize, offset: usize, handle: usize, _flags: u64) {
         call.runtime.shares_addresses()?;
         check_size(bytes)?;
@@ -153,7 +146,6 @@ exported! { driver
         Ok(())
     }
 
-    /// Unmaps memory from addresses.
     fn cuMemUnmap(call, address: usize, bytes: usize) {
         call.runtime.shares_addresses()?;
         call.runtime.wait_for_all()?;
@@ -172,16 +164,9 @@ exported! { driver
     }
 
     /// Accepts access rights. Mapped memory is always accessible.
-    fn cuMemSetAccess(call, address: u64, bytes: usize, list: In<[u32; 3]>, count: usize) {
-        list.get_all(count)?;
-        call.runtime.memory.find(address).ok_or(Status::INVALID_VALUE)?;
-        check_size(bytes)
-    }
-
+    fn cuMemSetAccess(call, address: u64, bytes: usize, list: In<[u32; 3]>, count: usize)
+        => list.get_all(count)?, call.runtime.memory.find(address).ok_or(Status::INVALID_VALUE)?, check_size(bytes);
     /// Returns the access rights: read and write.
-    fn cuMemGetAccess(call, flags: Out<u64>, location: In<MemLocation>, address: u64) {
-        location.get()?;
-        call.runtime.memory.find(address).ok_or(Status::INVALID_VALUE)?;
-        flags.set(3)
-    }
+    fn cuMemGetAccess(call, flags: Out<u64>, location: In<MemLocation>, address: u64)
+        => location.get()?, call.runtime.memory.find(address).ok_or(Status::INVALID_VALUE)?, flags.set(3);
 }

@@ -11,7 +11,6 @@ use crate::status::Status;
 pub(crate) use crate::shared_api::memory::*;
 
 exported! { driver
-    /// Allocates device memory.
     fn cuMemAlloc_v2(call, address: Out<u64>, bytes: usize) {
         address.wanted()?;
         if bytes == 0 {
@@ -20,30 +19,20 @@ exported! { driver
         address.set(call.runtime.allocate(bytes, Kind::Device)?)
     }
 
-    /// Allocates pitched memory.
-    fn cuMemAllocPitch_v2(call, address: Out<u64>, pitch: Out<usize>, width: usize, height: usize, _element: u32) {
-        allocate_pitched(call.runtime, address, pitch, width, height)
-    }
-
+    fn cuMemAllocPitch_v2(call, address: Out<u64>, pitch: Out<usize>, width: usize, height: usize, _element: u32)
+        => allocate_pitched(call.runtime, address, pitch, width, height);
     /// Allocates pinned host memory, with flags.
-    fn cuMemHostAlloc(call, address: Out<usize>, bytes: usize, flags: u32) {
-        address.wanted()?;
-        address.set(call.runtime.allocate_host(bytes, flags)?)
-    }
+    fn cuMemHostAlloc(call, address: Out<usize>, bytes: usize, flags: u32)
+        => address.set_by(|| call.runtime.allocate_host(bytes, flags));
+    fn cuMemHostRegister = cuMemHostRegister_v2(call, address: u64, bytes: usize, flags: u32)
+        => call.runtime.register_host(address, bytes, flags);
 
-    /// Registers host memory of the program.
-    fn cuMemHostRegister = cuMemHostRegister_v2(call, address: u64, bytes: usize, flags: u32) {
-        call.runtime.register_host(address, bytes, flags)
-    }
-
-    /// Returns the device address of host memory.
     fn cuMemHostGetDevicePointer_v2(call, device: Out<u64>, host: u64, _flags: u32) {
         call.runtime.device()?;
         let known = call.runtime.memory.find(host).is_some_and(|found| matches!(found.kind, Kind::Host(_) | Kind::Registered(_)));
         if known { device.set(host) } else { Err(Status::INVALID_VALUE) }
     }
 
-    /// Returns the allocation that contains an address.
     fn cuMemGetAddressRange_v2(call, start: Out<u64>, bytes: Out<usize>, address: u64) {
         let found = call.runtime.memory.find(address).ok_or(Status::NOT_FOUND)?;
         start.set_if_wanted(found.start);
@@ -51,7 +40,6 @@ exported! { driver
         Ok(())
     }
 
-    /// Returns an attribute of a pointer.
     fn cuPointerGetAttribute(call, data: Out<u64>, attribute: u32, address: u64) {
         call.runtime.device()?;
         let found = call.runtime.memory.find(address).ok_or(Status::INVALID_VALUE)?;
@@ -88,18 +76,10 @@ exported! { driver
     }
 
     /// Accepts the attribute for synchronous copies, which copies satisfy anyway.
-    fn cuPointerSetAttribute(call, value: In<u32>, _attribute: u32, address: u64) {
-        value.get()?;
-        call.runtime.memory.find(address).map(drop).ok_or(Status::INVALID_VALUE)
-    }
-
-    /// Records advice on managed memory.
-    fn cuMemAdvise(call, address: u64, bytes: usize, advice: u32, device: i32) {
-        call.runtime.advise(address, bytes as u64, Advice::new(advice, MemLocation::of_device(device))?)
-    }
-
-    /// Prefetches managed memory.
-    fn cuMemPrefetchAsync / cuMemPrefetchAsync_ptsz(call, address: u64, bytes: usize, device: i32, stream: usize) {
-        prefetch(call, address, bytes, MemLocation::of_device(device), stream)
-    }
+    fn cuPointerSetAttribute(call, value: In<u32>, _attribute: u32, address: u64)
+        => value.get()?, call.runtime.memory.find(address).map(drop).ok_or(Status::INVALID_VALUE);
+    fn cuMemAdvise(call, address: u64, bytes: usize, advice: u32, device: i32)
+        => call.runtime.advise(address, bytes as u64, Advice::new(advice, MemLocation::of_device(device))?);
+    fn cuMemPrefetchAsync / cuMemPrefetchAsync_ptsz(call, address: u64, bytes: usize, device: i32, stream: usize)
+        => prefetch(call, address, bytes, MemLocation::of_device(device), stream);
 }

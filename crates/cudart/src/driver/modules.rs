@@ -32,15 +32,9 @@ fn fact(call: &Call, attribute: u32, function: usize) -> Outcome<i32> {
 }
 
 exported! { driver
-    /// Loads a module from a file.
-    fn cuModuleLoad(call, module: Out<usize>, path: Text) {
-        load(call, module, Image::new(origin_of_file(&path.get()?)?))
-    }
-
-    /// Loads a module from memory.
-    fn cuModuleLoadData = cuModuleLoadFatBinary(call, module: Out<usize>, image: usize) {
-        load(call, module, Image::new(origin_at(image)?))
-    }
+    fn cuModuleLoad(call, module: Out<usize>, path: Text) => load(call, module, Image::new(origin_of_file(&path.get()?)?));
+    fn cuModuleLoadData = cuModuleLoadFatBinary(call, module: Out<usize>, image: usize)
+        => load(call, module, Image::new(origin_at(image)?));
 
     /// Loads a module from memory, with compiler options.
     fn cuModuleLoadDataEx(call, module: Out<usize>, image: usize, count: u32, options: usize, values: usize) {
@@ -49,50 +43,23 @@ exported! { driver
     }
 
     /// Returns the loading mode: lazy.
-    fn cuModuleGetLoadingMode(_call, mode: Out<u32>) {
-        mode.set(2)
-    }
-
+    fn cuModuleGetLoadingMode(_call, mode: Out<u32>) => mode.set(2);
     /// Returns the module of a library. Both are the same object.
-    fn cuLibraryGetModule(call, module: Out<usize>, library: usize) {
-        call.runtime.modules.get(library)?;
-        module.set(library)
-    }
+    fn cuLibraryGetModule(call, module: Out<usize>, library: usize) => call.runtime.modules.get(library)?, module.set(library);
+    fn cuFuncGetAttribute(call, value: Out<i32>, attribute: u32, function: usize) => value.set(fact(call, attribute, function)?);
+    fn cuKernelGetAttribute(call, value: Out<i32>, attribute: u32, kernel: usize, _device: i32)
+        => value.set(fact(call, attribute, kernel)?);
+    fn cuKernelSetAttribute(call, attribute: u32, value: i32, kernel: usize, _device: i32)
+        => set_attribute(call.runtime, &*call.runtime.kernel(kernel)?, attribute, value);
 
-    /// Returns an attribute of a function.
-    fn cuFuncGetAttribute(call, value: Out<i32>, attribute: u32, function: usize) {
-        value.set(fact(call, attribute, function)?)
-    }
-
-    /// Returns an attribute of a kernel on a device.
-    fn cuKernelGetAttribute(call, value: Out<i32>, attribute: u32, kernel: usize, _device: i32) {
-        value.set(fact(call, attribute, kernel)?)
-    }
-
-    /// Sets an attribute of a kernel on a device.
-    fn cuKernelSetAttribute(call, attribute: u32, value: i32, kernel: usize, _device: i32) {
-        set_attribute(call.runtime, &*call.runtime.kernel(kernel)?, attribute, value)
-    }
-
-    /// Returns the module or library of a kernel.
     fn cuFuncGetModule = cuKernelGetLibrary(call, module: Out<usize>, function: usize) {
         let kernel = call.runtime.kernel(function).map_err(|_| Status::INVALID_HANDLE)?;
         module.set(call.runtime.modules.handle_of(kernel.image()).ok_or(Status::INVALID_HANDLE)?)
     }
 
     /// Accepts a cache configuration, which has no effect.
-    fn cuKernelSetCacheConfig(call, kernel: usize, _config: u32, _device: i32) {
-        call.runtime.kernel(kernel).map(drop)
-    }
-
+    fn cuKernelSetCacheConfig(call, kernel: usize, _config: u32, _device: i32) => call.runtime.kernel(kernel).map(drop);
     /// Reports every function as loaded.
-    fn cuFuncIsLoaded(call, state: Out<u32>, function: usize) {
-        call.runtime.kernel(function)?;
-        state.set(1)
-    }
-
-    /// Loads a function.
-    fn cuFuncLoad(call, function: usize) {
-        call.runtime.kernel(function)?.resolved(call.runtime).map(drop)
-    }
+    fn cuFuncIsLoaded(call, state: Out<u32>, function: usize) => call.runtime.kernel(function)?, state.set(1);
+    fn cuFuncLoad(call, function: usize) => call.runtime.kernel(function)?.resolved(call.runtime).map(drop);
 }

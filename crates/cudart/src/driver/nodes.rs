@@ -4,7 +4,7 @@ use crate::boundary::{Call, exported};
 use crate::objects::work::Work;
 use crate::pointer::{In, Out};
 use crate::shared_api::capture;
-use crate::shared_api::graphs::{Library, add, add_any, any_work, set_exec_work, set_work, work_of};
+use crate::shared_api::graphs::{Library, add_any, any_work, node_functions, set_exec_work, work_of};
 use crate::shared_api::words::batch;
 use crate::status::{Outcome, Status};
 use crate::types::{DriverKernelNodeParams, DriverMemcpy3D, GraphNodeParams, KernelNodeParams};
@@ -26,86 +26,41 @@ fn kernel_params(call: &Call, node: usize) -> Outcome<KernelNodeParams> {
     Ok(KernelNodeParams { function: kernel.handle(), ..params })
 }
 
+node_functions! { driver
+    (call, params: In<Batch>) => operations(call, params)?;
+    add(cuGraphAddBatchMemOpNode) set(cuGraphBatchMemOpNodeSetParams) exec(cuGraphExecBatchMemOpNodeSetParams);
+}
+
 exported! { driver
-    /// Adds a node of any kind.
-    fn cuGraphAddNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, params: Out<GraphNodeParams>) {
-        add_any(call, node, graph, after, count, params, Library::Driver)
-    }
-
+    fn cuGraphAddNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, params: Out<GraphNodeParams>)
+        => add_any(call, node, graph, after, count, params, Library::Driver);
     /// Adds a node of any kind, with edge data.
-    fn cuGraphAddNode_v2 = cuGraphAddNode_v3(call, node: Out<usize>, graph: usize, after: In<usize>, _data: usize, count: usize, params: Out<GraphNodeParams>) {
-        add_any(call, node, graph, after, count, params, Library::Driver)
-    }
+    fn cuGraphAddNode_v2 = cuGraphAddNode_v3(call, node: Out<usize>, graph: usize, after: In<usize>, _data: usize, count: usize, params: Out<GraphNodeParams>)
+        => add_any(call, node, graph, after, count, params, Library::Driver);
+    fn cuGraphNodeSetParams = cuGraphNodeSetParams_v2(call, node: usize, params: In<GraphNodeParams>) => set_any(call, node, params);
 
-    /// Changes a node of any kind.
-    fn cuGraphNodeSetParams = cuGraphNodeSetParams_v2(call, node: usize, params: In<GraphNodeParams>) {
-        set_any(call, node, params)
-    }
-
-    /// Changes a node of any kind in an instantiated graph.
     fn cuGraphExecNodeSetParams(call, exec: usize, node: usize, params: Out<GraphNodeParams>) {
         let work = any_work(call, &params.get()?, params, Library::Driver)?;
         set_exec_work(call, exec, node, work)
     }
 
-    /// Returns the parameters of a node of any kind.
-    fn cuGraphNodeGetParams(call, node: usize, params: Out<GraphNodeParams>) {
-        any_params(call, node, params, Library::Driver)
-    }
-
-    /// Returns the parameters of a kernel node.
-    fn cuGraphKernelNodeGetParams(call, node: usize, params: Out<KernelNodeParams>) {
-        params.set(kernel_params(call, node)?)
-    }
-
-    /// Returns the parameters of a kernel node.
-    fn cuGraphKernelNodeGetParams_v2(call, node: usize, params: Out<DriverKernelNodeParams>) {
-        params.set(DriverKernelNodeParams { params: kernel_params(call, node)?, ..DriverKernelNodeParams::default() })
-    }
-
-    /// Returns the parameters of a copy node.
-    fn cuGraphMemcpyNodeGetParams(call, node: usize, params: Out<DriverMemcpy3D>) {
-        params.set(driver_copy_params(call, &copy_of(call, node)?))
-    }
-
-    /// Adds a node of stream memory operations.
-    fn cuGraphAddBatchMemOpNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, params: In<Batch>) {
-        let work = operations(call, params)?;
-        add(call, node, graph, after, count, work).map(drop)
-    }
-
-    /// Changes a node of stream memory operations.
-    fn cuGraphBatchMemOpNodeSetParams(call, node: usize, params: In<Batch>) {
-        let work = operations(call, params)?;
-        set_work(call, node, work)
-    }
-
-    /// Changes a node of stream memory operations in an instantiated graph.
-    fn cuGraphExecBatchMemOpNodeSetParams(call, exec: usize, node: usize, params: In<Batch>) {
-        let work = operations(call, params)?;
-        set_exec_work(call, exec, node, work)
-    }
+    fn cuGraphNodeGetParams(call, node: usize, params: Out<GraphNodeParams>) => any_params(call, node, params, Library::Driver);
+    fn cuGraphKernelNodeGetParams(call, node: usize, params: Out<KernelNodeParams>) => params.set(kernel_params(call, node)?);
+    fn cuGraphKernelNodeGetParams_v2(call, node: usize, params: Out<DriverKernelNodeParams>)
+        => params.set(DriverKernelNodeParams { params: kernel_params(call, node)?, ..DriverKernelNodeParams::default() });
+    fn cuGraphMemcpyNodeGetParams(call, node: usize, params: Out<DriverMemcpy3D>)
+        => params.set(driver_copy_params(call, &copy_of(call, node)?));
 
     /// Returns the number of stream memory operations of a node. The list belonged to the program.
     fn cuGraphBatchMemOpNodeGetParams(call, node: usize, params: Out<Batch>) {
-        match work_of(call, node)? {
-            Work::Words(all) => params.set([0, all.len() as u64, 0, 0]),
-            _ => Err(Status::INVALID_VALUE),
-        }
+        let Work::Words(all) = work_of(call, node)? else { return Err(Status::INVALID_VALUE) };
+        params.set([0, all.len() as u64, 0, 0])
     }
 
-    /// Begins a capture that no other thread can disturb.
-    fn cuStreamBeginCapture / cuStreamBeginCapture_ptsz(call, stream: usize) {
-        call.runtime.begin_capture(&*call.stream(stream)?, None, vec![])
-    }
-
-    /// Returns state and number of a capture.
-    fn cuStreamGetCaptureInfo / cuStreamGetCaptureInfo_ptsz(call, stream: usize, status: Out<u32>, id: Out<u64>) {
-        capture::info(call, stream, status, id, Out::at(0), Out::at(0), Out::at(0), Out::at(0))
-    }
-
-    /// Changes the dependencies of later work.
-    fn cuStreamUpdateCaptureDependencies / cuStreamUpdateCaptureDependencies_ptsz(call, stream: usize, nodes: In<usize>, count: usize, flags: u32) {
-        capture::update(call, stream, &nodes.get_all(count)?, flags)
-    }
+    fn cuStreamBeginCapture / cuStreamBeginCapture_ptsz(call, stream: usize)
+        => call.runtime.begin_capture(&*call.stream(stream)?, None, vec![]);
+    fn cuStreamGetCaptureInfo / cuStreamGetCaptureInfo_ptsz(call, stream: usize, status: Out<u32>, id: Out<u64>)
+        => capture::info(call, stream, status, id, Out::at(0), Out::at(0), Out::at(0), Out::at(0));
+    fn cuStreamUpdateCaptureDependencies / cuStreamUpdateCaptureDependencies_ptsz(call, stream: usize, nodes: In<usize>, count: usize, flags: u32)
+        => capture::update(call, stream, &nodes.get_all(count)?, flags);
 }

@@ -38,16 +38,12 @@ fn best(call: &Call, blocks: Out<i32>, threads: Out<i32>, function: usize, dynam
 
 exported! { driver
     /// Returns the best block size. Dynamic shared memory may depend on the block size.
-    fn cuOccupancyMaxPotentialBlockSize(call, blocks: Out<i32>, threads: Out<i32>, function: usize, of_size: usize, dynamic: usize, limit: i32) {
-        best(call, blocks, threads, function, (of_size, dynamic), limit)
-    }
-
+    fn cuOccupancyMaxPotentialBlockSize(call, blocks: Out<i32>, threads: Out<i32>, function: usize, of_size: usize, dynamic: usize, limit: i32)
+        => best(call, blocks, threads, function, (of_size, dynamic), limit);
     /// Returns the best block size. The flags have no effect.
-    fn cuOccupancyMaxPotentialBlockSizeWithFlags(call, blocks: Out<i32>, threads: Out<i32>, function: usize, of_size: usize, dynamic: usize, limit: i32, _flags: u32) {
-        best(call, blocks, threads, function, (of_size, dynamic), limit)
-    }
+    fn cuOccupancyMaxPotentialBlockSizeWithFlags(call, blocks: Out<i32>, threads: Out<i32>, function: usize, of_size: usize, dynamic: usize, limit: i32, _flags: u32)
+        => best(call, blocks, threads, function, (of_size, dynamic), limit);
 
-    /// Returns the maximum cluster size of a launch in blocks.
     fn cuOccupancyMaxPotentialClusterSize(call, size: Out<i32>, function: usize, config: In<DriverLaunchConfig>) {
         size.wanted()?;
         let config = config.get()?;
@@ -55,7 +51,6 @@ exported! { driver
         size.set(call.runtime.most_cluster_blocks(&kernel, config.block, config.shared as usize)?)
     }
 
-    /// Returns the number of clusters of a launch that run at the same time.
     fn cuOccupancyMaxActiveClusters(call, count: Out<i32>, function: usize, config: In<DriverLaunchConfig>) {
         count.wanted()?;
         let config = config.get()?;

@@ -44,7 +44,6 @@ fn launch(call: &Call, function: usize, width: i32, height: i32, stream: usize) 
 }
 
 exported! { driver
-    /// Sets the block size.
     fn cuFuncSetBlockShape(call, function: usize, x: i32, y: i32, z: i32) {
         let block = [x, y, z].map(|threads| u32::try_from(threads).unwrap_or(0));
         if block.contains(&0) {
@@ -54,44 +53,20 @@ exported! { driver
         Ok(())
     }
 
-    /// Sets the dynamic shared memory.
     fn cuFuncSetSharedSize(call, function: usize, bytes: u32) {
         kernel(call, function)?.settings().shared = bytes;
         Ok(())
     }
 
-    /// Sets the size of the parameter block.
-    fn cuParamSetSize(call, function: usize, bytes: u32) {
-        resize(call, function, bytes as usize)
-    }
-
-    /// Sets a 32-bit parameter.
-    fn cuParamSeti(call, function: usize, offset: i32, value: u32) {
-        set(call, function, offset, &value.to_le_bytes())
-    }
-
+    fn cuParamSetSize(call, function: usize, bytes: u32) => resize(call, function, bytes as usize);
+    fn cuParamSeti(call, function: usize, offset: i32, value: u32) => set(call, function, offset, &value.to_le_bytes());
     /// Sets a parameter of type `float`.
-    fn cuParamSetf(call, function: usize, offset: i32, value: f32) {
-        set(call, function, offset, &value.to_le_bytes())
-    }
-
-    /// Sets a parameter of any size.
-    fn cuParamSetv(call, function: usize, offset: i32, value: usize, bytes: u32) {
-        set(call, function, offset, &bytes_at(value, bytes as usize)?)
-    }
-
+    fn cuParamSetf(call, function: usize, offset: i32, value: f32) => set(call, function, offset, &value.to_le_bytes());
+    fn cuParamSetv(call, function: usize, offset: i32, value: usize, bytes: u32)
+        => set(call, function, offset, &bytes_at(value, bytes as usize)?);
     /// Launches one block.
-    fn cuLaunch(call, function: usize) {
-        launch(call, function, 1, 1, 0)
-    }
-
-    /// Launches a grid.
-    fn cuLaunchGrid(call, function: usize, width: i32, height: i32) {
-        launch(call, function, width, height, 0)
-    }
-
-    /// Launches a grid in stream order.
-    fn cuLaunchGridAsync(call, function: usize, width: i32, height: i32, stream: usize) {
-        launch(call, function, width, height, stream)
-    }
+    fn cuLaunch(call, function: usize) => launch(call, function, 1, 1, 0);
+    fn cuLaunchGrid(call, function: usize, width: i32, height: i32) => launch(call, function, width, height, 0);
+    fn cuLaunchGridAsync(call, function: usize, width: i32, height: i32, stream: usize)
+        => launch(call, function, width, height, stream);
 }

@@ -1,12 +1,13 @@
 //! Copies between devices and contexts. All contexts are one device, and there are no peers.
 
-use crate::boundary::{Call, exported};
+use crate::boundary::{Call, transfers};
 use crate::contexts::check;
 use crate::objects::boxes::{CopyBox, Direction};
 use crate::pointer::In;
 use crate::shared_api::copies::driver_box;
 use crate::status::Outcome;
 use crate::types::DriverMemcpy3D;
+use crate::work::Transfer;
 
 pub(crate) use crate::shared_api::peers::*;
 
@@ -17,26 +18,10 @@ fn peer_box(call: &Call, parms: In<DriverMemcpy3D>) -> Outcome<CopyBox> {
     driver_box(call, &parms)
 }
 
-exported! { driver
-    /// Copies bytes between contexts.
-    fn cuMemcpyPeer / cuMemcpyPeer_ptds(call, to: u64, _to_context: usize, from: u64, _from_context: usize, bytes: usize) {
-        call.runtime.copy(&*call.stream(0)?, CopyBox::linear(to, from, bytes), Direction::DeviceToDevice)
-    }
-
-    /// Copies bytes between contexts in stream order.
-    fn cuMemcpyPeerAsync / cuMemcpyPeerAsync_ptsz(call, to: u64, _to_context: usize, from: u64, _from_context: usize, bytes: usize, stream: usize) {
-        call.runtime.copy_async(&*call.stream(stream)?, CopyBox::linear(to, from, bytes), Direction::DeviceToDevice)
-    }
-
-    /// Copies a box between contexts. Their handles are in fields that `CUDA_MEMCPY3D` does not use.
-    fn cuMemcpy3DPeer / cuMemcpy3DPeer_ptds(call, parms: In<DriverMemcpy3D>) {
-        let copy = peer_box(call, parms)?;
-        call.runtime.copy(&*call.stream(0)?, copy, Direction::Default)
-    }
-
-    /// Copies a box between contexts in stream order.
-    fn cuMemcpy3DPeerAsync / cuMemcpy3DPeerAsync_ptsz(call, parms: In<DriverMemcpy3D>, stream: usize) {
-        let copy = peer_box(call, parms)?;
-        call.runtime.copy_async(&*call.stream(stream)?, copy, Direction::Default)
-    }
+transfers! { driver
+    fn cuMemcpyPeer / cuMemcpyPeer_ptds, cuMemcpyPeerAsync / cuMemcpyPeerAsync_ptsz
+    (call, to: u64, _to_context: usize, from: u64, _from_context: usize, bytes: usize) => Transfer::bytes(to, from, bytes, Direction::DeviceToDevice);
+    /// The handles of contexts are in fields that `CUDA_MEMCPY3D` does not use.
+    fn cuMemcpy3DPeer / cuMemcpy3DPeer_ptds, cuMemcpy3DPeerAsync / cuMemcpy3DPeerAsync_ptsz
+    (call, parms: In<DriverMemcpy3D>) => Transfer::Copy(peer_box(call, parms)?, Direction::Default);
 }

@@ -1,6 +1,6 @@
 //! Arrays, texture and surface objects, and texture and surface references of the driver.
 
-use crate::boundary::{Call, exported};
+use crate::boundary::{Call, exported, transfers};
 use crate::location::check_device;
 use crate::objects::boxes::Direction;
 use crate::objects::references::{
@@ -8,8 +8,9 @@ use crate::objects::references::{
 };
 use crate::objects::textures::{Array, ResourceWords, TextureDesc, channels_of};
 use crate::pointer::{In, Out, Text};
-use crate::shared_api::copies::{copy, copy_async};
+use crate::shared_api::copies::copy;
 use crate::status::{Outcome, Status};
+use crate::work::Transfer;
 use std::sync::Arc;
 
 pub(crate) use crate::shared_api::textures::*;
@@ -137,8 +138,11 @@ fn in_array(call: &Call, array: usize, offset: usize, bytes: usize) -> Outcome<u
     if fits { Ok(array.address + offset as u64) } else { Err(Status::INVALID_VALUE) }
 }
 
-fn set(call: &Call, reference: usize, change: impl FnOnce(&mut Settings) -> Outcome) -> Outcome {
-    call.runtime.set_reference(reference, change)
+fn set(call: &Call, reference: usize, change: impl FnOnce(&mut Settings)) -> Outcome {
+    call.runtime.set_reference(reference, |settings| {
+        change(settings);
+        Ok(())
+    })
 }
 
 fn settings(call: &Call, reference: usize) -> Outcome<Settings> {
@@ -153,8 +157,14 @@ fn set_rows(call: &Call, reference: usize, given: In<Descriptor>, address: u64, 
     set(call, reference, |settings| {
         settings.format = (format, count);
         settings.resource = with_channels(3, address, channels, [width, height, pitch as u64]);
-        Ok(())
     })
+}
+
+transfers! { driver
+    fn cuMemcpyAtoH_v2 / cuMemcpyAtoH_v2_ptds, cuMemcpyAtoHAsync_v2 / cuMemcpyAtoHAsync_v2_ptsz
+    (call, to: u64, from: usize, offset: usize, bytes: usize) => Transfer::bytes(to, in_array(call, from, offset, bytes)?, bytes, Direction::DeviceToHost);
+    fn cuMemcpyHtoA_v2 / cuMemcpyHtoA_v2_ptds, cuMemcpyHtoAAsync_v2 / cuMemcpyHtoAAsync_v2_ptsz
+    (call, to: usize, offset: usize, from: u64, bytes: usize) => Transfer::bytes(in_array(call, to, offset, bytes)?, from, bytes, Direction::HostToDevice);
 }
 
 exported! { driver
@@ -171,10 +181,7 @@ exported! { driver
     }
 
     /// Destroys an array.
-    fn cuArrayDestroy(call, array: usize) {
-        array_of(call, array)?;
-        call.runtime.destroy_array(array)
-    }
+    fn cuArrayDestroy(call, array: usize) => array_of(call, array)?, call.runtime.destroy_array(array);
 
     /// Returns the description of an array.
     fn cuArrayGetDescriptor_v2(call, given: Out<Descriptor>, array: usize) {
@@ -240,63 +247,30 @@ exported! { driver
     }
 
     /// Creates a surface object.
-    fn cuSurfObjectCreate(call, object: Out<u64>, resource: In<Resource>) {
-        object.wanted()?;
-        object.set(call.runtime.create_surface(resource_of(&resource.get()?)?)?)
-    }
+    fn cuSurfObjectCreate(call, object: Out<u64>, resource: In<Resource>)
+        => object.wanted()?, object.set(call.runtime.create_surface(resource_of(&resource.get()?)?)?);
 
-    /// Copies between arrays.
     fn cuMemcpyAtoA_v2 / cuMemcpyAtoA_v2_ptds(call, to: usize, to_offset: usize, from: usize, from_offset: usize, bytes: usize) {
         copy(call, in_array(call, to, to_offset, bytes)?, in_array(call, from, from_offset, bytes)?, bytes, Direction::DeviceToDevice)
     }
 
-    /// Copies from an array to the device.
     fn cuMemcpyAtoD_v2 / cuMemcpyAtoD_v2_ptds(call, to: u64, from: usize, offset: usize, bytes: usize) {
         copy(call, to, in_array(call, from, offset, bytes)?, bytes, Direction::DeviceToDevice)
     }
 
-    /// Copies from the device to an array.
     fn cuMemcpyDtoA_v2 / cuMemcpyDtoA_v2_ptds(call, to: usize, offset: usize, from: u64, bytes: usize) {
         copy(call, in_array(call, to, offset, bytes)?, from, bytes, Direction::DeviceToDevice)
     }
 
-    /// Copies from an array to the host.
-    fn cuMemcpyAtoH_v2 / cuMemcpyAtoH_v2_ptds(call, to: u64, from: usize, offset: usize, bytes: usize) {
-        copy(call, to, in_array(call, from, offset, bytes)?, bytes, Direction::DeviceToHost)
-    }
-
-    /// Copies from an array to the host in stream order.
-    fn cuMemcpyAtoHAsync_v2 / cuMemcpyAtoHAsync_v2_ptsz(call, to: u64, from: usize, offset: usize, bytes: usize, stream: usize) {
-        copy_async(call, to, in_array(call, from, offset, bytes)?, bytes, Direction::DeviceToHost, stream)
-    }
-
-    /// Copies from the host to an array.
-    fn cuMemcpyHtoA_v2 / cuMemcpyHtoA_v2_ptds(call, to: usize, offset: usize, from: u64, bytes: usize) {
-        copy(call, in_array(call, to, offset, bytes)?, from, bytes, Direction::HostToDevice)
-    }
-
-    /// Copies from the host to an array in stream order.
-    fn cuMemcpyHtoAAsync_v2 / cuMemcpyHtoAAsync_v2_ptsz(call, to: usize, offset: usize, from: u64, bytes: usize, stream: usize) {
-        copy_async(call, in_array(call, to, offset, bytes)?, from, bytes, Direction::HostToDevice, stream)
-    }
-
     /// Returns a texture reference of a module.
-    fn cuModuleGetTexRef(call, reference: Out<usize>, module: usize, name: Text) {
-        reference.wanted()?;
-        reference.set(call.runtime.module_reference(module, &name.get()?, false)?)
-    }
-
+    fn cuModuleGetTexRef(call, reference: Out<usize>, module: usize, name: Text)
+        => reference.wanted()?, reference.set(call.runtime.module_reference(module, &name.get()?, false)?);
     /// Returns a surface reference of a module.
-    fn cuModuleGetSurfRef(call, reference: Out<usize>, module: usize, name: Text) {
-        reference.wanted()?;
-        reference.set(call.runtime.module_reference(module, &name.get()?, true)?)
-    }
-
+    fn cuModuleGetSurfRef(call, reference: Out<usize>, module: usize, name: Text)
+        => reference.wanted()?, reference.set(call.runtime.module_reference(module, &name.get()?, true)?);
     /// Creates a standalone texture reference.
-    fn cuTexRefCreate(call, reference: Out<usize>) {
-        reference.wanted()?;
-        reference.set(call.runtime.references.insert(Reference::new(None, false)))
-    }
+    fn cuTexRefCreate(call, reference: Out<usize>)
+        => reference.wanted()?, reference.set(call.runtime.references.insert(Reference::new(None, false)));
 
     /// Destroys a texture reference.
     fn cuTexRefDestroy(call, reference: usize) {
@@ -312,7 +286,6 @@ exported! { driver
         set(call, reference, |settings| {
             settings.format = format;
             settings.resource = [0, array as u64, 0, 0, 0, 0, 0, 0];
-            Ok(())
         })
     }
 
@@ -326,7 +299,6 @@ exported! { driver
         set(call, reference, |settings| {
             settings.format.0 = format;
             settings.resource = resource;
-            Ok(())
         })
     }
 
@@ -334,7 +306,7 @@ exported! { driver
     fn cuTexRefSetAddress_v2(call, offset: Out<usize>, reference: usize, address: u64, bytes: usize) {
         call.runtime.memory.device_range(address, bytes as u64)?;
         offset.set_if_wanted(0);
-        set(call, reference, |settings| {
+        call.runtime.set_reference(reference, |settings| {
             let channels = channels(settings.format.0, settings.format.1)?;
             settings.resource = with_channels(2, address, channels, [bytes as u64, 0, 0]);
             Ok(())
@@ -347,77 +319,36 @@ exported! { driver
     }
 
     /// Sets the format of linear memory that is bound later.
-    fn cuTexRefSetFormat(call, reference: usize, format: u32, count: i32) {
-        channels(format, count as u32)?;
-        set(call, reference, |settings| {
-            settings.format = (format, count as u32);
-            Ok(())
-        })
-    }
+    fn cuTexRefSetFormat(call, reference: usize, format: u32, count: i32)
+        => channels(format, count as u32)?, set(call, reference, |settings| settings.format = (format, count as u32));
 
     /// Sets the address mode of an axis.
     fn cuTexRefSetAddressMode(call, reference: usize, axis: i32, mode: u32) {
-        set(call, reference, |settings| {
+        call.runtime.set_reference(reference, |settings| {
             *settings.desc.address.get_mut(axis as usize).ok_or(Status::INVALID_VALUE)? = mode;
             Ok(())
         })
     }
 
     /// Sets the filter mode.
-    fn cuTexRefSetFilterMode(call, reference: usize, mode: u32) {
-        set(call, reference, |settings| {
-            settings.desc.filter = mode;
-            Ok(())
-        })
-    }
-
+    fn cuTexRefSetFilterMode(call, reference: usize, mode: u32) => set(call, reference, |settings| settings.desc.filter = mode);
     /// Sets the filter mode between mipmap levels.
-    fn cuTexRefSetMipmapFilterMode(call, reference: usize, mode: u32) {
-        set(call, reference, |settings| {
-            settings.desc.level_filter = mode;
-            Ok(())
-        })
-    }
-
+    fn cuTexRefSetMipmapFilterMode(call, reference: usize, mode: u32) => set(call, reference, |settings| settings.desc.level_filter = mode);
     /// Sets the mipmap level bias.
-    fn cuTexRefSetMipmapLevelBias(call, reference: usize, bias: f32) {
-        set(call, reference, |settings| {
-            settings.desc.level_bias = bias;
-            Ok(())
-        })
-    }
-
+    fn cuTexRefSetMipmapLevelBias(call, reference: usize, bias: f32) => set(call, reference, |settings| settings.desc.level_bias = bias);
     /// Sets the lowest and highest mipmap level.
-    fn cuTexRefSetMipmapLevelClamp(call, reference: usize, least: f32, most: f32) {
-        set(call, reference, |settings| {
-            (settings.desc.least_level, settings.desc.most_level) = (least, most);
-            Ok(())
-        })
-    }
-
+    fn cuTexRefSetMipmapLevelClamp(call, reference: usize, least: f32, most: f32) => set(call, reference, |settings| (settings.desc.least_level, settings.desc.most_level) = (least, most));
     /// Sets the maximum anisotropy, which has no effect.
-    fn cuTexRefSetMaxAnisotropy(call, reference: usize, most: u32) {
-        set(call, reference, |settings| {
-            settings.desc.anisotropy = most;
-            Ok(())
-        })
-    }
+    fn cuTexRefSetMaxAnisotropy(call, reference: usize, most: u32) => set(call, reference, |settings| settings.desc.anisotropy = most);
 
     /// Sets the border colour.
     fn cuTexRefSetBorderColor(call, reference: usize, colour: In<[f32; 4]>) {
-        set(call, reference, |settings| {
-            settings.desc.border = colour.get()?;
-            Ok(())
-        })
+        let border = colour.get()?;
+        set(call, reference, |settings| settings.desc.border = border)
     }
 
     /// Sets the flags.
-    fn cuTexRefSetFlags(call, reference: usize, flags: u32) {
-        set(call, reference, |settings| {
-            settings.flags = flags;
-            Ok(())
-        })
-    }
+    fn cuTexRefSetFlags(call, reference: usize, flags: u32) => set(call, reference, |settings| settings.flags = flags);
 
     /// Returns the bound linear memory.
     fn cuTexRefGetAddress_v2(call, address: Out<u64>, reference: usize) {
@@ -438,16 +369,9 @@ exported! { driver
     }
 
     /// Returns the address mode of an axis.
-    fn cuTexRefGetAddressMode(call, mode: Out<u32>, reference: usize, axis: i32) {
-        let settings = settings(call, reference)?;
-        mode.set(*settings.desc.address.get(axis as usize).ok_or(Status::INVALID_VALUE)?)
-    }
-
+    fn cuTexRefGetAddressMode(call, mode: Out<u32>, reference: usize, axis: i32) => mode.set(*settings(call, reference)?.desc.address.get(axis as usize).ok_or(Status::INVALID_VALUE)?);
     /// Returns the filter mode.
-    fn cuTexRefGetFilterMode(call, mode: Out<u32>, reference: usize) {
-        let settings = settings(call, reference)?;
-        mode.set(settings.desc.filter)
-    }
+    fn cuTexRefGetFilterMode(call, mode: Out<u32>, reference: usize) => mode.set(settings(call, reference)?.desc.filter);
 
     /// Returns the format.
     fn cuTexRefGetFormat(call, format: Out<u32>, count: Out<i32>, reference: usize) {
@@ -458,16 +382,9 @@ exported! { driver
     }
 
     /// Returns the filter mode between mipmap levels.
-    fn cuTexRefGetMipmapFilterMode(call, mode: Out<u32>, reference: usize) {
-        let settings = settings(call, reference)?;
-        mode.set(settings.desc.level_filter)
-    }
-
+    fn cuTexRefGetMipmapFilterMode(call, mode: Out<u32>, reference: usize) => mode.set(settings(call, reference)?.desc.level_filter);
     /// Returns the mipmap level bias.
-    fn cuTexRefGetMipmapLevelBias(call, bias: Out<f32>, reference: usize) {
-        let settings = settings(call, reference)?;
-        bias.set(settings.desc.level_bias)
-    }
+    fn cuTexRefGetMipmapLevelBias(call, bias: Out<f32>, reference: usize) => bias.set(settings(call, reference)?.desc.level_bias);
 
     /// Returns the lowest and highest mipmap level.
     fn cuTexRefGetMipmapLevelClamp(call, least: Out<f32>, most: Out<f32>, reference: usize) {
@@ -477,22 +394,11 @@ exported! { driver
     }
 
     /// Returns the maximum anisotropy.
-    fn cuTexRefGetMaxAnisotropy(call, most: Out<i32>, reference: usize) {
-        let settings = settings(call, reference)?;
-        most.set(settings.desc.anisotropy as i32)
-    }
-
+    fn cuTexRefGetMaxAnisotropy(call, most: Out<i32>, reference: usize) => most.set(settings(call, reference)?.desc.anisotropy as i32);
     /// Returns the border colour.
-    fn cuTexRefGetBorderColor(call, colour: Out<[f32; 4]>, reference: usize) {
-        let settings = settings(call, reference)?;
-        colour.set(settings.desc.border)
-    }
-
+    fn cuTexRefGetBorderColor(call, colour: Out<[f32; 4]>, reference: usize) => colour.set(settings(call, reference)?.desc.border);
     /// Returns the flags.
-    fn cuTexRefGetFlags(call, flags: Out<u32>, reference: usize) {
-        let settings = settings(call, reference)?;
-        flags.set(settings.flags)
-    }
+    fn cuTexRefGetFlags(call, flags: Out<u32>, reference: usize) => flags.set(settings(call, reference)?.flags);
 
     /// Binds an array to a surface reference.
     fn cuSurfRefSetArray(call, reference: usize, array: usize, flags: u32) {
@@ -500,17 +406,12 @@ exported! { driver
         if flags != 0 {
             return Err(Status::INVALID_VALUE);
         }
-        set(call, reference, |settings| {
-            settings.resource = [0, array as u64, 0, 0, 0, 0, 0, 0];
-            Ok(())
-        })
+        set(call, reference, |settings| settings.resource = [0, array as u64, 0, 0, 0, 0, 0, 0])
     }
 
     /// Accepts a texture reference for a kernel. A kernel sees the references of its module anyway.
-    fn cuParamSetTexRef(call, function: usize, _unit: i32, reference: usize) {
-        call.runtime.kernel(function).map_err(|_| Status::INVALID_HANDLE)?;
-        settings(call, reference).map(drop)
-    }
+    fn cuParamSetTexRef(call, function: usize, _unit: i32, reference: usize)
+        => call.runtime.kernel(function).map_err(|_| Status::INVALID_HANDLE)?, settings(call, reference).map(drop);
 }
 
 #[cfg(test)]

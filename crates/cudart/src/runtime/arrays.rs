@@ -19,16 +19,11 @@ pub(crate) struct ChannelFormat(Channels);
 
 exported! { runtime
     /// Creates an array of one or two dimensions.
-    fn cudaMallocArray(call, array: Out<usize>, format: In<Channels>, width: usize, height: usize, flags: u32) {
-        array.wanted()?;
-        array.set(call.runtime.create_array(format.get()?, [width, height, 0], flags)?)
-    }
-
+    fn cudaMallocArray(call, array: Out<usize>, format: In<Channels>, width: usize, height: usize, flags: u32)
+        => array.wanted()?, array.set(call.runtime.create_array(format.get()?, [width, height, 0], flags)?);
     /// Creates an array of up to three dimensions, or a layered array.
-    fn cudaMalloc3DArray(call, array: Out<usize>, format: In<Channels>, extent: Extent, flags: u32) {
-        array.wanted()?;
-        array.set(call.runtime.create_array(format.get()?, [extent.width, extent.height, extent.depth], flags)?)
-    }
+    fn cudaMalloc3DArray(call, array: Out<usize>, format: In<Channels>, extent: Extent, flags: u32)
+        => array.wanted()?, array.set(call.runtime.create_array(format.get()?, [extent.width, extent.height, extent.depth], flags)?);
 
     /// Destroys an array.
     fn cudaFreeArray(call, array: usize) {

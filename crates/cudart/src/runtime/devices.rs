@@ -9,43 +9,14 @@ use crate::version::{release, runtime_version};
 pub(crate) use crate::shared_api::devices::*;
 
 exported! { runtime
-    /// Returns the number of devices.
-    fn cudaGetDeviceCount(call, count: Out<i32>) {
-        count.wanted()?;
-        call.runtime.device()?;
-        count.set(1)
-    }
+    fn cudaGetDeviceCount(call, count: Out<i32>) => count.wanted()?, call.runtime.device()?, count.set(1);
+    fn cudaGetDevice(_call, device: Out<i32>) => device.set(DEVICE);
+    fn cudaSetDevice(call, device: i32) => check_device(device)?, call.runtime.device().map(drop);
+    fn cudaInitDevice(call, device: i32, _device_flags: u32, _flags: u32) => check_device(device)?, call.runtime.device().map(drop);
+    fn cudaSetValidDevices(_call, devices: In<i32>, count: i32)
+        => devices.get_all(usize::try_from(count).map_err(|_| Status::INVALID_VALUE)?)?.into_iter().try_for_each(check_device);
+    fn cudaChooseDevice(call, device: Out<i32>, wanted: In<u8>) => wanted.get()?, call.runtime.device()?, device.set(DEVICE);
 
-    /// Returns the current device of this thread.
-    fn cudaGetDevice(_call, device: Out<i32>) {
-        device.set(DEVICE)
-    }
-
-    /// Sets the current device.
-    fn cudaSetDevice(call, device: i32) {
-        check_device(device)?;
-        call.runtime.device().map(drop)
-    }
-
-    /// Initialises a device.
-    fn cudaInitDevice(call, device: i32, _device_flags: u32, _flags: u32) {
-        check_device(device)?;
-        call.runtime.device().map(drop)
-    }
-
-    /// Sets the list of valid devices.
-    fn cudaSetValidDevices(_call, devices: In<i32>, count: i32) {
-        devices.get_all(usize::try_from(count).map_err(|_| Status::INVALID_VALUE)?)?.into_iter().try_for_each(check_device)
-    }
-
-    /// Returns the best matching device.
-    fn cudaChooseDevice(call, device: Out<i32>, wanted: In<u8>) {
-        wanted.get()?;
-        call.runtime.device()?;
-        device.set(DEVICE)
-    }
-
-    /// Returns the device properties in the layout of the program's CUDA version.
     fn cudaGetDeviceProperties(call, properties: Out<u8>, device: i32) {
         properties.wanted()?;
         check_device(device)?;
@@ -54,58 +25,23 @@ exported! { runtime
         properties.set_all(&call.runtime.properties(version)?)
     }
 
-    /// Returns the device properties in the layout of CUDA 12.
-    fn cudaGetDeviceProperties_v2(call, properties: Out<u8>, device: i32) {
-        properties.wanted()?;
-        check_device(device)?;
-        properties.set_all(&call.runtime.properties(12)?)
-    }
-
+    fn cudaGetDeviceProperties_v2(call, properties: Out<u8>, device: i32)
+        => properties.wanted()?, check_device(device)?, properties.set_all(&call.runtime.properties(12)?);
     /// Destroys all objects of the program.
-    fn cudaDeviceReset = cudaThreadExit(call) {
-        call.runtime.reset()
-    }
-
+    fn cudaDeviceReset = cudaThreadExit(call) => call.runtime.reset();
     /// Accepts flags on how the host waits. They have no effect.
-    fn cudaSetDeviceFlags(_call, flags: u32) {
-        if flags & !0xff == 0 { Ok(()) } else { Err(Status::INVALID_VALUE) }
-    }
+    fn cudaSetDeviceFlags(_call, flags: u32) => if flags & !0xff == 0 { Ok(()) } else { Err(Status::INVALID_VALUE) };
+    fn cudaDeviceGetLimit(call, value: Out<usize>, number: u32) => call.runtime.device()?, value.set(limit(number)?);
+    fn cudaDeviceSetLimit(call, number: u32, value: usize) => call.runtime.device()?, set_limit(number, value);
+    fn cudaDeviceGetCacheConfig = cudaThreadGetCacheConfig(call, config: Out<u32>) => call.runtime.device()?, config.set(0);
 
-    /// Returns a limit.
-    fn cudaDeviceGetLimit(call, value: Out<usize>, number: u32) {
-        call.runtime.device()?;
-        value.set(limit(number)?)
-    }
-
-    /// Sets a limit.
-    fn cudaDeviceSetLimit(call, number: u32, value: usize) {
-        call.runtime.device()?;
-        set_limit(number, value)
-    }
-
-    /// Returns the cache configuration.
-    fn cudaDeviceGetCacheConfig = cudaThreadGetCacheConfig(call, config: Out<u32>) {
-        call.runtime.device()?;
-        config.set(0)
-    }
-
-    /// Returns the device with a PCI bus ID.
     fn cudaDeviceGetByPCIBusId(_call, device: Out<i32>, text: Text) {
         if text.get()?.trim_start_matches('0').trim_start_matches(':').starts_with("00:00") { device.set(DEVICE) } else { Err(Status::INVALID_DEVICE) }
     }
 
-    /// Returns the version of the runtime that the program was linked with.
-    fn cudaRuntimeGetVersion(_call, version: Out<i32>) {
-        version.set(release())
-    }
-
+    fn cudaRuntimeGetVersion(_call, version: Out<i32>) => version.set(release());
     /// Does nothing: the device has no persisting L2 cache.
-    fn cudaCtxResetPersistingL2Cache(call) {
-        call.runtime.device().map(drop)
-    }
-
+    fn cudaCtxResetPersistingL2Cache(call) => call.runtime.device().map(drop);
     /// Does nothing: the device's `double` is the host's.
-    fn cudaSetDoubleForDevice = cudaSetDoubleForHost(_call, value: Out<f64>) {
-        value.wanted()
-    }
+    fn cudaSetDoubleForDevice = cudaSetDoubleForHost(_call, value: Out<f64>) => value.wanted();
 }

@@ -6,13 +6,8 @@ use crate::shared_api::entry::look_up;
 use crate::version::release;
 
 exported! { runtime
-    /// Looks up a driver function for the CUDA release that the program was linked with.
-    fn cudaGetDriverEntryPoint / cudaGetDriverEntryPoint_ptsz(call, symbol: Text, place: Out<usize>, flags: u64, found: Out<u32>) {
-        look_up(call, symbol, place, release(), flags, found).map(drop)
-    }
-
-    /// Looks up a driver function for a CUDA version.
-    fn cudaGetDriverEntryPointByVersion / cudaGetDriverEntryPointByVersion_ptsz(call, symbol: Text, place: Out<usize>, version: u32, flags: u64, found: Out<u32>) {
-        look_up(call, symbol, place, i32::try_from(version).unwrap_or(i32::MAX), flags, found).map(drop)
-    }
+    fn cudaGetDriverEntryPoint / cudaGetDriverEntryPoint_ptsz(call, symbol: Text, place: Out<usize>, flags: u64, found: Out<u32>)
+        => look_up(call, symbol, place, release(), flags, found).map(drop);
+    fn cudaGetDriverEntryPointByVersion / cudaGetDriverEntryPointByVersion_ptsz(call, symbol: Text, place: Out<usize>, version: u32, flags: u64, found: Out<u32>)
+        => look_up(call, symbol, place, i32::try_from(version).unwrap_or(i32::MAX), flags, found).map(drop);
 }

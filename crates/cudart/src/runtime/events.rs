@@ -5,9 +5,5 @@ use crate::pointer::Out;
 pub(crate) use crate::shared_api::events::*;
 
 exported! { runtime
-    /// Creates an event.
-    fn cudaEventCreate(call, event: Out<usize>) {
-        event.wanted()?;
-        event.set(call.runtime.create_event(0)?)
-    }
+    fn cudaEventCreate(call, event: Out<usize>) => event.set_by(|| call.runtime.create_event(0));
 }

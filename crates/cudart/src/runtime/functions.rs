@@ -8,21 +8,18 @@ use crate::types::FuncAttributes;
 pub(crate) use crate::shared_api::functions::*;
 
 exported! { runtime
-    /// Returns the attributes of a kernel.
     fn cudaFuncGetAttributes(call, facts: Out<FuncAttributes>, function: usize) {
         facts.wanted()?;
         let kernel = call.runtime.kernel(function)?;
         facts.set(attributes(call.runtime, &kernel)?)
     }
 
-    /// Sets an attribute of a kernel for one device.
     fn cudaKernelSetAttributeForDevice(call, function: usize, attribute: u32, value: i32, device: i32) {
         check_device(device)?;
         let kernel = call.runtime.kernel(function)?;
         set_attribute(call.runtime, &kernel, attribute, value)
     }
 
-    /// Returns the driver's handle of a kernel and loads the kernel.
     fn cudaGetFuncBySymbol(call, handle: Out<usize>, function: usize) {
         let kernel = call.runtime.kernel(function)?;
         kernel.resolved(call.runtime)?;

@@ -44,7 +44,6 @@ fn launch(
 }
 
 exported! { runtime
-    /// Pushes a launch configuration until the arguments are evaluated.
     fn __cudaPushCallConfiguration(_call, grid: Dim3, block: Dim3, shared: usize, stream: usize) {
         let mut shapes = SHAPES.get();
         *shapes.list.get_mut(shapes.count).ok_or(Status::OUT_OF_MEMORY)? = Some((grid, block, shared, stream));
@@ -53,7 +52,6 @@ exported! { runtime
         Ok(())
     }
 
-    /// Pops a launch configuration.
     fn __cudaPopCallConfiguration(_call, grid: Out<Dim3>, block: Out<Dim3>, shared: Out<usize>, stream: Out<usize>) {
         let mut shapes = SHAPES.get();
         shapes.count = shapes.count.checked_sub(1).ok_or(Status::MISSING_CONFIGURATION)?;
@@ -65,25 +63,13 @@ exported! { runtime
         stream.set(shape.3)
     }
 
-    /// Returns the kernel of a host function.
-    fn __cudaGetKernel(call, kernel: Out<usize>, function: usize) {
-        kernel.set(call.runtime.kernel(function)?.handle())
-    }
-
-    /// Launches a kernel by its handle.
-    fn __cudaLaunchKernel / __cudaLaunchKernel_ptsz(call, kernel: usize, grid: Dim3, block: Dim3, arguments: In<usize>, shared: usize, stream: usize) {
-        launch(call, kernel, (grid, block, shared), arguments, stream, (false, None))
-    }
-
-    /// Launches a kernel.
-    fn cudaLaunchKernel / cudaLaunchKernel_ptsz(call, function: usize, grid: Dim3, block: Dim3, arguments: In<usize>, shared: usize, stream: usize) {
-        launch(call, function, (grid, block, shared), arguments, stream, (false, None))
-    }
-
-    /// Launches a cooperative kernel.
-    fn cudaLaunchCooperativeKernel / cudaLaunchCooperativeKernel_ptsz(call, function: usize, grid: Dim3, block: Dim3, arguments: In<usize>, shared: usize, stream: usize) {
-        launch(call, function, (grid, block, shared), arguments, stream, (true, None))
-    }
+    fn __cudaGetKernel(call, kernel: Out<usize>, function: usize) => kernel.set(call.runtime.kernel(function)?.handle());
+    fn __cudaLaunchKernel / __cudaLaunchKernel_ptsz(call, kernel: usize, grid: Dim3, block: Dim3, arguments: In<usize>, shared: usize, stream: usize)
+        => launch(call, kernel, (grid, block, shared), arguments, stream, (false, None));
+    fn cudaLaunchKernel / cudaLaunchKernel_ptsz(call, function: usize, grid: Dim3, block: Dim3, arguments: In<usize>, shared: usize, stream: usize)
+        => launch(call, function, (grid, block, shared), arguments, stream, (false, None));
+    fn cudaLaunchCooperativeKernel / cudaLaunchCooperativeKernel_ptsz(call, function: usize, grid: Dim3, block: Dim3, arguments: In<usize>, shared: usize, stream: usize)
+        => launch(call, function, (grid, block, shared), arguments, stream, (true, None));
 
     /// Launches a cooperative kernel on several devices. There is one device, so only one launch is allowed.
     fn cudaLaunchCooperativeKernelMultiDevice(call, list: In<LaunchParams>, devices: u32, flags: u32) {
@@ -94,7 +80,6 @@ exported! { runtime
         launch(call, params.function, (params.grid, params.block, params.shared), In::at(params.arguments), params.stream, (true, None))
     }
 
-    /// Launches a kernel with attributes.
     fn cudaLaunchKernelExC / cudaLaunchKernelExC_ptsz(call, config: In<LaunchConfig>, function: usize, arguments: In<usize>) {
         let config = config.get()?;
         let asked = asked(In::at(config.attributes), config.count)?;

@@ -20,18 +20,10 @@ fn location(word: u64) -> MemLocation {
 }
 
 exported! { runtime
-    /// Allocates device memory.
-    fn cudaMalloc(call, address: Out<u64>, bytes: usize) {
-        address.wanted()?;
-        address.set(call.runtime.allocate(bytes, Kind::Device)?)
-    }
+    fn cudaMalloc(call, address: Out<u64>, bytes: usize) => address.set_by(|| call.runtime.allocate(bytes, Kind::Device));
+    fn cudaMallocPitch(call, address: Out<u64>, pitch: Out<usize>, width: usize, height: usize)
+        => allocate_pitched(call.runtime, address, pitch, width, height);
 
-    /// Allocates pitched memory.
-    fn cudaMallocPitch(call, address: Out<u64>, pitch: Out<usize>, width: usize, height: usize) {
-        allocate_pitched(call.runtime, address, pitch, width, height)
-    }
-
-    /// Allocates pitched slices.
     fn cudaMalloc3D(call, place: Out<PitchedPtr>, extent: Extent) {
         place.wanted()?;
         let rows = extent.height.checked_mul(extent.depth).ok_or(Status::INVALID_VALUE)?;
@@ -48,7 +40,6 @@ exported! { runtime
         address.set(call.runtime.allocate_host(bytes, flags)?)
     }
 
-    /// Registers host memory of the program.
     fn cudaHostRegister(call, address: u64, bytes: usize, flags: u32) {
         if flags & !15 != 0 {
             return Err(Status::INVALID_VALUE);
@@ -56,14 +47,12 @@ exported! { runtime
         call.runtime.register_host(address, bytes, flags)
     }
 
-    /// Returns the device address of host memory.
     fn cudaHostGetDevicePointer(call, device: Out<u64>, host: u64, flags: u32) {
         call.runtime.device()?;
         let known = call.runtime.memory.find(host).is_some_and(|found| matches!(found.kind, Kind::Host(_) | Kind::Registered(_)));
         if known && flags == 0 { device.set(host) } else { Err(Status::INVALID_VALUE) }
     }
 
-    /// Returns the attributes of a pointer.
     fn cudaPointerGetAttributes(call, attributes: Out<PointerAttributes>, address: u64) {
         call.runtime.device()?;
         attributes.set(match call.runtime.memory.find(address).map(|found| found.kind) {
@@ -78,10 +67,8 @@ exported! { runtime
         })
     }
 
-    /// Records advice on managed memory.
-    fn cudaMemAdvise(call, address: u64, bytes: usize, advice: u32, word: u64) {
-        advise(call, address, bytes, advice, location(word))
-    }
+    fn cudaMemAdvise(call, address: u64, bytes: usize, advice: u32, word: u64)
+        => advise(call, address, bytes, advice, location(word));
 
     /// Prefetches managed memory. In the CUDA 13 runtime the flags come before the stream.
     fn cudaMemPrefetchAsync / cudaMemPrefetchAsync_ptsz(call, address: u64, bytes: usize, word: u64, third: usize, fourth: usize) {
@@ -98,14 +85,7 @@ exported! { runtime
     }
 
     /// Fails: there is no peer.
-    fn cudaDeviceEnablePeerAccess(call, _peer: i32, _flags: u32) {
-        call.runtime.device()?;
-        Err(Status::INVALID_DEVICE)
-    }
-
+    fn cudaDeviceEnablePeerAccess(call, _peer: i32, _flags: u32) => call.runtime.device()?, Err(Status::INVALID_DEVICE);
     /// Fails: there is no peer.
-    fn cudaDeviceDisablePeerAccess(call, _peer: i32) {
-        call.runtime.device()?;
-        Err(Status::INVALID_DEVICE)
-    }
+    fn cudaDeviceDisablePeerAccess(call, _peer: i32) => call.runtime.device()?, Err(Status::INVALID_DEVICE);
 }

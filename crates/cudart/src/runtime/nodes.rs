@@ -7,23 +7,10 @@ pub(crate) use crate::shared_api::nodes::*;
 use crate::types::{GraphNodeParams, KernelNodeParams, Memcpy3DParms};
 
 exported! { runtime
-    /// Creates a value for conditional nodes.
-    fn cudaGraphConditionalHandleCreate(call, handle: Out<u64>, graph: usize, default: u32, flags: u32) {
-        create_condition(call, handle, graph, default, flags)
-    }
-
-    /// Returns the parameters of a kernel node.
-    fn cudaGraphKernelNodeGetParams(call, node: usize, params: Out<KernelNodeParams>) {
-        params.set(launch_of(call, node)?.1)
-    }
-
-    /// Returns the parameters of a copy node.
-    fn cudaGraphMemcpyNodeGetParams(call, node: usize, params: Out<Memcpy3DParms>) {
-        params.set(copy_params(call, &copy_of(call, node)?))
-    }
-
-    /// Returns the parameters of a node of any kind.
-    fn cudaGraphNodeGetParams(call, node: usize, params: Out<GraphNodeParams>) {
-        any_params(call, node, params, Library::Runtime)
-    }
+    fn cudaGraphConditionalHandleCreate(call, handle: Out<u64>, graph: usize, default: u32, flags: u32)
+        => create_condition(call, handle, graph, default, flags);
+    fn cudaGraphKernelNodeGetParams(call, node: usize, params: Out<KernelNodeParams>) => params.set(launch_of(call, node)?.1);
+    fn cudaGraphMemcpyNodeGetParams(call, node: usize, params: Out<Memcpy3DParms>)
+        => params.set(copy_params(call, &copy_of(call, node)?));
+    fn cudaGraphNodeGetParams(call, node: usize, params: Out<GraphNodeParams>) => any_params(call, node, params, Library::Runtime);
 }

@@ -7,14 +7,12 @@ pub(crate) use crate::shared_api::occupancy::*;
 use crate::types::LaunchConfig;
 
 exported! { runtime
-    /// Returns the maximum cluster size of a launch in blocks.
     fn cudaOccupancyMaxPotentialClusterSize(call, size: Out<i32>, function: usize, config: In<LaunchConfig>) {
         size.wanted()?;
         let config = config.get()?;
         size.set(call.runtime.most_cluster_blocks(&*call.runtime.kernel(function)?, config.block.list(), config.shared)?)
     }
 
-    /// Returns the number of clusters of a launch that run at the same time.
     fn cudaOccupancyMaxActiveClusters(call, count: Out<i32>, function: usize, config: In<LaunchConfig>) {
         count.wanted()?;
         let config = config.get()?;

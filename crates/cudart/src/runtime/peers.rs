@@ -1,12 +1,13 @@
 //! Copies between devices, of which there is one, and attributes of pairs of devices.
 
-use crate::boundary::{Call, exported};
+use crate::boundary::{Call, transfers};
 use crate::location::check_device;
-use crate::objects::boxes::CopyBox;
+use crate::objects::boxes::{CopyBox, Direction};
 use crate::pointer::In;
 use crate::shared_api::copies::runtime_box;
 use crate::status::Outcome;
 use crate::types::{Extent, Memcpy3DParms, PitchedPtr};
+use crate::work::Transfer;
 
 pub(crate) use crate::shared_api::peers::*;
 
@@ -43,16 +44,7 @@ fn peer_box(call: &Call, parms: In<PeerParms>) -> Outcome<CopyBox> {
     runtime_box(call, &parms).map(|(copy, _)| copy)
 }
 
-exported! { runtime
-    /// Copies a box between devices.
-    fn cudaMemcpy3DPeer / cudaMemcpy3DPeer_ptds(call, parms: In<PeerParms>) {
-        let copy = peer_box(call, parms)?;
-        call.runtime.copy(&*call.stream(0)?, copy, crate::objects::boxes::Direction::DeviceToDevice)
-    }
-
-    /// Copies a box between devices in stream order.
-    fn cudaMemcpy3DPeerAsync / cudaMemcpy3DPeerAsync_ptsz(call, parms: In<PeerParms>, stream: usize) {
-        let copy = peer_box(call, parms)?;
-        call.runtime.copy_async(&*call.stream(stream)?, copy, crate::objects::boxes::Direction::DeviceToDevice)
-    }
+transfers! { runtime
+    fn cudaMemcpy3DPeer / cudaMemcpy3DPeer_ptds, cudaMemcpy3DPeerAsync / cudaMemcpy3DPeerAsync_ptsz
+    (call, parms: In<PeerParms>) => Transfer::Copy(peer_box(call, parms)?, Direction::DeviceToDevice);
 }

@@ -6,13 +6,8 @@ use crate::pointer::Out;
 pub(crate) use crate::shared_api::streams::*;
 
 exported! { runtime
-    /// Creates a stream.
-    fn cudaStreamCreate(call, stream: Out<usize>) {
-        stream.wanted()?;
-        stream.set(call.runtime.create_stream(0, 0)?)
-    }
+    fn cudaStreamCreate(call, stream: Out<usize>) => stream.set_by(|| call.runtime.create_stream(0, 0));
 
-    /// Returns the lowest and highest priority.
     fn cudaDeviceGetStreamPriorityRange(call, least: Out<i32>, greatest: Out<i32>) {
         call.runtime.device()?;
         least.set_if_wanted(PRIORITIES[0]);

@@ -1,10 +1,11 @@
 //! Variables of modules, addressed by their host variables.
 
-use crate::boundary::{Call, exported};
+use crate::boundary::{Call, exported, transfers};
 use crate::check::because;
-use crate::objects::boxes::{CopyBox, Direction};
+use crate::objects::boxes::Direction;
 use crate::pointer::Out;
 use crate::status::{Outcome, Status};
+use crate::work::Transfer;
 use broadloom_device::GlobalVariable;
 
 pub(crate) fn variable(call: &Call, symbol: usize) -> Outcome<GlobalVariable> {
@@ -44,38 +45,14 @@ fn from_symbol(kind: u32) -> Outcome<Direction> {
     }
 }
 
+transfers! { runtime
+    fn cudaMemcpyToSymbol / cudaMemcpyToSymbol_ptds, cudaMemcpyToSymbolAsync / cudaMemcpyToSymbolAsync_ptsz
+    (call, symbol: usize, from: u64, bytes: usize, offset: usize, kind: u32) => Transfer::bytes(place(call, symbol, bytes, offset)?, from, bytes, to_symbol(kind)?);
+    fn cudaMemcpyFromSymbol / cudaMemcpyFromSymbol_ptds, cudaMemcpyFromSymbolAsync / cudaMemcpyFromSymbolAsync_ptsz
+    (call, to: u64, symbol: usize, bytes: usize, offset: usize, kind: u32) => Transfer::bytes(to, place(call, symbol, bytes, offset)?, bytes, from_symbol(kind)?);
+}
+
 exported! { runtime
-    /// Copies to a variable.
-    fn cudaMemcpyToSymbol / cudaMemcpyToSymbol_ptds(call, symbol: usize, from: u64, bytes: usize, offset: usize, kind: u32) {
-        let to = place(call, symbol, bytes, offset)?;
-        call.runtime.copy(&*call.stream(0)?, CopyBox::linear(to, from, bytes), to_symbol(kind)?)
-    }
-
-    /// Copies to a variable in stream order.
-    fn cudaMemcpyToSymbolAsync / cudaMemcpyToSymbolAsync_ptsz(call, symbol: usize, from: u64, bytes: usize, offset: usize, kind: u32, stream: usize) {
-        let to = place(call, symbol, bytes, offset)?;
-        call.runtime.copy_async(&*call.stream(stream)?, CopyBox::linear(to, from, bytes), to_symbol(kind)?)
-    }
-
-    /// Copies from a variable.
-    fn cudaMemcpyFromSymbol / cudaMemcpyFromSymbol_ptds(call, to: u64, symbol: usize, bytes: usize, offset: usize, kind: u32) {
-        let from = place(call, symbol, bytes, offset)?;
-        call.runtime.copy(&*call.stream(0)?, CopyBox::linear(to, from, bytes), from_symbol(kind)?)
-    }
-
-    /// Copies from a variable in stream order.
-    fn cudaMemcpyFromSymbolAsync / cudaMemcpyFromSymbolAsync_ptsz(call, to: u64, symbol: usize, bytes: usize, offset: usize, kind: u32, stream: usize) {
-        let from = place(call, symbol, bytes, offset)?;
-        call.runtime.copy_async(&*call.stream(stream)?, CopyBox::linear(to, from, bytes), from_symbol(kind)?)
-    }
-
-    /// Returns the address of a variable.
-    fn cudaGetSymbolAddress(call, address: Out<u64>, symbol: usize) {
-        address.set(variable(call, symbol)?.address)
-    }
-
-    /// Returns the size of a variable.
-    fn cudaGetSymbolSize(call, bytes: Out<usize>, symbol: usize) {
-        bytes.set(variable(call, symbol)?.bytes as usize)
-    }
+    fn cudaGetSymbolAddress(call, address: Out<u64>, symbol: usize) => address.set(variable(call, symbol)?.address);
+    fn cudaGetSymbolSize(call, bytes: Out<usize>, symbol: usize) => bytes.set(variable(call, symbol)?.bytes as usize);
 }

@@ -10,7 +10,6 @@ use crate::types::Extent;
 pub(crate) use crate::shared_api::textures::*;
 
 exported! { runtime
-    /// Creates a texture object.
     fn cudaCreateTextureObject(call, object: Out<u64>, resource: In<ResourceWords>, desc: In<TextureDesc>, view: In<u32>) {
         object.wanted()?;
         // Views with another format or a range of levels are not supported.
@@ -20,32 +19,25 @@ exported! { runtime
         object.set(call.runtime.create_texture(resource.get()?, desc.get()?)?)
     }
 
-    /// Returns the resource description of an object.
     fn cudaGetTextureObjectResourceDesc = cudaGetSurfaceObjectResourceDesc(call, resource: Out<ResourceWords>, object: u64) {
         let found = call.runtime.objects.get(object as usize).map_err(|_| Status::INVALID_VALUE)?;
         resource.set(found.resource)
     }
 
-    /// Returns the texture description of a texture object.
     fn cudaGetTextureObjectTextureDesc(call, desc: Out<TextureDesc>, object: u64) {
         let found = call.runtime.objects.get(object as usize).map_err(|_| Status::INVALID_VALUE)?;
         desc.set(found.texture.ok_or(Status::INVALID_VALUE)?)
     }
 
-    /// Creates a surface object.
-    fn cudaCreateSurfaceObject(call, object: Out<u64>, resource: In<ResourceWords>) {
-        object.wanted()?;
-        object.set(call.runtime.create_surface(resource.get()?)?)
-    }
+    fn cudaCreateSurfaceObject(call, object: Out<u64>, resource: In<ResourceWords>)
+        => object.set_by(|| call.runtime.create_surface(resource.get()?));
 
-    /// Creates a mipmapped array.
     fn cudaMallocMipmappedArray(call, mipmap: Out<usize>, format: In<[i32; 5]>, extent: Extent, levels: u32, flags: u32) {
         mipmap.wanted()?;
         let extent = [extent.width, extent.height, extent.depth];
         mipmap.set(call.runtime.create_mipmap(format.get()?, extent, levels, flags)?)
     }
 
-    /// Destroys a mipmapped array.
     fn cudaFreeMipmappedArray(call, mipmap: usize) {
         if mipmap == 0 {
             return Ok(());
@@ -54,7 +46,6 @@ exported! { runtime
         mipmap.levels.iter().try_for_each(|level| call.runtime.destroy_array(*level))
     }
 
-    /// Returns the maximum number of elements of a linear texture.
     fn cudaDeviceGetTexture1DLinearMaxWidth(call, width: Out<usize>, format: In<[i32; 5]>, device: i32) {
         check_device(device)?;
         format.get()?;

@@ -234,14 +234,12 @@ exported! { runtime
         copy_boxes(call, count, list, Out::at(failed), flags as u64, stream)
     }
 
-    /// Prefetches managed memory.
     fn cudaMemPrefetchBatchAsync / cudaMemPrefetchBatchAsync_ptsz = cudaMemDiscardAndPrefetchBatchAsync / cudaMemDiscardAndPrefetchBatchAsync_ptsz
         | cuMemPrefetchBatchAsync / cuMemPrefetchBatchAsync_ptsz = cuMemDiscardAndPrefetchBatchAsync / cuMemDiscardAndPrefetchBatchAsync_ptsz
     (call, addresses: In<u64>, sizes: In<usize>, count: usize, locations: In<MemLocation>, firsts: In<usize>, location_count: usize, flags: u64, stream: usize) {
         prefetch(call, addresses, sizes, count, &PrefetchTargets { locations, firsts, count: location_count }, flags, stream)
     }
 
-    /// Discards the contents of managed memory.
     fn cudaMemDiscardBatchAsync / cudaMemDiscardBatchAsync_ptsz | cuMemDiscardBatchAsync / cuMemDiscardBatchAsync_ptsz
     (call, addresses: In<u64>, sizes: In<usize>, count: usize, flags: u64, stream: usize) {
         let stream = stream_of_batch(call, stream)?;
@@ -264,14 +262,11 @@ exported! { driver
     }
 
     /// Copies a batch of boxes. `failed` receives the index of a wrong copy.
-    fn cuMemcpy3DBatchAsync / cuMemcpy3DBatchAsync_ptsz(call, count: usize, list: In<BoxOperation>, failed: Out<usize>, flags: u64, stream: usize) {
-        copy_boxes(call, count, list, failed, flags, stream)
-    }
-
+    fn cuMemcpy3DBatchAsync / cuMemcpy3DBatchAsync_ptsz(call, count: usize, list: In<BoxOperation>, failed: Out<usize>, flags: u64, stream: usize)
+        => copy_boxes(call, count, list, failed, flags, stream);
     /// Copies a batch of boxes, without the index of a wrong copy.
-    fn cuMemcpy3DBatchAsync_v2 / cuMemcpy3DBatchAsync_v2_ptsz(call, count: usize, list: In<BoxOperation>, flags: u64, stream: usize) {
-        copy_boxes(call, count, list, Out::at(0), flags, stream)
-    }
+    fn cuMemcpy3DBatchAsync_v2 / cuMemcpy3DBatchAsync_v2_ptsz(call, count: usize, list: In<BoxOperation>, flags: u64, stream: usize)
+        => copy_boxes(call, count, list, Out::at(0), flags, stream);
 }
 
 #[cfg(test)]

@@ -77,7 +77,6 @@ pub(crate) fn update(call: &Call, stream: usize, nodes: &[usize], flags: u32) ->
 }
 
 exported! { runtime
-    /// Begins a capture.
     fn cudaStreamBeginCapture / cudaStreamBeginCapture_ptsz | cuStreamBeginCapture_v2 / cuStreamBeginCapture_v2_ptsz(call, stream: usize, mode: u32) {
         if mode > 2 {
             return Err(Status::INVALID_VALUE);
@@ -85,7 +84,6 @@ exported! { runtime
         call.runtime.begin_capture(&*call.stream(stream)?, None, vec![])
     }
 
-    /// Begins a capture into an existing graph.
     fn cudaStreamBeginCaptureToGraph / cudaStreamBeginCaptureToGraph_ptsz | cuStreamBeginCaptureToGraph / cuStreamBeginCaptureToGraph_ptsz(call, stream: usize, graph: usize, nodes: In<usize>, _edges: usize, count: usize, mode: u32) {
         if mode > 2 {
             return Err(Status::INVALID_VALUE);
@@ -114,25 +112,17 @@ exported! { runtime
         Ok(())
     }
 
-    /// Returns the capture status of a stream.
-    fn cudaStreamIsCapturing / cudaStreamIsCapturing_ptsz | cuStreamIsCapturing / cuStreamIsCapturing_ptsz(call, stream: usize, status: Out<u32>) {
-        status.set(state_of(call, stream)?.0)
-    }
-
+    fn cudaStreamIsCapturing / cudaStreamIsCapturing_ptsz | cuStreamIsCapturing / cuStreamIsCapturing_ptsz(call, stream: usize, status: Out<u32>)
+        => status.set(state_of(call, stream)?.0);
     /// Returns the state of a capture, without edges.
-    fn cudaStreamGetCaptureInfo_v2 / cudaStreamGetCaptureInfo_v2_ptsz | cuStreamGetCaptureInfo_v2 / cuStreamGetCaptureInfo_v2_ptsz(call, stream: usize, status: Out<u32>, id: Out<u64>, graph: Out<usize>, nodes: Out<usize>, count: Out<usize>) {
-        info(call, stream, status, id, graph, nodes, Out::at(0), count)
-    }
-
+    fn cudaStreamGetCaptureInfo_v2 / cudaStreamGetCaptureInfo_v2_ptsz | cuStreamGetCaptureInfo_v2 / cuStreamGetCaptureInfo_v2_ptsz(call, stream: usize, status: Out<u32>, id: Out<u64>, graph: Out<usize>, nodes: Out<usize>, count: Out<usize>)
+        => info(call, stream, status, id, graph, nodes, Out::at(0), count);
     /// Returns the state of a capture, with edges.
-    fn cudaStreamGetCaptureInfo_v3 / cudaStreamGetCaptureInfo_v3_ptsz | cuStreamGetCaptureInfo_v3 / cuStreamGetCaptureInfo_v3_ptsz(call, stream: usize, status: Out<u32>, id: Out<u64>, graph: Out<usize>, nodes: Out<usize>, edges: Out<usize>, count: Out<usize>) {
-        info(call, stream, status, id, graph, nodes, edges, count)
-    }
-
+    fn cudaStreamGetCaptureInfo_v3 / cudaStreamGetCaptureInfo_v3_ptsz | cuStreamGetCaptureInfo_v3 / cuStreamGetCaptureInfo_v3_ptsz(call, stream: usize, status: Out<u32>, id: Out<u64>, graph: Out<usize>, nodes: Out<usize>, edges: Out<usize>, count: Out<usize>)
+        => info(call, stream, status, id, graph, nodes, edges, count);
     /// Changes the dependencies of later work, with edges.
-    fn cudaStreamUpdateCaptureDependencies_v2 / cudaStreamUpdateCaptureDependencies_v2_ptsz | cuStreamUpdateCaptureDependencies_v2 / cuStreamUpdateCaptureDependencies_v2_ptsz(call, stream: usize, nodes: In<usize>, _edges: usize, count: usize, flags: u32) {
-        update(call, stream, &nodes.get_all(count)?, flags)
-    }
+    fn cudaStreamUpdateCaptureDependencies_v2 / cudaStreamUpdateCaptureDependencies_v2_ptsz | cuStreamUpdateCaptureDependencies_v2 / cuStreamUpdateCaptureDependencies_v2_ptsz(call, stream: usize, nodes: In<usize>, _edges: usize, count: usize, flags: u32)
+        => update(call, stream, &nodes.get_all(count)?, flags);
 
     /// Exchanges the capture mode of this thread. Calls are never restricted here.
     fn cudaThreadExchangeStreamCaptureMode | cuThreadExchangeStreamCaptureMode(_call, mode: Out<u32>) {

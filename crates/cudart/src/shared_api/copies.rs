@@ -12,11 +12,6 @@ pub(crate) fn copy(call: &Call, to: u64, from: u64, bytes: usize, direction: Dir
     call.runtime.copy(&*call.stream(0)?, CopyBox::linear(to, from, bytes), direction)
 }
 
-/// Copies bytes in stream order.
-pub(crate) fn copy_async(call: &Call, to: u64, from: u64, bytes: usize, direction: Direction, stream: usize) -> Outcome {
-    call.runtime.copy_async(&*call.stream(stream)?, CopyBox::linear(to, from, bytes), direction)
-}
-
 /// Converts a `cudaMemcpy3DParms` to a box and a direction.
 pub(crate) fn runtime_box(call: &Call, parms: &Memcpy3DParms) -> Outcome<(CopyBox, Direction)> {
     let array = |handle: usize| if handle == 0 { Ok(None) } else { call.runtime.arrays.get(handle).map(Some) };

@@ -49,60 +49,28 @@ pub(crate) fn shared_atomics(operation: u32, unified: bool) -> Outcome<u32> {
 }
 
 exported! { runtime
-    /// Returns an attribute of a device.
-    fn cudaDeviceGetAttribute | cuDeviceGetAttribute(call, value: Out<i32>, attribute: u32, device: i32) {
-        value.wanted()?;
-        check_device(device)?;
-        value.set(call.runtime.attribute(attribute)?)
-    }
-
-    /// Waits for all work.
-    fn cudaDeviceSynchronize = cudaThreadSynchronize | cuCtxSynchronize(call) {
-        call.runtime.wait_for_all()
-    }
-
-    /// Returns the device flags.
-    fn cudaGetDeviceFlags | cuCtxGetFlags(_call, flags: Out<u32>) {
-        flags.set(8)
-    }
-
+    fn cudaDeviceGetAttribute | cuDeviceGetAttribute(call, value: Out<i32>, attribute: u32, device: i32)
+        => value.wanted()?, check_device(device)?, value.set(call.runtime.attribute(attribute)?);
+    fn cudaDeviceSynchronize = cudaThreadSynchronize | cuCtxSynchronize(call) => call.runtime.wait_for_all();
+    fn cudaGetDeviceFlags | cuCtxGetFlags(_call, flags: Out<u32>) => flags.set(8);
     /// Returns a limit, under a deprecated name.
-    fn cudaThreadGetLimit | cuCtxGetLimit(_call, value: Out<usize>, number: u32) {
-        value.set(limit(number)?)
-    }
-
+    fn cudaThreadGetLimit | cuCtxGetLimit(_call, value: Out<usize>, number: u32) => value.set(limit(number)?);
     /// Sets a limit, under a deprecated name.
-    fn cudaThreadSetLimit | cuCtxSetLimit(_call, number: u32, value: usize) {
-        set_limit(number, value)
-    }
-
+    fn cudaThreadSetLimit | cuCtxSetLimit(_call, number: u32, value: usize) => set_limit(number, value);
     /// Accepts a cache configuration, which has no effect.
-    fn cudaDeviceSetCacheConfig = cudaThreadSetCacheConfig = cudaDeviceSetSharedMemConfig | cuCtxSetCacheConfig = cuCtxSetSharedMemConfig(call, _config: u32) {
-        call.runtime.device().map(drop)
-    }
+    fn cudaDeviceSetCacheConfig = cudaThreadSetCacheConfig = cudaDeviceSetSharedMemConfig | cuCtxSetCacheConfig = cuCtxSetSharedMemConfig(call, _config: u32)
+        => call.runtime.device().map(drop);
+    fn cudaDeviceGetSharedMemConfig | cuCtxGetSharedMemConfig(call, config: Out<u32>) => call.runtime.device()?, config.set(1);
 
-    /// Returns the shared memory configuration.
-    fn cudaDeviceGetSharedMemConfig | cuCtxGetSharedMemConfig(call, config: Out<u32>) {
-        call.runtime.device()?;
-        config.set(1)
-    }
-
-    /// Returns the PCI bus ID of a device.
     fn cudaDeviceGetPCIBusId | cuDeviceGetPCIBusId(_call, text: Out<u8>, length: i32, device: i32) {
         check_device(device)?;
         let bytes = [BUS.as_bytes(), &[0]].concat();
         if usize::try_from(length).is_ok_and(|length| length >= bytes.len()) { text.set_all(&bytes) } else { Err(Status::INVALID_VALUE) }
     }
 
-    /// Returns the version of the driver.
-    fn cudaDriverGetVersion | cuDriverGetVersion(_call, version: Out<i32>) {
-        version.set(DRIVER_VERSION)
-    }
-
+    fn cudaDriverGetVersion | cuDriverGetVersion(_call, version: Out<i32>) => version.set(DRIVER_VERSION);
     /// Does nothing: there is no profiler.
-    fn cudaProfilerStart = cudaProfilerStop | cuProfilerStart = cuProfilerStop(_call) {
-        Ok(())
-    }
+    fn cudaProfilerStart = cudaProfilerStop | cuProfilerStart = cuProfilerStop(_call) => Ok(());
 
     /// Returns which atomic operations host and device may perform concurrently on the same memory. On a
     /// device with the host's address space these are the host's own.

@@ -6,39 +6,20 @@ use crate::pointer::Out;
 use crate::status::Status;
 
 exported! { runtime
-    /// Creates an event with flags.
-    fn cudaEventCreateWithFlags | cuEventCreate(call, event: Out<usize>, flags: u32) {
-        event.wanted()?;
-        event.set(call.runtime.create_event(flags)?)
-    }
+    fn cudaEventCreateWithFlags | cuEventCreate(call, event: Out<usize>, flags: u32)
+        => event.set_by(|| call.runtime.create_event(flags));
+    fn cudaEventDestroy | cuEventDestroy = cuEventDestroy_v2(call, event: usize) => call.runtime.destroy_event(event);
 
-    /// Destroys an event.
-    fn cudaEventDestroy | cuEventDestroy = cuEventDestroy_v2(call, event: usize) {
-        call.runtime.destroy_event(event)
-    }
-
-    /// Records an event in a stream.
     fn cudaEventRecord / cudaEventRecord_ptsz | cuEventRecord / cuEventRecord_ptsz(call, event: usize, stream: usize) {
         let stream = call.stream(stream)?;
         let event = call.runtime.events.get(event)?;
         call.runtime.submit(&stream, Work::Record(event))
     }
 
-    /// Tests if an event has completed.
-    fn cudaEventQuery | cuEventQuery(call, event: usize) {
-        call.runtime.query_event(event)
-    }
-
-    /// Waits for an event.
-    fn cudaEventSynchronize | cuEventSynchronize(call, event: usize) {
-        call.runtime.wait_for_event(event)
-    }
-
-    /// Returns the milliseconds between two events.
-    fn cudaEventElapsedTime = cudaEventElapsedTime_v2 | cuEventElapsedTime = cuEventElapsedTime_v2(call, milliseconds: Out<f32>, start: usize, end: usize) {
-        milliseconds.wanted()?;
-        milliseconds.set(call.runtime.elapsed(start, end)?)
-    }
+    fn cudaEventQuery | cuEventQuery(call, event: usize) => call.runtime.query_event(event);
+    fn cudaEventSynchronize | cuEventSynchronize(call, event: usize) => call.runtime.wait_for_event(event);
+    fn cudaEventElapsedTime = cudaEventElapsedTime_v2 | cuEventElapsedTime = cuEventElapsedTime_v2(call, milliseconds: Out<f32>, start: usize, end: usize)
+        => milliseconds.set_by(|| call.runtime.elapsed(start, end));
 
     /// Records an event in a stream, with flags.
     fn cudaEventRecordWithFlags / cudaEventRecordWithFlags_ptsz | cuEventRecordWithFlags / cuEventRecordWithFlags_ptsz(call, event: usize, stream: usize, flags: u32) {

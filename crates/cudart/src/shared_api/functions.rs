@@ -80,16 +80,11 @@ pub(crate) fn kept_name(kernel: &Kernel) -> *const c_char {
 
 exported! { runtime
     /// Accepts a cache configuration, which has no effect.
-    fn cudaFuncSetCacheConfig = cudaFuncSetSharedMemConfig | cuFuncSetCacheConfig = cuFuncSetSharedMemConfig(call, function: usize, _config: u32) {
-        call.runtime.kernel(function).map(drop)
-    }
+    fn cudaFuncSetCacheConfig = cudaFuncSetSharedMemConfig | cuFuncSetCacheConfig = cuFuncSetSharedMemConfig(call, function: usize, _config: u32)
+        => call.runtime.kernel(function).map(drop);
+    fn cudaFuncGetName | cuFuncGetName = cuKernelGetName(call, name: Out<*const c_char>, function: usize)
+        => name.set(kept_name(&*call.runtime.kernel(function)?));
 
-    /// Returns the name of a kernel.
-    fn cudaFuncGetName | cuFuncGetName = cuKernelGetName(call, name: Out<*const c_char>, function: usize) {
-        name.set(kept_name(&*call.runtime.kernel(function)?))
-    }
-
-    /// Returns offset and size of a parameter in the parameter block.
     fn cudaFuncGetParamInfo | cuFuncGetParamInfo = cuKernelGetParamInfo(call, function: usize, index: usize, offset: Out<usize>, size: Out<usize>) {
         let kernel = call.runtime.kernel(function)?;
         let param = kernel.resolved(call.runtime)?.kernel.params().get(index).ok_or(Status::INVALID_VALUE)?;
@@ -98,19 +93,14 @@ exported! { runtime
         Ok(())
     }
 
-    /// Returns the number of parameters of a kernel.
-    fn cudaFuncGetParamCount | cuFuncGetParamCount = cuKernelGetParamCount(call, function: usize, count: Out<usize>) {
-        count.set(call.runtime.kernel(function)?.resolved(call.runtime)?.kernel.params().len())
-    }
+    fn cudaFuncGetParamCount | cuFuncGetParamCount = cuKernelGetParamCount(call, function: usize, count: Out<usize>)
+        => count.set(call.runtime.kernel(function)?.resolved(call.runtime)?.kernel.params().len());
 
-    /// Sets an attribute of a kernel.
     fn cudaFuncSetAttribute | cuFuncSetAttribute(call, function: usize, attribute: u32, value: i32) {
         let kernel = call.runtime.kernel(function)?;
         set_attribute(call.runtime, &kernel, attribute, value)
     }
 
-    /// Returns the handle of a kernel.
-    fn cudaGetKernel | cuKernelGetFunction(call, handle: Out<usize>, function: usize) {
-        handle.set(call.runtime.kernel(function)?.handle())
-    }
+    fn cudaGetKernel | cuKernelGetFunction(call, handle: Out<usize>, function: usize)
+        => handle.set(call.runtime.kernel(function)?.handle());
 }

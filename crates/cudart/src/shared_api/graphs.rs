@@ -351,8 +351,67 @@ pub(crate) fn add_any(
     Ok(())
 }
 
+/// Defines the functions of a kind of graph node from its parameters and its work: `add` adds a node, `set` changes one, and
+/// `exec` changes it in an instantiated graph. After the names, `;` precedes a last parameter without effect.
+macro_rules! node_functions {
+    ($through:ident $($params:tt => $work:expr; $($verb:ident $names:tt)+;)*) => {
+        $($($crate::shared_api::graphs::node_functions!(@$verb $through $params $work; $names);)+)*
+    };
+    (@add $through:ident ($call:ident $(, $arg:ident : $ty:ty)*) $work:expr; ($($name:ident)|+ $(; $last:ident)?)) => {
+        $crate::boundary::exported! { $through
+            fn $($name)|+($call, node: Out<usize>, graph: usize, after: In<usize>, count: usize $(, $arg: $ty)* $(, $last: usize)?) {
+                let work = $work;
+                $crate::shared_api::graphs::add($call, node, graph, after, count, work).map(drop)
+            }
+        }
+    };
+    (@set $through:ident ($call:ident $(, $arg:ident : $ty:ty)*) $work:expr; ($($name:ident)|+)) => {
+        $crate::boundary::exported! { $through
+            fn $($name)|+($call, node: usize $(, $arg: $ty)*) => $crate::shared_api::graphs::set_work($call, node, $work);
+        }
+    };
+    (@exec $through:ident ($call:ident $(, $arg:ident : $ty:ty)*) $work:expr; ($($name:ident)|+ $(; $last:ident)?)) => {
+        $crate::boundary::exported! { $through
+            fn $($name)|+($call, exec: usize, node: usize $(, $arg: $ty)* $(, $last: usize)?) => $crate::shared_api::graphs::set_exec_work($call, exec, node, $work);
+        }
+    };
+}
+pub(crate) use node_functions;
+
+node_functions! { runtime
+    (call, params: In<HostNodeParams>) => host_work(&params.get()?)?;
+    add(cudaGraphAddHostNode | cuGraphAddHostNode)
+    set(cudaGraphHostNodeSetParams | cuGraphHostNodeSetParams)
+    exec(cudaGraphExecHostNodeSetParams | cuGraphExecHostNodeSetParams);
+
+    (call) => Work::Empty;
+    add(cudaGraphAddEmptyNode | cuGraphAddEmptyNode);
+
+    (call, event: usize) => Work::Record(call.runtime.events.get(event)?);
+    add(cudaGraphAddEventRecordNode | cuGraphAddEventRecordNode)
+    set(cudaGraphEventRecordNodeSetEvent | cuGraphEventRecordNodeSetEvent)
+    exec(cudaGraphExecEventRecordNodeSetEvent | cuGraphExecEventRecordNodeSetEvent);
+
+    (call, event: usize) => Work::Wait(call.runtime.events.get(event)?);
+    add(cudaGraphAddEventWaitNode | cuGraphAddEventWaitNode)
+    set(cudaGraphEventWaitNodeSetEvent | cuGraphEventWaitNodeSetEvent)
+    exec(cudaGraphExecEventWaitNodeSetEvent | cuGraphExecEventWaitNodeSetEvent);
+
+    (call, params: Out<MemAllocNodeParams>) => allocated(call, params)?;
+    add(cudaGraphAddMemAllocNode | cuGraphAddMemAllocNode);
+
+    // The next launch reuses the memory.
+    (call, address: u64) => call.runtime.memory.find(address).map(|_| Work::Freed(address)).ok_or(Status::INVALID_VALUE)?;
+    add(cudaGraphAddMemFreeNode | cuGraphAddMemFreeNode);
+
+    (call, params: In<MemsetParams>) => fill_work(call, &params.get()?)?;
+    set(cudaGraphMemsetNodeSetParams | cuGraphMemsetNodeSetParams);
+
+    (call, child: usize) => child_work(&*call.runtime.graphs.get(child)?)?;
+    exec(cudaGraphExecChildGraphNodeSetParams | cuGraphExecChildGraphNodeSetParams);
+}
+
 exported! { runtime
-    /// Creates a graph.
     fn cudaGraphCreate | cuGraphCreate(call, graph: Out<usize>, flags: u32) {
         graph.wanted()?;
         if flags != 0 {
@@ -361,12 +420,8 @@ exported! { runtime
         graph.set(call.runtime.graphs.insert(Graph::default()))
     }
 
-    /// Destroys a graph.
-    fn cudaGraphDestroy | cuGraphDestroy(call, graph: usize) {
-        call.runtime.destroy_graph(graph)
-    }
+    fn cudaGraphDestroy | cuGraphDestroy(call, graph: usize) => call.runtime.destroy_graph(graph);
 
-    /// Clones a graph.
     fn cudaGraphClone | cuGraphClone(call, copy: Out<usize>, graph: usize) {
         copy.wanted()?;
         let cloned = call.runtime.clone_graph(&*call.runtime.graphs.get(graph)?)?;
@@ -375,22 +430,9 @@ exported! { runtime
         copy.set(handle)
     }
 
-    /// Finds the node of a clone by its original.
-    fn cudaGraphNodeFindInClone | cuGraphNodeFindInClone(call, node: Out<usize>, original: usize, clone: usize) {
-        node.set(call.runtime.node_in_clone(original, &*call.runtime.graphs.get(clone)?)?)
-    }
+    fn cudaGraphNodeFindInClone | cuGraphNodeFindInClone(call, node: Out<usize>, original: usize, clone: usize)
+        => node.set(call.runtime.node_in_clone(original, &*call.runtime.graphs.get(clone)?)?);
 
-    /// Adds a node that calls a host function.
-    fn cudaGraphAddHostNode | cuGraphAddHostNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, params: In<HostNodeParams>) {
-        add(call, node, graph, after, count, host_work(&params.get()?)?).map(drop)
-    }
-
-    /// Adds an empty node.
-    fn cudaGraphAddEmptyNode | cuGraphAddEmptyNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize) {
-        add(call, node, graph, after, count, Work::Empty).map(drop)
-    }
-
-    /// Adds a child graph node with a clone of the graph.
     fn cudaGraphAddChildGraphNode | cuGraphAddChildGraphNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, child: usize) {
         let child = call.runtime.clone_graph(&*call.runtime.graphs.get(child)?)?;
         let graph = add(call, node, graph, after, count, child_work(&child)?)?;
@@ -400,7 +442,6 @@ exported! { runtime
         Ok(())
     }
 
-    /// Returns the graph of a child graph node.
     fn cudaGraphChildGraphNodeGetGraph | cuGraphChildGraphNodeGetGraph(call, node: usize, graph: Out<usize>) {
         let node = call.runtime.nodes.get(node)?;
         let child = node.graph.nodes()[node.index].child.clone().ok_or(Status::INVALID_VALUE)?;
@@ -409,66 +450,30 @@ exported! { runtime
         graph.set(handle)
     }
 
-    /// Adds a node that records an event.
-    fn cudaGraphAddEventRecordNode | cuGraphAddEventRecordNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, event: usize) {
-        let work = Work::Record(call.runtime.events.get(event)?);
-        add(call, node, graph, after, count, work).map(drop)
-    }
-
-    /// Adds a node that waits for an event.
-    fn cudaGraphAddEventWaitNode | cuGraphAddEventWaitNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, event: usize) {
-        let work = Work::Wait(call.runtime.events.get(event)?);
-        add(call, node, graph, after, count, work).map(drop)
-    }
-
-    /// Adds a node that allocates memory for its successors.
-    fn cudaGraphAddMemAllocNode | cuGraphAddMemAllocNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, params: Out<MemAllocNodeParams>) {
-        let work = allocated(call, params)?;
-        add(call, node, graph, after, count, work).map(drop)
-    }
-
-    /// Returns the parameters of an allocation node.
     fn cudaGraphMemAllocNodeGetParams | cuGraphMemAllocNodeGetParams(call, node: usize, params: Out<MemAllocNodeParams>) {
-        match work_of(call, node)? {
-            Work::Allocated(address) => params.set(allocation_params(call, address)?),
-            _ => Err(Status::INVALID_VALUE),
-        }
+        let Work::Allocated(address) = work_of(call, node)? else { return Err(Status::INVALID_VALUE) };
+        params.set(allocation_params(call, address)?)
     }
 
-    /// Adds a node that frees memory. The next launch reuses it.
-    fn cudaGraphAddMemFreeNode | cuGraphAddMemFreeNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, address: u64) {
-        call.runtime.memory.find(address).ok_or(Status::INVALID_VALUE)?;
-        add(call, node, graph, after, count, Work::Freed(address)).map(drop)
-    }
-
-    /// Returns the address that a node frees.
     fn cudaGraphMemFreeNodeGetParams | cuGraphMemFreeNodeGetParams(call, node: usize, address: Out<u64>) {
-        match work_of(call, node)? {
-            Work::Freed(freed) => address.set(freed),
-            _ => Err(Status::INVALID_VALUE),
-        }
+        let Work::Freed(freed) = work_of(call, node)? else { return Err(Status::INVALID_VALUE) };
+        address.set(freed)
     }
 
-    /// Destroys a node.
     fn cudaGraphDestroyNode | cuGraphDestroyNode(call, node: usize) {
         let found = call.runtime.nodes.remove(node)?;
         found.graph.nodes()[found.index].work = None;
         Ok(())
     }
 
-    /// Returns the type of a node.
-    fn cudaGraphNodeGetType | cuGraphNodeGetType(call, node: usize, kind: Out<u32>) {
-        kind.set(node_type(&work_of(call, node)?))
-    }
+    fn cudaGraphNodeGetType | cuGraphNodeGetType(call, node: usize, kind: Out<u32>) => kind.set(node_type(&work_of(call, node)?));
 
-    /// Returns the nodes of a graph.
     fn cudaGraphGetNodes | cuGraphGetNodes(call, graph: usize, nodes: Out<usize>, count: Out<usize>) {
         let graph = call.runtime.graphs.get(graph)?;
         let handles: Vec<usize> = graph.nodes().iter().filter(|node| node.work.is_some()).map(|node| node.handle).collect();
         answer(&handles, nodes, count)
     }
 
-    /// Returns the nodes without dependencies.
     fn cudaGraphGetRootNodes | cuGraphGetRootNodes(call, graph: usize, nodes: Out<usize>, count: Out<usize>) {
         let graph = call.runtime.graphs.get(graph)?;
         let list = graph.nodes();
@@ -478,51 +483,33 @@ exported! { runtime
     }
 
     /// Returns the edges of a graph, with edge data.
-    fn cudaGraphGetEdges_v2 | cuGraphGetEdges_v2(call, graph: usize, from: Out<usize>, to: Out<usize>, data: Out<u64>, count: Out<usize>) {
-        answer_edges(call, graph, from, to, data, count)
-    }
-
+    fn cudaGraphGetEdges_v2 | cuGraphGetEdges_v2(call, graph: usize, from: Out<usize>, to: Out<usize>, data: Out<u64>, count: Out<usize>)
+        => answer_edges(call, graph, from, to, data, count);
     /// Returns the nodes that a node depends on, with edge data.
-    fn cudaGraphNodeGetDependencies_v2 | cuGraphNodeGetDependencies_v2(call, node: usize, nodes: Out<usize>, data: Out<u64>, count: Out<usize>) {
-        answer_neighbours(call, node, true, nodes, data, count)
-    }
-
+    fn cudaGraphNodeGetDependencies_v2 | cuGraphNodeGetDependencies_v2(call, node: usize, nodes: Out<usize>, data: Out<u64>, count: Out<usize>)
+        => answer_neighbours(call, node, true, nodes, data, count);
     /// Returns the nodes that depend on a node, with edge data.
-    fn cudaGraphNodeGetDependentNodes_v2 | cuGraphNodeGetDependentNodes_v2(call, node: usize, nodes: Out<usize>, data: Out<u64>, count: Out<usize>) {
-        answer_neighbours(call, node, false, nodes, data, count)
-    }
+    fn cudaGraphNodeGetDependentNodes_v2 | cuGraphNodeGetDependentNodes_v2(call, node: usize, nodes: Out<usize>, data: Out<u64>, count: Out<usize>)
+        => answer_neighbours(call, node, false, nodes, data, count);
 
-    /// Returns the event that a node records.
     fn cudaGraphEventRecordNodeGetEvent | cuGraphEventRecordNodeGetEvent(call, node: usize, event: Out<usize>) {
-        match work_of(call, node)? {
-            Work::Record(found) => event.set(call.runtime.events.handle_of(&found).ok_or(Status::INVALID_VALUE)?),
-            _ => Err(Status::INVALID_VALUE),
-        }
+        let Work::Record(found) = work_of(call, node)? else { return Err(Status::INVALID_VALUE) };
+        event.set(call.runtime.events.handle_of(&found).ok_or(Status::INVALID_VALUE)?)
     }
 
-    /// Returns the event that a node waits for.
     fn cudaGraphEventWaitNodeGetEvent | cuGraphEventWaitNodeGetEvent(call, node: usize, event: Out<usize>) {
-        match work_of(call, node)? {
-            Work::Wait(found) => event.set(call.runtime.events.handle_of(&found).ok_or(Status::INVALID_VALUE)?),
-            _ => Err(Status::INVALID_VALUE),
-        }
+        let Work::Wait(found) = work_of(call, node)? else { return Err(Status::INVALID_VALUE) };
+        event.set(call.runtime.events.handle_of(&found).ok_or(Status::INVALID_VALUE)?)
     }
 
     /// Adds dependencies, with edge data.
-    fn cudaGraphAddDependencies_v2 | cuGraphAddDependencies_v2(call, graph: usize, from: In<usize>, to: In<usize>, _data: usize, count: usize) {
-        depend(call, graph, &from.get_all(count)?, &to.get_all(count)?, true)
-    }
-
+    fn cudaGraphAddDependencies_v2 | cuGraphAddDependencies_v2(call, graph: usize, from: In<usize>, to: In<usize>, _data: usize, count: usize)
+        => depend(call, graph, &from.get_all(count)?, &to.get_all(count)?, true);
     /// Removes dependencies, with edge data.
-    fn cudaGraphRemoveDependencies_v2 | cuGraphRemoveDependencies_v2(call, graph: usize, from: In<usize>, to: In<usize>, _data: usize, count: usize) {
-        depend(call, graph, &from.get_all(count)?, &to.get_all(count)?, false)
-    }
-
-    /// Instantiates a graph.
-    fn cudaGraphInstantiateWithFlags | cuGraphInstantiateWithFlags(call, exec: Out<usize>, graph: usize, flags: u64) {
-        exec.wanted()?;
-        exec.set(call.runtime.instantiate(&*call.runtime.graphs.get(graph)?, flags)?)
-    }
+    fn cudaGraphRemoveDependencies_v2 | cuGraphRemoveDependencies_v2(call, graph: usize, from: In<usize>, to: In<usize>, _data: usize, count: usize)
+        => depend(call, graph, &from.get_all(count)?, &to.get_all(count)?, false);
+    fn cudaGraphInstantiateWithFlags | cuGraphInstantiateWithFlags(call, exec: Out<usize>, graph: usize, flags: u64)
+        => exec.set_by(|| call.runtime.instantiate(&*call.runtime.graphs.get(graph)?, flags));
 
     /// Instantiates a graph with parameters: flags, upload stream, and outputs for an invalid node and the
     /// result.
@@ -535,96 +522,32 @@ exported! { runtime
         exec.set(handle)
     }
 
-    /// Returns the flags of an instantiated graph.
-    fn cudaGraphExecGetFlags | cuGraphExecGetFlags(call, exec: usize, flags: Out<u64>) {
-        flags.set(call.runtime.execs.get(exec)?.flags)
-    }
+    fn cudaGraphExecGetFlags | cuGraphExecGetFlags(call, exec: usize, flags: Out<u64>)
+        => flags.set(call.runtime.execs.get(exec)?.flags);
+    fn cudaGraphExecDestroy | cuGraphExecDestroy(call, exec: usize) => call.runtime.execs.remove(exec).map(drop);
 
-    /// Destroys an instantiated graph.
-    fn cudaGraphExecDestroy | cuGraphExecDestroy(call, exec: usize) {
-        call.runtime.execs.remove(exec).map(drop)
-    }
-
-    /// Launches a graph.
     fn cudaGraphLaunch / cudaGraphLaunch_ptsz | cuGraphLaunch / cuGraphLaunch_ptsz(call, exec: usize, stream: usize) {
         let exec = call.runtime.execs.get(exec)?;
         call.runtime.launch_graph(&exec, &*call.stream(stream)?)
     }
 
     /// Does nothing: an instantiated graph needs no upload.
-    fn cudaGraphUpload / cudaGraphUpload_ptsz | cuGraphUpload / cuGraphUpload_ptsz(call, exec: usize, stream: usize) {
-        call.runtime.execs.get(exec)?;
-        call.stream(stream).map(drop)
-    }
+    fn cudaGraphUpload / cudaGraphUpload_ptsz | cuGraphUpload / cuGraphUpload_ptsz(call, exec: usize, stream: usize)
+        => call.runtime.execs.get(exec)?, call.stream(stream).map(drop);
 
-    /// Changes a fill node.
-    fn cudaGraphMemsetNodeSetParams | cuGraphMemsetNodeSetParams(call, node: usize, params: In<MemsetParams>) {
-        let work = fill_work(call, &params.get()?)?;
-        set_work(call, node, work)
-    }
-
-    /// Returns the parameters of a fill node.
     fn cudaGraphMemsetNodeGetParams | cuGraphMemsetNodeGetParams(call, node: usize, params: Out<MemsetParams>) {
-        match work_of(call, node)? {
-            Work::Fill(fill) => params.set(fill_params(&fill)),
-            _ => Err(Status::INVALID_VALUE),
-        }
+        let Work::Fill(fill) = work_of(call, node)? else { return Err(Status::INVALID_VALUE) };
+        params.set(fill_params(&fill))
     }
 
-    /// Changes a host function node.
-    fn cudaGraphHostNodeSetParams | cuGraphHostNodeSetParams(call, node: usize, params: In<HostNodeParams>) {
-        set_work(call, node, host_work(&params.get()?)?)
-    }
-
-    /// Returns the parameters of a host function node.
     fn cudaGraphHostNodeGetParams | cuGraphHostNodeGetParams(call, node: usize, params: Out<HostNodeParams>) {
-        match work_of(call, node)? {
-            Work::Host(host) => params.set(HostNodeParams { function: host.function, data: host.data }),
-            _ => Err(Status::INVALID_VALUE),
-        }
+        let Work::Host(host) = work_of(call, node)? else { return Err(Status::INVALID_VALUE) };
+        params.set(HostNodeParams { function: host.function, data: host.data })
     }
 
-    /// Changes a host function node of an instantiated graph.
-    fn cudaGraphExecHostNodeSetParams | cuGraphExecHostNodeSetParams(call, exec: usize, node: usize, params: In<HostNodeParams>) {
-        set_exec_work(call, exec, node, host_work(&params.get()?)?)
-    }
+    fn cudaGraphNodeGetEnabled | cuGraphNodeGetEnabled(call, exec: usize, node: usize, enabled: Out<u32>)
+        => enabled.set(u32::from(call.runtime.execs.get(exec)?.enabled(node)?));
 
-    /// Changes a child graph node of an instantiated graph.
-    fn cudaGraphExecChildGraphNodeSetParams | cuGraphExecChildGraphNodeSetParams(call, exec: usize, node: usize, child: usize) {
-        let work = child_work(&*call.runtime.graphs.get(child)?)?;
-        set_exec_work(call, exec, node, work)
-    }
-
-    /// Changes the event that a node records.
-    fn cudaGraphEventRecordNodeSetEvent | cuGraphEventRecordNodeSetEvent(call, node: usize, event: usize) {
-        let work = Work::Record(call.runtime.events.get(event)?);
-        set_work(call, node, work)
-    }
-
-    /// Changes the event that a node waits for.
-    fn cudaGraphEventWaitNodeSetEvent | cuGraphEventWaitNodeSetEvent(call, node: usize, event: usize) {
-        let work = Work::Wait(call.runtime.events.get(event)?);
-        set_work(call, node, work)
-    }
-
-    /// Changes the event that a node records in an instantiated graph.
-    fn cudaGraphExecEventRecordNodeSetEvent | cuGraphExecEventRecordNodeSetEvent(call, exec: usize, node: usize, event: usize) {
-        let work = Work::Record(call.runtime.events.get(event)?);
-        set_exec_work(call, exec, node, work)
-    }
-
-    /// Changes the event that a node waits for in an instantiated graph.
-    fn cudaGraphExecEventWaitNodeSetEvent | cuGraphExecEventWaitNodeSetEvent(call, exec: usize, node: usize, event: usize) {
-        let work = Work::Wait(call.runtime.events.get(event)?);
-        set_exec_work(call, exec, node, work)
-    }
-
-    /// Returns whether a node is enabled.
-    fn cudaGraphNodeGetEnabled | cuGraphNodeGetEnabled(call, exec: usize, node: usize, enabled: Out<u32>) {
-        enabled.set(u32::from(call.runtime.execs.get(exec)?.enabled(node)?))
-    }
-
-    /// Enables or disables a node.
     fn cudaGraphNodeSetEnabled | cuGraphNodeSetEnabled(call, exec: usize, node: usize, enabled: u32) {
         let exec = call.runtime.execs.get(exec)?;
         match exec.work_of(node)? {
@@ -634,21 +557,9 @@ exported! { runtime
     }
 
     /// Does nothing: graphs keep no unused memory.
-    fn cudaDeviceGraphMemTrim | cuDeviceGraphMemTrim(call, device: i32) {
-        check_device(device)?;
-        call.runtime.device().map(drop)
-    }
-
-    /// Returns the amount of memory in use.
-    fn cudaDeviceGetGraphMemAttribute | cuDeviceGetGraphMemAttribute(call, device: i32, _attribute: u32, value: Out<u64>) {
-        check_device(device)?;
-        value.set(call.runtime.device()?.backend().memory().used)
-    }
-
-    /// Resets high-water marks.
-    fn cudaDeviceSetGraphMemAttribute | cuDeviceSetGraphMemAttribute(call, device: i32, _attribute: u32, value: In<u64>) {
-        check_device(device)?;
-        value.get()?;
-        call.runtime.device().map(drop)
-    }
+    fn cudaDeviceGraphMemTrim | cuDeviceGraphMemTrim(call, device: i32) => check_device(device)?, call.runtime.device().map(drop);
+    fn cudaDeviceGetGraphMemAttribute | cuDeviceGetGraphMemAttribute(call, device: i32, _attribute: u32, value: Out<u64>)
+        => check_device(device)?, value.set(call.runtime.device()?.backend().memory().used);
+    fn cudaDeviceSetGraphMemAttribute | cuDeviceSetGraphMemAttribute(call, device: i32, _attribute: u32, value: In<u64>)
+        => check_device(device)?, value.get()?, call.runtime.device().map(drop);
 }

@@ -32,10 +32,8 @@ pub(crate) fn host_function(call: &Call, stream: usize, function: usize, data: u
 }
 
 exported! { runtime
-    /// Calls a host function in stream order.
-    fn cudaLaunchHostFunc / cudaLaunchHostFunc_ptsz | cuLaunchHostFunc / cuLaunchHostFunc_ptsz(call, stream: usize, function: usize, data: usize) {
-        host_function(call, stream, function, data, None)
-    }
+    fn cudaLaunchHostFunc / cudaLaunchHostFunc_ptsz | cuLaunchHostFunc / cuLaunchHostFunc_ptsz(call, stream: usize, function: usize, data: usize)
+        => host_function(call, stream, function, data, None);
 
     /// Calls a host function in stream order. The synchronisation mode has no effect.
     fn cudaLaunchHostFunc_v2 / cudaLaunchHostFunc_v2_ptsz | cuLaunchHostFunc_v2 / cuLaunchHostFunc_v2_ptsz(call, stream: usize, function: usize, data: usize, mode: u32) {
@@ -45,7 +43,6 @@ exported! { runtime
         host_function(call, stream, function, data, None)
     }
 
-    /// Calls a host function in stream order with the stream and its status.
     fn cudaStreamAddCallback / cudaStreamAddCallback_ptsz | cuStreamAddCallback / cuStreamAddCallback_ptsz(call, stream: usize, function: usize, data: usize, flags: u32) {
         if flags != 0 {
             return Err(Status::INVALID_VALUE);

@@ -11,23 +11,15 @@ fn first(iterator: Out<u32>) -> Outcome<Option<u32>> {
 }
 
 exported! { runtime
-    /// Registers a callback for later entries.
     fn cudaLogsRegisterCallback | cuLogsRegisterCallback(_call, function: usize, data: usize, handle: Out<usize>) {
         handle.set_if_wanted(log::listen(function, data)?);
         Ok(())
     }
 
-    /// Unregisters a callback.
-    fn cudaLogsUnregisterCallback | cuLogsUnregisterCallback(_call, handle: usize) {
-        log::ignore(handle)
-    }
+    fn cudaLogsUnregisterCallback | cuLogsUnregisterCallback(_call, handle: usize) => log::ignore(handle);
+    fn cudaLogsCurrent | cuLogsCurrent(_call, iterator: Out<u32>, flags: u32)
+        => if flags == 0 { iterator.set(log::end()) } else { Err(Status::INVALID_VALUE) };
 
-    /// Returns the position of the next entry.
-    fn cudaLogsCurrent | cuLogsCurrent(_call, iterator: Out<u32>, flags: u32) {
-        if flags == 0 { iterator.set(log::end()) } else { Err(Status::INVALID_VALUE) }
-    }
-
-    /// Writes entries to a file.
     fn cudaLogsDumpToFile | cuLogsDumpToFile(_call, iterator: Out<u32>, path: Text, flags: u32) {
         if flags != 0 {
             return Err(Status::INVALID_VALUE);

@@ -44,10 +44,7 @@ pub(crate) fn range_attribute(call: &Call, data: Out<i32>, bytes: usize, attribu
 }
 
 exported! { runtime
-    /// Frees device memory.
-    fn cudaFree | cuMemFree_v2(call, address: u64) {
-        call.runtime.free(address)
-    }
+    fn cudaFree | cuMemFree_v2(call, address: u64) => call.runtime.free(address);
 
     /// Allocates managed memory, which has one address for host and device.
     fn cudaMallocManaged | cuMemAllocManaged(call, address: Out<u64>, bytes: usize, flags: u32) {
@@ -58,23 +55,11 @@ exported! { runtime
         address.set(call.runtime.allocate(bytes, Kind::Managed)?)
     }
 
-    /// Allocates pinned host memory.
-    fn cudaMallocHost | cuMemAllocHost_v2(call, address: Out<usize>, bytes: usize) {
-        address.wanted()?;
-        address.set(call.runtime.allocate_host(bytes, 0)?)
-    }
+    fn cudaMallocHost | cuMemAllocHost_v2(call, address: Out<usize>, bytes: usize)
+        => address.set_by(|| call.runtime.allocate_host(bytes, 0));
+    fn cudaFreeHost | cuMemFreeHost(call, address: u64) => call.runtime.free_host(address);
+    fn cudaHostUnregister | cuMemHostUnregister(call, address: u64) => call.runtime.unregister_host(address);
 
-    /// Frees pinned host memory.
-    fn cudaFreeHost | cuMemFreeHost(call, address: u64) {
-        call.runtime.free_host(address)
-    }
-
-    /// Unregisters host memory of the program.
-    fn cudaHostUnregister | cuMemHostUnregister(call, address: u64) {
-        call.runtime.unregister_host(address)
-    }
-
-    /// Returns the free and total bytes of device memory.
     fn cudaMemGetInfo | cuMemGetInfo_v2(call, free: Out<usize>, total: Out<usize>) {
         let (left, all) = call.runtime.memory_left()?;
         free.set(left)?;
@@ -82,9 +67,8 @@ exported! { runtime
     }
 
     /// Records advice on managed memory, with a location.
-    fn cudaMemAdvise_v2 | cuMemAdvise_v2(call, address: u64, bytes: usize, advice: u32, location: MemLocation) {
-        advise(call, address, bytes, advice, location)
-    }
+    fn cudaMemAdvise_v2 | cuMemAdvise_v2(call, address: u64, bytes: usize, advice: u32, location: MemLocation)
+        => advise(call, address, bytes, advice, location);
 
     /// Prefetches managed memory, with a location.
     fn cudaMemPrefetchAsync_v2 / cudaMemPrefetchAsync_v2_ptsz | cuMemPrefetchAsync_v2 / cuMemPrefetchAsync_v2_ptsz
@@ -102,18 +86,14 @@ exported! { runtime
         call.runtime.submit(&stream, Work::Empty)
     }
 
-    /// Returns an attribute of a range of managed memory.
-    fn cudaMemRangeGetAttribute | cuMemRangeGetAttribute(call, data: Out<i32>, bytes: usize, attribute: u32, address: u64, count: usize) {
-        range_attribute(call, data, bytes, attribute, address, count)
-    }
+    fn cudaMemRangeGetAttribute | cuMemRangeGetAttribute(call, data: Out<i32>, bytes: usize, attribute: u32, address: u64, count: usize)
+        => range_attribute(call, data, bytes, attribute, address, count);
 
-    /// Returns several attributes of a range.
     fn cudaMemRangeGetAttributes | cuMemRangeGetAttributes(call, places: In<usize>, sizes: In<usize>, attributes: In<u32>, count: usize, address: u64, bytes: usize) {
         let all = places.get_all(count)?.into_iter().zip(sizes.get_all(count)?).zip(attributes.get_all(count)?);
         all.into_iter().try_for_each(|((place, size), attribute)| range_attribute(call, Out::at(place), size, attribute, address, bytes))
     }
 
-    /// Returns the flags of host memory.
     fn cudaHostGetFlags | cuMemHostGetFlags(call, flags: Out<u32>, host: u64) {
         call.runtime.device()?;
         match call.runtime.memory.find(host).map(|found| found.kind) {

@@ -1,4 +1,4 @@
-//! What the functions of `libcudart` and of `libcuda` have in common, one file per area: functions with a
+//! Code that `libcudart` and `libcuda` share, one file per area: functions with a
 //! name in either library, and conversions of their parameters.
 
 pub(crate) mod batches;

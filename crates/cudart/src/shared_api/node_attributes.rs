@@ -64,18 +64,11 @@ fn get(call: &Call, handle: usize, attribute: u32) -> Outcome<Value> {
 }
 
 exported! { runtime
-    /// Sets an attribute of a kernel node.
-    fn cudaGraphKernelNodeSetAttribute | cuGraphKernelNodeSetAttribute(call, node: usize, attribute: u32, value: In<Value>) {
-        set(call, node, attribute, value.get()?)
-    }
+    fn cudaGraphKernelNodeSetAttribute | cuGraphKernelNodeSetAttribute(call, node: usize, attribute: u32, value: In<Value>)
+        => set(call, node, attribute, value.get()?);
+    fn cudaGraphKernelNodeGetAttribute | cuGraphKernelNodeGetAttribute(call, node: usize, attribute: u32, value: Out<Value>)
+        => value.set_by(|| get(call, node, attribute));
 
-    /// Returns an attribute of a kernel node.
-    fn cudaGraphKernelNodeGetAttribute | cuGraphKernelNodeGetAttribute(call, node: usize, attribute: u32, value: Out<Value>) {
-        value.wanted()?;
-        value.set(get(call, node, attribute)?)
-    }
-
-    /// Copies the attributes of another kernel node.
     fn cudaGraphKernelNodeCopyAttributes | cuGraphKernelNodeCopyAttributes(call, to: usize, from: usize) {
         let (source, _, launch) = node(call, from)?;
         node(call, to)?;

@@ -212,46 +212,21 @@ pub(crate) fn set_any(call: &Call, node: usize, params: In<GraphNodeParams>) -> 
 
 exported! { runtime
     /// Creates a value for conditional nodes. There is only one context.
-    fn cudaGraphConditionalHandleCreate_v2 | cuGraphConditionalHandleCreate(call, handle: Out<u64>, graph: usize, _context: usize, default: u32, flags: u32) {
-        create_condition(call, handle, graph, default, flags)
-    }
+    fn cudaGraphConditionalHandleCreate_v2 | cuGraphConditionalHandleCreate(call, handle: Out<u64>, graph: usize, _context: usize, default: u32, flags: u32)
+        => create_condition(call, handle, graph, default, flags);
+    fn cudaGraphNodeGetLocalId | cuGraphNodeGetLocalId(call, node: usize, id: Out<u32>) => id.set(place_of(call, node)? as u32);
+    fn cudaGraphNodeGetToolsId | cuGraphNodeGetToolsId(call, node: usize, id: Out<u64>)
+        => call.runtime.nodes.get(node)?, id.set(u64::from(number(node)));
+    fn cudaGraphGetId | cuGraphGetId(call, graph: usize, id: Out<u32>) => call.runtime.graphs.get(graph)?, id.set(number(graph));
+    fn cudaGraphExecGetId | cuGraphExecGetId(call, exec: usize, id: Out<u32>) => call.runtime.execs.get(exec)?, id.set(number(exec));
 
-    /// Returns the number of a node in its graph.
-    fn cudaGraphNodeGetLocalId | cuGraphNodeGetLocalId(call, node: usize, id: Out<u32>) {
-        id.set(place_of(call, node)? as u32)
-    }
-
-    /// Returns the unique number of a node.
-    fn cudaGraphNodeGetToolsId | cuGraphNodeGetToolsId(call, node: usize, id: Out<u64>) {
-        call.runtime.nodes.get(node)?;
-        id.set(u64::from(number(node)))
-    }
-
-    /// Returns the number of a graph.
-    fn cudaGraphGetId | cuGraphGetId(call, graph: usize, id: Out<u32>) {
-        call.runtime.graphs.get(graph)?;
-        id.set(number(graph))
-    }
-
-    /// Returns the number of an instantiated graph.
-    fn cudaGraphExecGetId | cuGraphExecGetId(call, exec: usize, id: Out<u32>) {
-        call.runtime.execs.get(exec)?;
-        id.set(number(exec))
-    }
-
-    /// Returns the graph of a node.
     fn cudaGraphNodeGetContainingGraph | cuGraphNodeGetContainingGraph(call, node: usize, graph: Out<usize>) {
         let found = call.runtime.nodes.get(node)?;
         graph.set(call.runtime.handle_of_graph(&found.graph))
     }
 
-    /// Writes a graph to a file in the Graphviz language.
-    fn cudaGraphDebugDotPrint | cuGraphDebugDotPrint(call, graph: usize, path: Text, _flags: u32) {
-        draw(call, graph, path)
-    }
-
+    fn cudaGraphDebugDotPrint | cuGraphDebugDotPrint(call, graph: usize, path: Text, _flags: u32) => draw(call, graph, path);
     /// Returns an attribute of a stream. Only the priority is stored.
-    fn cudaStreamGetAttribute / cudaStreamGetAttribute_ptsz | cuStreamGetAttribute / cuStreamGetAttribute_ptsz(call, stream: usize, attribute: u32, value: Out<[u64; 8]>) {
-        stream_attribute(call, stream, attribute, value)
-    }
+    fn cudaStreamGetAttribute / cudaStreamGetAttribute_ptsz | cuStreamGetAttribute / cuStreamGetAttribute_ptsz(call, stream: usize, attribute: u32, value: Out<[u64; 8]>)
+        => stream_attribute(call, stream, attribute, value);
 }

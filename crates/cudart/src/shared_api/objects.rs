@@ -10,7 +10,6 @@ use std::sync::{Arc, PoisonError};
 const MOVE: u32 = 1;
 
 exported! { runtime
-    /// Creates a user object.
     fn cudaUserObjectCreate | cuUserObjectCreate(call, object: Out<usize>, data: usize, destroy: usize, references: u32, flags: u32) {
         object.wanted()?;
         // The only flag is mandatory: no one waits for the destructor.
@@ -20,12 +19,9 @@ exported! { runtime
         object.set(call.runtime.user_objects.insert(UserObject::new(data, destroy, references)?))
     }
 
-    /// Adds references to a user object.
-    fn cudaUserObjectRetain | cuUserObjectRetain(call, object: usize, count: u32) {
-        call.runtime.user_objects.get(object).map_err(|_| Status::INVALID_VALUE)?.retain(count)
-    }
+    fn cudaUserObjectRetain | cuUserObjectRetain(call, object: usize, count: u32)
+        => call.runtime.user_objects.get(object).map_err(|_| Status::INVALID_VALUE)?.retain(count);
 
-    /// Removes references from a user object.
     fn cudaUserObjectRelease | cuUserObjectRelease(call, object: usize, count: u32) {
         let found = call.runtime.user_objects.get(object).map_err(|_| Status::INVALID_VALUE)?;
         if found.release(count)? {
@@ -34,7 +30,6 @@ exported! { runtime
         Ok(())
     }
 
-    /// Adds references held by a graph.
     fn cudaGraphRetainUserObject | cuGraphRetainUserObject(call, graph: usize, object: usize, count: u32, flags: u32) {
         let graph = call.runtime.graphs.get(graph)?;
         let object = call.runtime.user_objects.get(object).map_err(|_| Status::INVALID_VALUE)?;
@@ -48,7 +43,6 @@ exported! { runtime
         Ok(())
     }
 
-    /// Removes references held by a graph.
     fn cudaGraphReleaseUserObject | cuGraphReleaseUserObject(call, graph: usize, object: usize, count: u32) {
         let graph = call.runtime.graphs.get(graph)?;
         let object = call.runtime.user_objects.get(object).map_err(|_| Status::INVALID_VALUE)?;

@@ -27,25 +27,14 @@ fn whole(context: usize) -> Outcome {
 }
 
 exported! { runtime
-    /// Returns a resource of the device.
-    fn cudaDeviceGetDevResource | cuDeviceGetDevResource(call, device: i32, place: Out<DeviceResource>, kind: u32) {
-        check_device(device)?;
-        resource(call, place, kind)
-    }
-
+    fn cudaDeviceGetDevResource | cuDeviceGetDevResource(call, device: i32, place: Out<DeviceResource>, kind: u32)
+        => check_device(device)?, resource(call, place, kind);
     /// Returns a resource of a stream, which has the whole device.
-    fn cudaStreamGetDevResource / cudaStreamGetDevResource_ptsz | cuStreamGetDevResource / cuStreamGetDevResource_ptsz(call, stream: usize, place: Out<DeviceResource>, kind: u32) {
-        call.stream(stream)?;
-        resource(call, place, kind)
-    }
+    fn cudaStreamGetDevResource / cudaStreamGetDevResource_ptsz | cuStreamGetDevResource / cuStreamGetDevResource_ptsz(call, stream: usize, place: Out<DeviceResource>, kind: u32)
+        => call.stream(stream)?, resource(call, place, kind);
+    fn cudaExecutionCtxGetDevResource(call, context: usize, place: Out<DeviceResource>, kind: u32)
+        => whole(context)?, resource(call, place, kind);
 
-    /// Returns a resource of an execution context.
-    fn cudaExecutionCtxGetDevResource(call, context: usize, place: Out<DeviceResource>, kind: u32) {
-        whole(context)?;
-        resource(call, place, kind)
-    }
-
-    /// Returns the execution context of the device.
     fn cudaDeviceGetExecutionCtx(call, context: Out<usize>, device: i32) {
         context.wanted()?;
         check_device(device)?;
@@ -53,62 +42,21 @@ exported! { runtime
         context.set(PRIMARY)
     }
 
-    /// Returns the device of an execution context.
-    fn cudaExecutionCtxGetDevice(_call, device: Out<i32>, context: usize) {
-        whole(context)?;
-        device.set(DEVICE)
-    }
-
-    /// Returns the unique number of a context.
-    fn cudaExecutionCtxGetId(_call, context: usize, id: Out<u64>) {
-        whole(context)?;
-        id.set(context as u64)
-    }
-
-    /// Creates a stream in an execution context.
-    fn cudaExecutionCtxStreamCreate(call, stream: Out<usize>, context: usize, flags: u32, priority: i32) {
-        stream.wanted()?;
-        whole(context)?;
-        stream.set(call.runtime.create_stream(flags, priority)?)
-    }
-
-    /// Waits for all work of an execution context.
-    fn cudaExecutionCtxSynchronize(call, context: usize) {
-        whole(context)?;
-        call.runtime.wait_for_all()
-    }
-
-    /// Records an event after all work of an execution context.
-    fn cudaExecutionCtxRecordEvent(call, context: usize, event: usize) {
-        whole(context)?;
-        call.runtime.record_for_all(event)
-    }
-
-    /// Makes all later work of an execution context wait for an event.
-    fn cudaExecutionCtxWaitEvent(call, context: usize, event: usize) {
-        whole(context)?;
-        call.runtime.wait_in_all(event)
-    }
+    fn cudaExecutionCtxGetDevice(_call, device: Out<i32>, context: usize) => whole(context)?, device.set(DEVICE);
+    fn cudaExecutionCtxGetId(_call, context: usize, id: Out<u64>) => whole(context)?, id.set(context as u64);
+    fn cudaExecutionCtxStreamCreate(call, stream: Out<usize>, context: usize, flags: u32, priority: i32)
+        => stream.wanted()?, whole(context)?, stream.set(call.runtime.create_stream(flags, priority)?);
+    fn cudaExecutionCtxSynchronize(call, context: usize) => whole(context)?, call.runtime.wait_for_all();
+    fn cudaExecutionCtxRecordEvent(call, context: usize, event: usize) => whole(context)?, call.runtime.record_for_all(event);
+    fn cudaExecutionCtxWaitEvent(call, context: usize, event: usize) => whole(context)?, call.runtime.wait_in_all(event);
 }
 
 exported! { driver
     /// Returns a resource of a context, which has the whole device.
-    fn cuCtxGetDevResource(call, context: usize, place: Out<DeviceResource>, kind: u32) {
-        check_or_current(context)?;
-        resource(call, place, kind)
-    }
-
-    /// Records an event after all work of a context.
-    fn cuCtxRecordEvent(call, context: usize, event: usize) {
-        check_or_current(context)?;
-        call.runtime.record_for_all(event)
-    }
-
-    /// Makes all later work of a context wait for an event.
-    fn cuCtxWaitEvent(call, context: usize, event: usize) {
-        check_or_current(context)?;
-        call.runtime.wait_in_all(event)
-    }
+    fn cuCtxGetDevResource(call, context: usize, place: Out<DeviceResource>, kind: u32)
+        => check_or_current(context)?, resource(call, place, kind);
+    fn cuCtxRecordEvent(call, context: usize, event: usize) => check_or_current(context)?, call.runtime.record_for_all(event);
+    fn cuCtxWaitEvent(call, context: usize, event: usize) => check_or_current(context)?, call.runtime.wait_in_all(event);
 
     /// Reports that contexts cannot be limited to some multiprocessors.
     fn cuDeviceGetExecAffinitySupport(_call, support: Out<i32>, kind: u32, device: i32) {
@@ -118,8 +66,5 @@ exported! { driver
     }
 
     /// Returns the green context of a stream: none.
-    fn cuStreamGetGreenCtx(call, stream: usize, part: Out<usize>) {
-        call.stream(stream)?;
-        part.set(0)
-    }
+    fn cuStreamGetGreenCtx(call, stream: usize, part: Out<usize>) => call.stream(stream)?, part.set(0);
 }

@@ -6,7 +6,6 @@ use crate::pointer::Out;
 use crate::status::Status;
 
 exported! { runtime
-    /// Returns an attribute of two different devices.
     fn cudaDeviceGetP2PAttribute | cuDeviceGetP2PAttribute(_call, value: Out<i32>, attribute: u32, from: i32, to: i32) {
         value.wanted()?;
         check_device(from)?;

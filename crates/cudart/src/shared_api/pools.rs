@@ -27,13 +27,11 @@ fn is_int(number: u32) -> bool {
 }
 
 exported! { runtime
-    /// Allocates memory in stream order.
     fn cudaMallocAsync / cudaMallocAsync_ptsz | cuMemAllocAsync / cuMemAllocAsync_ptsz(call, address: Out<u64>, bytes: usize, stream: usize) {
         let pool = call.runtime.pool(call.runtime.pools.current(PoolMemory::Device))?;
         allocate(call, address, bytes, &pool, stream)
     }
 
-    /// Allocates memory from a pool in stream order.
     fn cudaMallocFromPoolAsync / cudaMallocFromPoolAsync_ptsz | cuMemAllocFromPoolAsync / cuMemAllocFromPoolAsync_ptsz
     (call, address: Out<u64>, bytes: usize, pool: usize, stream: usize) {
         allocate(call, address, bytes, &call.runtime.pool(pool)?, stream)
@@ -51,65 +49,33 @@ exported! { runtime
         call.runtime.free(address)
     }
 
-    /// Returns the default pool of a device.
-    fn cudaDeviceGetDefaultMemPool | cuDeviceGetDefaultMemPool(call, pool: Out<usize>, device: i32) {
-        call.runtime.device()?;
-        check_device(device)?;
-        pool.set(call.runtime.pools.default_of(PoolMemory::Device))
-    }
+    fn cudaDeviceGetDefaultMemPool | cuDeviceGetDefaultMemPool(call, pool: Out<usize>, device: i32)
+        => call.runtime.device()?, check_device(device)?, pool.set(call.runtime.pools.default_of(PoolMemory::Device));
+    fn cudaDeviceGetMemPool | cuDeviceGetMemPool(call, pool: Out<usize>, device: i32)
+        => call.runtime.device()?, check_device(device)?, pool.set(call.runtime.pools.current(PoolMemory::Device));
+    fn cudaDeviceSetMemPool | cuDeviceSetMemPool(call, device: i32, pool: usize)
+        => check_device(device)?, call.runtime.choose_pool(PoolMemory::Device, pool);
 
-    /// Returns the current pool of a device.
-    fn cudaDeviceGetMemPool | cuDeviceGetMemPool(call, pool: Out<usize>, device: i32) {
-        call.runtime.device()?;
-        check_device(device)?;
-        pool.set(call.runtime.pools.current(PoolMemory::Device))
-    }
-
-    /// Sets the current pool of a device.
-    fn cudaDeviceSetMemPool | cuDeviceSetMemPool(call, device: i32, pool: usize) {
-        check_device(device)?;
-        call.runtime.choose_pool(PoolMemory::Device, pool)
-    }
-
-    /// Returns the default pool of a location.
     fn cudaMemGetDefaultMemPool | cuMemGetDefaultMemPool(call, pool: Out<usize>, location: In<MemLocation>, kind: u32) {
         call.runtime.device()?;
         let memory = PoolMemory::new(location.get()?, kind)?;
         pool.set(call.runtime.pools.default_of(memory))
     }
 
-    /// Returns the current pool of a location.
     fn cudaMemGetMemPool | cuMemGetMemPool(call, pool: Out<usize>, location: In<MemLocation>, kind: u32) {
         call.runtime.device()?;
         let memory = PoolMemory::new(location.get()?, kind)?;
         pool.set(call.runtime.pools.current(memory))
     }
 
-    /// Sets the current pool of a location.
-    fn cudaMemSetMemPool | cuMemSetMemPool(call, location: In<MemLocation>, kind: u32, pool: usize) {
-        call.runtime.device()?;
-        call.runtime.choose_pool(PoolMemory::new(location.get()?, kind)?, pool)
-    }
+    fn cudaMemSetMemPool | cuMemSetMemPool(call, location: In<MemLocation>, kind: u32, pool: usize)
+        => call.runtime.device()?, call.runtime.choose_pool(PoolMemory::new(location.get()?, kind)?, pool);
+    fn cudaMemPoolCreate | cuMemPoolCreate(call, pool: Out<usize>, properties: In<PoolProperties>)
+        => call.runtime.device()?, pool.wanted()?, pool.set(call.runtime.create_pool(properties.get()?)?);
+    fn cudaMemPoolDestroy | cuMemPoolDestroy(call, pool: usize) => call.runtime.destroy_pool(pool);
+    fn cudaMemPoolTrimTo | cuMemPoolTrimTo(call, pool: usize, _keep: usize)
+        => call.runtime.pool(pool)?, call.runtime.judge(call.runtime.device()?.backend().trim());
 
-    /// Creates a pool.
-    fn cudaMemPoolCreate | cuMemPoolCreate(call, pool: Out<usize>, properties: In<PoolProperties>) {
-        call.runtime.device()?;
-        pool.wanted()?;
-        pool.set(call.runtime.create_pool(properties.get()?)?)
-    }
-
-    /// Destroys a pool.
-    fn cudaMemPoolDestroy | cuMemPoolDestroy(call, pool: usize) {
-        call.runtime.destroy_pool(pool)
-    }
-
-    /// Returns unused memory to the system.
-    fn cudaMemPoolTrimTo | cuMemPoolTrimTo(call, pool: usize, _keep: usize) {
-        call.runtime.pool(pool)?;
-        call.runtime.judge(call.runtime.device()?.backend().trim())
-    }
-
-    /// Returns an attribute of a pool.
     fn cudaMemPoolGetAttribute | cuMemPoolGetAttribute(call, pool: usize, number: u32, value: Out<u64>) {
         match call.runtime.pool_value(&*call.runtime.pool(pool)?, number)? {
             PoolValue::Int(fact) => Out::at(value.address()).set(fact),
@@ -117,7 +83,6 @@ exported! { runtime
         }
     }
 
-    /// Sets an attribute of a pool.
     fn cudaMemPoolSetAttribute | cuMemPoolSetAttribute(call, pool: usize, number: u32, value: In<u64>) {
         let fact = if is_int(number) { PoolValue::Int(In::at(value.address()).get()?) } else { PoolValue::Wide(value.get()?) };
         call.runtime.pool(pool)?.set_value(number, fact)

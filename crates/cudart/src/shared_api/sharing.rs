@@ -21,13 +21,9 @@ fn share(call: &Call, address: u64) -> Outcome<ShareHandle> {
 }
 
 exported! { runtime
-    /// Creates a handle for memory.
-    fn cudaIpcGetMemHandle | cuIpcGetMemHandle(call, handle: Out<ShareHandle>, address: u64) {
-        handle.wanted()?;
-        handle.set(share(call, address)?)
-    }
+    fn cudaIpcGetMemHandle | cuIpcGetMemHandle(call, handle: Out<ShareHandle>, address: u64)
+        => handle.set_by(|| share(call, address));
 
-    /// Opens memory of another process.
     fn cudaIpcOpenMemHandle | cuIpcOpenMemHandle = cuIpcOpenMemHandle_v2(call, address: Out<u64>, handle: ShareHandle, flags: u32) {
         address.wanted()?;
         if flags > 1 {
@@ -36,22 +32,11 @@ exported! { runtime
         address.set(call.runtime.open_memory(handle, false)?)
     }
 
-    /// Closes memory of another process.
-    fn cudaIpcCloseMemHandle | cuIpcCloseMemHandle(call, address: u64) {
-        call.runtime.close_memory(address)
-    }
-
-    /// Creates a handle for an event.
-    fn cudaIpcGetEventHandle | cuIpcGetEventHandle(call, handle: Out<ShareHandle>, event: usize) {
-        handle.wanted()?;
-        handle.set(call.runtime.share_event(event)?)
-    }
-
-    /// Opens an event of another process.
-    fn cudaIpcOpenEventHandle | cuIpcOpenEventHandle(call, event: Out<usize>, handle: ShareHandle) {
-        event.wanted()?;
-        event.set(call.runtime.open_event(handle)?)
-    }
+    fn cudaIpcCloseMemHandle | cuIpcCloseMemHandle(call, address: u64) => call.runtime.close_memory(address);
+    fn cudaIpcGetEventHandle | cuIpcGetEventHandle(call, handle: Out<ShareHandle>, event: usize)
+        => handle.set_by(|| call.runtime.share_event(event));
+    fn cudaIpcOpenEventHandle | cuIpcOpenEventHandle(call, event: Out<usize>, handle: ShareHandle)
+        => event.set_by(|| call.runtime.open_event(handle));
 
     /// Returns a descriptor that stands for a pool. Its allocations are exported one by one.
     fn cudaMemPoolExportToShareableHandle | cuMemPoolExportToShareableHandle(call, place: Out<i32>, pool: usize, kind: u32, flags: u32) {
@@ -64,7 +49,6 @@ exported! { runtime
         place.set(anonymous_file(4096)?.into_raw_fd())
     }
 
-    /// Imports a pool of another process.
     fn cudaMemPoolImportFromShareableHandle | cuMemPoolImportFromShareableHandle(call, pool: Out<usize>, descriptor: usize, kind: u32, flags: u32) {
         pool.wanted()?;
         call.runtime.shares_addresses()?;
@@ -76,18 +60,10 @@ exported! { runtime
         pool.set(call.runtime.import_pool())
     }
 
-    /// Exports an allocation of a pool.
-    fn cudaMemPoolExportPointer | cuMemPoolExportPointer(call, data: Out<ShareHandle>, address: u64) {
-        data.wanted()?;
-        data.set(share(call, address)?)
-    }
-
-    /// Imports an allocation of another process's pool.
-    fn cudaMemPoolImportPointer | cuMemPoolImportPointer(call, address: Out<u64>, pool: usize, data: In<ShareHandle>) {
-        address.wanted()?;
-        call.runtime.pool(pool)?;
-        address.set(call.runtime.open_memory(data.get()?, true)?)
-    }
+    fn cudaMemPoolExportPointer | cuMemPoolExportPointer(call, data: Out<ShareHandle>, address: u64)
+        => data.set_by(|| share(call, address));
+    fn cudaMemPoolImportPointer | cuMemPoolImportPointer(call, address: Out<u64>, pool: usize, data: In<ShareHandle>)
+        => address.wanted()?, call.runtime.pool(pool)?, address.set(call.runtime.open_memory(data.get()?, true)?);
 }
 
 exported! { driver
