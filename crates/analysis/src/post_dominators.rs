@@ -75,11 +75,6 @@ impl PostDominators {
         self.position[a].zip(self.position[b]).is_some_and(|(a, b)| self.tree.dominates(a, b))
     }
 
-    /// Returns whether `a` post-dominates `b` and differs from it.
-    pub fn strictly_post_dominates(&self, a: Block, b: Block) -> bool {
-        a != b && self.post_dominates(a, b)
-    }
-
     /// Returns the blocks whose immediate post-dominator this is.
     pub fn children(&self, block: Block) -> &[Block] {
         &self.children[block]

@@ -131,11 +131,6 @@ impl Shape {
         self.known == 0
     }
 
-    /// Returns the number of low bits that are zero in the first value of each [group](Shape::group).
-    pub fn first_zeros(&self) -> u32 {
-        self.reduced(self.group()).zeros
-    }
-
     /// Returns the number of low bits that are zero in the value of every lane.
     pub fn low_zeros(&self) -> u32 {
         self.reduced(0).zeros

@@ -144,11 +144,6 @@ impl Shapes {
         self.partial.contains(block)
     }
 
-    /// Returns the blocks that may run with only some of the lanes.
-    pub fn divergent_blocks(&self) -> &BitSet<Block> {
-        &self.partial
-    }
-
     /// Returns the assumptions, to be proved for each launch.
     pub fn obligations(&self) -> &[Obligation] {
         &self.obligations

@@ -43,10 +43,8 @@ binary_methods! { Arithmetic:
     ///
     /// ```
     /// # use broadloom_array::Array;
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let a = Array::line(&context(), &[-1.0f32, f32::NAN, 2.0])?;
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
+    /// let a = Array::line(&context, &[-1.0f32, f32::NAN, 2.0])?;
     /// assert_eq!(a.maximum(0.0)?.to_vec()?, [0.0, 0.0, 2.0]);
     /// assert_eq!(a.maximum(&(-&a))?.slice(&broadloom_array::span![.. ; 2])?.to_vec()?, [1.0, 2.0]);
     /// # Ok::<(), broadloom_array::Error>(())
@@ -327,10 +325,8 @@ impl<T: Number> Array<T> {
     ///
     /// ```
     /// # use broadloom_array::{Array};
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let a = Array::line(&context(), &[-1.0f32, 0.0, 2.0])?;
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
+    /// let a = Array::line(&context, &[-1.0f32, 0.0, 2.0])?;
     /// assert_eq!(a.select(&a, 0.5f32)?.to_vec()?, [0.5, 0.5, 2.0]);
     /// # Ok::<(), broadloom_array::Error>(())
     /// ```

@@ -32,10 +32,8 @@ impl<T: Element> Array<T> {
     ///
     /// ```
     /// # use broadloom_array::{Array};
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let a = Array::new(&context(), &[1, 2, 3, 4, 5, 6], [2, 3])?;
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
+    /// let a = Array::new(&context, &[1, 2, 3, 4, 5, 6], [2, 3])?;
     /// assert_eq!(a.shape().extents(), [2, 3]);
     /// assert_eq!(a.to_vec()?, [1, 2, 3, 4, 5, 6]);
     /// # Ok::<(), broadloom_array::Error>(())
@@ -136,10 +134,8 @@ impl<T: Element> Array<T> {
     ///
     /// ```
     /// # use broadloom_array::{Array};
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let x = Array::line(&context(), &[1.0f32, -2.0, 3.0])?;
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
+    /// let x = Array::line(&context, &[1.0f32, -2.0, 3.0])?;
     /// let y = &x * 2.0 + 1.0;
     /// assert!(y.explain()?.starts_with("1 kernel, 24 bytes moved"));
     /// # Ok::<(), broadloom_array::Error>(())
@@ -166,10 +162,8 @@ impl<T: Element> Array<T> {
     ///
     /// ```
     /// # use broadloom_array::{Array};
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let a = Array::line(&context(), &[1.9f32, -2.5, 300.0])?;
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
+    /// let a = Array::line(&context, &[1.9f32, -2.5, 300.0])?;
     /// assert_eq!(a.cast::<u8>()?.to_vec()?, [1, 0, 255]);
     /// # Ok::<(), broadloom_array::Error>(())
     /// ```
@@ -204,10 +198,8 @@ impl<T: Integer> Array<T> {
     ///
     /// ```
     /// # use broadloom_array::{Array};
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let columns = Array::<i32>::positions(&context(), [2, 3], 1)?;
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
+    /// let columns = Array::<i32>::positions(&context, [2, 3], 1)?;
     /// assert_eq!(columns.to_vec()?, [0, 1, 2, 0, 1, 2]);
     /// # Ok::<(), broadloom_array::Error>(())
     /// ```
@@ -225,10 +217,8 @@ impl<T: Integer> Array<T> {
 ///
 /// ```
 /// # use broadloom_array::{evaluate_all, Array};
-/// # fn context() -> broadloom_array::Context {
-/// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-/// # }
-/// let x = Array::line(&context(), &[1.0f32, 2.0, 3.0])?;
+/// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
+/// let x = Array::line(&context, &[1.0f32, 2.0, 3.0])?;
 /// let (double, square) = (&x * 2.0, &x * &x);
 /// evaluate_all(&[double.node(), square.node()])?;
 /// assert_eq!(square.to_vec()?, [1.0, 4.0, 9.0]);

@@ -70,10 +70,8 @@ impl<T: Element> Array<T> {
     ///
     /// ```
     /// # use broadloom_array::{Array};
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let a = Array::line(&context(), &[1.0f32, 4.0, -9.0])?;
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
+    /// let a = Array::line(&context, &[1.0f32, 4.0, -9.0])?;
     /// let b = a.map(|x| x.lt(0.0).cond(x * x, x.sqrt()))?;
     /// assert_eq!(b.to_vec()?, [1.0, 2.0, 81.0]);
     /// # Ok::<(), broadloom_array::Error>(())
@@ -129,10 +127,8 @@ impl<T: Element> Array<T> {
     ///
     /// ```
     /// # use broadloom_array::{Array, Boundary};
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let a = Array::line(&context(), &[1, 2, 4, 8])?;
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
+    /// let a = Array::line(&context, &[1, 2, 4, 8])?;
     /// let b = a.window(Boundary::Clamp, |w| w.at(&[1]) - w.at(&[-1]))?;
     /// assert_eq!(b.to_vec()?, [1, 3, 6, 4]);
     /// # Ok::<(), broadloom_array::Error>(())

@@ -10,10 +10,8 @@ impl<T: Number> Array<T> {
     ///
     /// ```
     /// # use broadloom_array::Array;
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let a = Array::new(&context(), &[3, 1, 2, 9, 7, 8], [2, 3])?;
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
+    /// let a = Array::new(&context, &[3, 1, 2, 9, 7, 8], [2, 3])?;
     /// assert_eq!(a.sort(1)?.to_vec()?, [1, 2, 3, 7, 8, 9]);
     /// assert_eq!(a.argsort(1)?.to_vec()?, [1, 2, 0, 1, 2, 0]);
     /// assert_eq!(a.sort_descending(1)?.to_vec()?, [3, 2, 1, 9, 8, 7]);
@@ -37,10 +35,8 @@ impl<T: Number> Array<T> {
     ///
     /// ```
     /// # use broadloom_array::{Array, span};
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let a = Array::line(&context(), &[3u8, 9, 0, 9, 7])?;
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
+    /// let a = Array::line(&context, &[3u8, 9, 0, 9, 7])?;
     /// // The three greatest.
     /// assert_eq!(a.argsort_descending(0)?.slice(&span![..3])?.to_vec()?, [1, 3, 4]);
     /// # Ok::<(), broadloom_array::Error>(())
@@ -93,10 +89,8 @@ impl<T: Number> Array<T> {
     ///
     /// ```
     /// # use broadloom_array::Array;
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let a = Array::new(&context(), &[1.0f32, 2.0, 3.0, 4.0], [2, 2])?;
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
+    /// let a = Array::new(&context, &[1.0f32, 2.0, 3.0, 4.0], [2, 2])?;
     /// assert_eq!(a.matmul(&a)?.to_vec()?, [7.0, 10.0, 15.0, 22.0]);
     /// assert_eq!(a.matmul(&a.t())?.to_vec()?, [5.0, 11.0, 11.0, 25.0]);
     /// # Ok::<(), broadloom_array::Error>(())
@@ -110,10 +104,7 @@ impl<T: Number> Array<T> {
     ///
     /// ```
     /// # use broadloom_array::{Array, Boundary};
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let context = context();
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
     /// let a = Array::new(&context, &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0], [3, 2])?;
     /// assert_eq!(a.t_matmul(&a)?.to_vec()?, [35.0, 44.0, 44.0, 56.0]);
     /// // Of the rows that begin with more than 2.
@@ -132,10 +123,8 @@ impl<T: Number> Array<T> {
     ///
     /// ```
     /// # use broadloom_array::Array;
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let a = Array::line(&context(), &[3, 0, 7, 7, 0])?;
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
+    /// let a = Array::line(&context, &[3, 0, 7, 7, 0])?;
     /// assert_eq!(a.nonzero()?.to_vec()?, [0, 2, 3]);
     /// assert_eq!(a.unique()?.to_vec()?, [0, 3, 7]);
     /// let (values, lengths) = a.runs()?;
@@ -166,10 +155,8 @@ impl<T: Integer> Array<T> {
     ///
     /// ```
     /// # use broadloom_array::Array;
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let a = Array::line(&context(), &[1u8, 3, 1, 200, 0])?;
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
+    /// let a = Array::line(&context, &[1u8, 3, 1, 200, 0])?;
     /// assert_eq!(a.histogram(4)?.to_vec()?, [1, 2, 0, 1]);
     /// # Ok::<(), broadloom_array::Error>(())
     /// ```
@@ -184,10 +171,8 @@ impl<T: Element> Array<T> {
     ///
     /// ```
     /// # use broadloom_array::Array;
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let a = Array::line(&context(), &[5, -1, 7, -2, 0])?;
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
+    /// let a = Array::line(&context, &[5, -1, 7, -2, 0])?;
     /// assert_eq!(a.pack(&a.ge(0)?)?.to_vec()?, [5, 7, 0]);
     /// # Ok::<(), broadloom_array::Error>(())
     /// ```
@@ -201,10 +186,7 @@ impl<T: Element> Array<T> {
     ///
     /// ```
     /// # use broadloom_array::Array;
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let context = context();
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
     /// let (a, times) = (Array::line(&context, &[5, 6, 7])?, Array::line(&context, &[2, 0, 1])?);
     /// assert_eq!(a.repeat_each(&times, 10)?.to_vec()?, [5, 5, 7]);
     /// # Ok::<(), broadloom_array::Error>(())
@@ -219,10 +201,8 @@ impl<T: Element> Array<T> {
     ///
     /// ```
     /// # use broadloom_array::Array;
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let a = Array::line(&context(), &[5, -1, 7, -2, 0])?;
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
+    /// let a = Array::line(&context, &[5, -1, 7, -2, 0])?;
     /// let (sides, count) = a.partition(&a.ge(0)?)?;
     /// assert_eq!(sides.to_vec()?, [5, 7, 0, -1, -2]);
     /// assert_eq!(count.item()?, 3);
@@ -247,10 +227,7 @@ impl<T: Element> Array<T> {
     ///
     /// ```
     /// # use broadloom_array::Array;
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let context = context();
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
     /// let (keys, values) = (Array::line(&context, &[3.0f32, -1.0, 2.0])?, Array::line(&context, &[30, 10, 20])?);
     /// assert_eq!(values.sort_by(&keys)?.to_vec()?, [10, 20, 30]);
     /// let error = values.sort_by(&Array::line(&context, &[1, 2])?).unwrap_err();
@@ -273,10 +250,8 @@ impl<T: Element> Array<T> {
     ///
     /// ```
     /// # use broadloom_array::Array;
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let a = Array::line(&context(), &[5, -1, 7, -2, 0])?;
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
+    /// let a = Array::line(&context, &[5, -1, 7, -2, 0])?;
     /// let (chosen, count) = a.pack_padded(&a.ge(0)?, -9)?;
     /// assert_eq!(chosen.to_vec()?, [5, 7, 0, -9, -9]);
     /// assert_eq!(count.item()?, 3);

@@ -23,10 +23,8 @@ impl<T: Element> Array<T> {
     ///
     /// ```
     /// # use broadloom_array::Array;
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let a = Array::new(&context(), &[12u32, 18, 30, 7, 14, 35], [2, 3])?;
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
+    /// let a = Array::new(&context, &[12u32, 18, 30, 7, 14, 35], [2, 3])?;
     /// assert_eq!(a.reduce_with(&[1], 0, |x, y| x | y)?.to_vec()?, [30, 47]);
     /// // The last one that is not 0.
     /// assert_eq!(a.reduce_with(&[0, 1], 0, |x, y| y.ne(0).cond(y, x))?.item()?, 35);
@@ -67,10 +65,8 @@ reductions! {
     ///
     /// ```
     /// # use broadloom_array::{Array};
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let a = Array::new(&context(), &[1, 2, 3, 4, 5, 6], [2, 3])?;
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
+    /// let a = Array::new(&context, &[1, 2, 3, 4, 5, 6], [2, 3])?;
     /// assert_eq!(a.sum().item()?, 21);
     /// assert_eq!(a.sum_along(&[1])?.to_vec()?, [6, 15]);
     /// # Ok::<(), broadloom_array::Error>(())
@@ -152,10 +148,7 @@ impl<T: Number> Array<T> {
     ///
     /// ```
     /// # use broadloom_array::{Array};
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let context = context();
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
     /// let m = Array::new(&context, &[1, 2, 3, 4], [2, 2])?;
     /// let v = Array::line(&context, &[10, 100])?;
     /// assert_eq!(m.inner(&v)?.to_vec()?, [210, 430]);
@@ -190,10 +183,8 @@ impl<T: Number> Array<T> {
     ///
     /// ```
     /// # use broadloom_array::Array;
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let a = Array::new(&context(), &[3, 1, 2, 5, 9, 9], [2, 3])?;
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
+    /// let a = Array::new(&context, &[3, 1, 2, 5, 9, 9], [2, 3])?;
     /// assert_eq!(a.argmin(1)?.to_vec()?, [1, 0]);
     /// assert_eq!(a.argmax(1)?.to_vec()?, [0, 1]);
     /// assert_eq!(a.flatten().argmax(0)?.item()?, 4);

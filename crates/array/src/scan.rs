@@ -15,10 +15,7 @@ impl<T: Element> Array<T> {
     ///
     /// ```
     /// # use broadloom_array::{Array, Traced};
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let context = context();
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
     /// // Holes take the last value before them.
     /// let a = Array::line(&context, &[7, 0, 0, 3, 0, 4])?;
     /// assert_eq!(a.scan_with(0, 0, |x, y| y.eq(0).cond(x, y))?.to_vec()?, [7, 7, 7, 3, 3, 4]);
@@ -61,10 +58,8 @@ impl<T: Arithmetic> Array<T> {
     ///
     /// ```
     /// # use broadloom_array::Array;
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let a = Array::new(&context(), &[1, 2, 3, 4, 5, 6], [2, 3])?;
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
+    /// let a = Array::new(&context, &[1, 2, 3, 4, 5, 6], [2, 3])?;
     /// assert_eq!(a.cumulative_sum(1)?.to_vec()?, [1, 3, 6, 4, 9, 15]);
     /// assert_eq!(a.cumulative_sum(0)?.to_vec()?, [1, 2, 3, 5, 7, 9]);
     /// assert_eq!(a.sum_before(1)?.to_vec()?, [0, 1, 3, 0, 4, 9]);

@@ -17,10 +17,7 @@ impl<T: Element> Array<T> {
     ///
     /// ```
     /// # use broadloom_array::Array;
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let context = context();
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
     /// let a = Array::line(&context, &[0, 0, 0, 0])?;
     /// let at = Array::line(&context, &[2, 0, 2, 9])?;
     /// let values = Array::line(&context, &[10, 20, 30, 40])?;
@@ -41,10 +38,7 @@ impl<T: Element> Array<T> {
     ///
     /// ```
     /// # use broadloom_array::Array;
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let context = context();
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
     /// let flags = Array::line(&context, &[1u8, 0, 0])?;
     /// let (at, bits) = (Array::line(&context, &[2, 0, 2])?, Array::line(&context, &[4u8, 2, 8])?);
     /// assert_eq!(flags.scatter_with(&[&at], &bits, 0, |x, y| x | y)?.to_vec()?, [3, 0, 12]);
@@ -61,50 +55,43 @@ impl<T: Element> Array<T> {
     }
 }
 
-impl<T: Arithmetic> Array<T> {
+/// Defines methods that combine values with elements at given indices by an operator.
+macro_rules! scatters {
+    ([$($generics:tt)*] $ty:ty: $($(#[$doc:meta])* $name:ident $combine:ident;)*) => {
+        impl $($generics)* Array<$ty> {
+            $($(#[$doc])*
+            pub fn $name<I: Integer>(&self, indices: &[&Array<I>], values: &Array<$ty>) -> Result<Array<$ty>> {
+                self.sent(indices, values, Some(Combine::$combine))
+            })*
+        }
+    };
+}
+
+scatters! { [<T: Arithmetic>] T:
     /// Adds values at given indices. Floats are summed in the order of the values, so the result is
     /// deterministic.
     ///
     /// ```
     /// # use broadloom_array::Array;
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let context = context();
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
     /// let a = Array::full(&context, [2, 2], 1.0f32)?;
     /// let (rows, columns) = (Array::line(&context, &[1, 1, 0])?, Array::line(&context, &[0, 0, 1])?);
     /// let sum = a.scatter_sum(&[&rows, &columns], &Array::line(&context, &[0.5, 0.25, 4.0])?)?;
     /// assert_eq!(sum.to_vec()?, [1.0, 5.0, 1.75, 1.0]);
     /// # Ok::<(), broadloom_array::Error>(())
     /// ```
-    pub fn scatter_sum<I: Integer>(&self, indices: &[&Array<I>], values: &Array<T>) -> Result<Array<T>> {
-        self.sent(indices, values, Some(Combine::Sum))
-    }
-
+    scatter_sum Sum;
     /// Multiplies by values at given indices.
-    pub fn scatter_product<I: Integer>(&self, indices: &[&Array<I>], values: &Array<T>) -> Result<Array<T>> {
-        self.sent(indices, values, Some(Combine::Product))
-    }
-
+    scatter_product Product;
     /// Computes the minimum with values at given indices.
-    pub fn scatter_min<I: Integer>(&self, indices: &[&Array<I>], values: &Array<T>) -> Result<Array<T>> {
-        self.sent(indices, values, Some(Combine::Min))
-    }
-
+    scatter_min Min;
     /// Computes the maximum with values at given indices.
-    pub fn scatter_max<I: Integer>(&self, indices: &[&Array<I>], values: &Array<T>) -> Result<Array<T>> {
-        self.sent(indices, values, Some(Combine::Max))
-    }
+    scatter_max Max;
 }
 
-impl Array<bool> {
+scatters! { [] bool:
     /// Computes the logical AND with values at given indices.
-    pub fn scatter_all<I: Integer>(&self, indices: &[&Array<I>], values: &Array<bool>) -> Result<Array<bool>> {
-        self.sent(indices, values, Some(Combine::All))
-    }
-
+    scatter_all All;
     /// Computes the logical OR with values at given indices.
-    pub fn scatter_any<I: Integer>(&self, indices: &[&Array<I>], values: &Array<bool>) -> Result<Array<bool>> {
-        self.sent(indices, values, Some(Combine::Any))
-    }
+    scatter_any Any;
 }

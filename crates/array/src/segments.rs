@@ -13,10 +13,7 @@ use broadloom_scalar::Element as Scalar;
 ///
 /// ```
 /// # use broadloom_array::{Array, Segments};
-/// # fn context() -> broadloom_array::Context {
-/// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-/// # }
-/// let context = context();
+/// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
 /// let a = Array::line(&context, &[1, 2, 3, 4, 5, 6])?;
 /// // (1, 2, 3), (), (4, 5, 6)
 /// let segments = Segments::from_lengths(&Array::line(&context, &[3u32, 0, 3])?, 6)?;
@@ -65,10 +62,7 @@ impl Segments {
     ///
     /// ```
     /// # use broadloom_array::{Array, Segments};
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let context = context();
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
     /// let segments = Segments::from_lengths(&Array::line(&context, &[3, 2])?, 5)?.no_longer_than(3);
     /// let sorted = Array::line(&context, &[3, 1, 2, 9, 8])?.segmented_sort(&segments)?;
     /// assert!(sorted.plan()?.kernels.iter().any(|kernel| kernel.name == "segmented sort"));
@@ -138,10 +132,7 @@ impl<T: Element> Array<T> {
     ///
     /// ```
     /// # use broadloom_array::{Array, Segments};
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let context = context();
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
     /// let a = Array::line(&context, &[1.0, 3.0, 5.0, 5.0])?;
     /// let segments = Segments::from_lengths(&Array::line(&context, &[1, 0, 3])?, 4)?;
     /// let shares = a.div(&a.segmented_sum(&segments)?.distributed(&segments)?)?;
@@ -157,10 +148,7 @@ impl<T: Element> Array<T> {
     ///
     /// ```
     /// # use broadloom_array::{Array, Segments};
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let context = context();
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
     /// let a = Array::line(&context, &[1, -2, 3, -4, 5])?;
     /// let segments = Segments::from_lengths(&Array::line(&context, &[2, 1, 2])?, 5)?;
     /// let (positive, rest) = a.segmented_filter(&segments, &a.gt(0)?)?;
@@ -181,10 +169,7 @@ impl<T: Element> Array<T> {
     ///
     /// ```
     /// # use broadloom_array::{Array, Segments};
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let context = context();
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
     /// let a = Array::line(&context, &[1u8, 2, 4, 8])?;
     /// let segments = Segments::from_lengths(&Array::line(&context, &[3, 0, 1])?, 4)?;
     /// assert_eq!(a.segmented_reduce_with(&segments, 0, |x, y| x | y)?.to_vec()?, [7, 0, 8]);
@@ -211,58 +196,42 @@ impl<T: Element> Array<T> {
     }
 }
 
-impl<T: Arithmetic> Array<T> {
-    /// Returns the sum of each segment; 0 for an empty one. See [`Segments`].
-    pub fn segmented_sum(&self, segments: &Segments) -> Result<Array<T>> {
-        self.segmented(segments, Combine::Sum)
-    }
-
-    /// Returns the product of each segment; 1 for an empty one.
-    pub fn segmented_product(&self, segments: &Segments) -> Result<Array<T>> {
-        self.segmented(segments, Combine::Product)
-    }
-
-    /// Returns the minimum of each segment; the maximum value of the type for an empty one.
-    pub fn segmented_min(&self, segments: &Segments) -> Result<Array<T>> {
-        self.segmented(segments, Combine::Min)
-    }
-
-    /// Returns the maximum of each segment; the minimum value of the type for an empty one.
-    pub fn segmented_max(&self, segments: &Segments) -> Result<Array<T>> {
-        self.segmented(segments, Combine::Max)
-    }
-
-    /// Returns the inclusive prefix sums of each segment.
-    pub fn segmented_cumulative_sum(&self, segments: &Segments) -> Result<Array<T>> {
-        self.scanned(segments, Combine::Sum, true)
-    }
-
-    /// Returns the inclusive prefix products of each segment.
-    pub fn segmented_cumulative_product(&self, segments: &Segments) -> Result<Array<T>> {
-        self.scanned(segments, Combine::Product, true)
-    }
-
-    /// Returns the inclusive prefix minima of each segment.
-    pub fn segmented_cumulative_min(&self, segments: &Segments) -> Result<Array<T>> {
-        self.scanned(segments, Combine::Min, true)
-    }
-
-    /// Returns the inclusive prefix maxima of each segment.
-    pub fn segmented_cumulative_max(&self, segments: &Segments) -> Result<Array<T>> {
-        self.scanned(segments, Combine::Max, true)
-    }
+/// Defines methods that combine the elements of each segment with an operator.
+macro_rules! in_segments {
+    ([$($generics:tt)*] $ty:ty: $($(#[$doc:meta])* $name:ident $method:ident($combine:ident $(, $inclusive:literal)?);)*) => {
+        impl $($generics)* Array<$ty> {
+            $($(#[$doc])*
+            pub fn $name(&self, segments: &Segments) -> Result<Array<$ty>> {
+                self.$method(segments, Combine::$combine $(, $inclusive)?)
+            })*
+        }
+    };
 }
 
-impl Array<bool> {
-    /// Tests for each segment if all its elements are true. Returns true for an empty one.
-    pub fn segmented_all(&self, segments: &Segments) -> Result<Array<bool>> {
-        self.segmented(segments, Combine::All)
-    }
+in_segments! { [<T: Arithmetic>] T:
+    /// Returns the sum of each segment; 0 for an empty one. See [`Segments`].
+    segmented_sum segmented(Sum);
+    /// Returns the product of each segment; 1 for an empty one.
+    segmented_product segmented(Product);
+    /// Returns the minimum of each segment; the maximum value of the type for an empty one.
+    segmented_min segmented(Min);
+    /// Returns the maximum of each segment; the minimum value of the type for an empty one.
+    segmented_max segmented(Max);
+    /// Returns the inclusive prefix sums of each segment.
+    segmented_cumulative_sum scanned(Sum, true);
+    /// Returns the inclusive prefix products of each segment.
+    segmented_cumulative_product scanned(Product, true);
+    /// Returns the inclusive prefix minima of each segment.
+    segmented_cumulative_min scanned(Min, true);
+    /// Returns the inclusive prefix maxima of each segment.
+    segmented_cumulative_max scanned(Max, true);
+}
 
+in_segments! { [] bool:
+    /// Tests for each segment if all its elements are true. Returns true for an empty one.
+    segmented_all segmented(All);
     /// Tests for each segment if any of its elements is true. Returns false for an empty one.
-    pub fn segmented_any(&self, segments: &Segments) -> Result<Array<bool>> {
-        self.segmented(segments, Combine::Any)
-    }
+    segmented_any segmented(Any);
 }
 
 impl<T: Number> Array<T> {
@@ -270,10 +239,7 @@ impl<T: Number> Array<T> {
     ///
     /// ```
     /// # use broadloom_array::{Array, Segments};
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let context = context();
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
     /// let a = Array::line(&context, &[1, 2, 3, 4])?;
     /// let segments = Segments::from_offsets(&Array::line(&context, &[0, 3, 4])?, 4)?;
     /// assert_eq!(a.segmented_sum_before(&segments)?.to_vec()?, [0, 1, 3, 0]);
@@ -309,10 +275,7 @@ impl<T: Number> Array<T> {
     ///
     /// ```
     /// # use broadloom_array::{Array, Segments};
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let context = context();
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
     /// let a = Array::line(&context, &[3.0f32, 1.0, 2.0, 9.0, 8.0])?;
     /// let segments = Segments::from_lengths(&Array::line(&context, &[3, 2])?, 5)?;
     /// assert_eq!(a.segmented_argsort(&segments)?.to_vec()?, [1, 2, 0, 4, 3]);

@@ -7,10 +7,8 @@ use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToIncl
 ///
 /// ```
 /// # use broadloom_array::{span, Array, Span};
-/// # fn context() -> broadloom_array::Context {
-/// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-/// # }
-/// let a = Array::<i32>::iota(&context(), 10)?;
+/// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
+/// let a = Array::<i32>::iota(&context, 10)?;
 /// assert_eq!(a.slice(&span![2..5])?.to_vec()?, [2, 3, 4]);
 /// assert_eq!(a.slice(&span![-3..])?.to_vec()?, [7, 8, 9]);
 /// assert_eq!(a.slice(&span![.. ; 4])?.to_vec()?, [0, 4, 8]);

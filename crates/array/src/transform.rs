@@ -54,10 +54,8 @@ impl<T: Element> Array<T> {
     ///
     /// ```
     /// # use broadloom_array::{Array, Boundary};
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let a = Array::<i32>::iota(&context(), 6)?;
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
+    /// let a = Array::<i32>::iota(&context, 6)?;
     /// assert_eq!(a.section(&[(1, 3, 2)], None)?.to_vec()?, [1, 3, 5]);
     /// assert_eq!(a.section(&[(4, 4, 1)], Some(Boundary::Clamp))?.to_vec()?, [4, 5, 5, 5]);
     /// let error = a.section(&[(4, 4, 1)], None).unwrap_err();
@@ -75,10 +73,8 @@ impl<T: Element> Array<T> {
     ///
     /// ```
     /// # use broadloom_array::{span, Array, Span};
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let a = Array::<i32>::iota(&context(), 12)?.reshape([3, 4])?;
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
+    /// let a = Array::<i32>::iota(&context, 12)?.reshape([3, 4])?;
     /// assert_eq!(a.slice(&span![1..])?.shape().extents(), [2, 4]);
     /// assert_eq!(a.slice(&span![.., 1])?.to_vec()?, [1, 5, 9]);
     /// assert_eq!(a.slice(&[Span::ALL.by(-1), Span::At(0)])?.to_vec()?, [8, 4, 0]);
@@ -161,10 +157,7 @@ impl<T: Element> Array<T> {
     ///
     /// ```
     /// # use broadloom_array::{span, Array};
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let context = context();
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
     /// let a = Array::full(&context, [3, 4], 0)?;
     /// let b = a.replace_slice(&span![1.., 1..-1], 7)?.replace_slice(&span![0, .. ; 2], &Array::line(&context, &[1, 2])?)?;
     /// assert_eq!(b.plan()?.kernels.len(), 1);
@@ -403,10 +396,8 @@ impl<T: Element> Array<T> {
     ///
     /// ```
     /// # use broadloom_array::{Array, span};
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let a = Array::<i32>::iota(&context(), 9)?;
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
+    /// let a = Array::<i32>::iota(&context, 9)?;
     /// let pairs = a.pack(&a.ne(4)?)?.slice(&span![1..])?.rows_of(2)?;
     /// assert_eq!(pairs.sum_along(&[1])?.to_vec()?, [3, 8, 13]);
     /// # Ok::<(), broadloom_array::Error>(())
@@ -439,10 +430,7 @@ impl<T: Element> Array<T> {
     ///
     /// ```
     /// # use broadloom_array::{Array, Boundary};
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let context = context();
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
     /// let a = Array::line(&context, &[10, 20, 30])?;
     /// let at = Array::line(&context, &[2u8, 0, 9])?;
     /// assert_eq!(a.gather(&[&at], Boundary::Constant(-1))?.to_vec()?, [30, 10, -1]);
@@ -459,10 +447,7 @@ impl<T: Element> Array<T> {
     ///
     /// ```
     /// # use broadloom_array::{Array, Boundary};
-    /// # fn context() -> broadloom_array::Context {
-    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
-    /// # }
-    /// let context = context();
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
     /// let a = Array::new(&context, &[30, 31, 10, 11, 20, 21], [3, 2])?;
     /// let at = Array::line(&context, &[2, 0, 2])?;
     /// assert_eq!(a.take(0, &at, Boundary::Clamp)?.to_vec()?, [20, 21, 30, 31, 20, 21]);

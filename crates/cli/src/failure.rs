@@ -37,46 +37,27 @@ impl Exit {
 
 /// Error codes of the command itself.
 pub mod codes {
-    use broadloom::diag::Code;
-
-    /// Unreadable file.
-    pub const CANNOT_READ: Code = Code("C0001");
-    /// File that is not text.
-    pub const NOT_TEXT: Code = Code("C0002");
-    /// File that is too large.
-    pub const TOO_LARGE: Code = Code("C0003");
-    /// File that cannot be written.
-    pub const CANNOT_WRITE: Code = Code("C0004");
-    /// Missing or unknown kernel name.
-    pub const WHICH_KERNEL: Code = Code("C0005");
-    /// Missing arguments.
-    pub const MISSING_ARGUMENTS: Code = Code("C0006");
-    /// Unavailable device.
-    pub const NO_DEVICE: Code = Code("C0007");
-    /// Launch that the kernel or the device does not allow.
-    pub const BAD_LAUNCH: Code = Code("C0008");
-    /// Out of memory.
-    pub const OUT_OF_MEMORY: Code = Code("C0009");
-    /// Device error that is not the user's fault.
-    pub const DEVICE: Code = Code("C0010");
-    /// Internal error of Broadloom.
-    pub const INTERNAL: Code = Code("C0011");
-    /// Unknown benchmark.
-    pub const WHICH_BENCHMARK: Code = Code("C0012");
-    /// Cache folder that cannot be read or cleared.
-    pub const CACHE: Code = Code("C0013");
-    /// Missing replacement library for NVIDIA's, or no usable folder for it.
-    pub const STAND_IN: Code = Code("C0014");
-    /// Environment variable with an invalid value.
-    pub const SETTING: Code = Code("C0015");
-    /// Instruction that PTX does not have.
-    pub const UNKNOWN_INSTRUCTION: Code = Code("C0016");
-    /// Command that did not end within its time limit.
-    pub const TIME_LIMIT: Code = Code("time-limit");
-    /// Command that was stopped by a signal.
-    pub const INTERRUPTED: Code = Code("interrupted");
-    /// Effect that cannot run: its name, settings, images or files are wrong.
-    pub const EFFECT: Code = Code("C0017");
+    broadloom::diag::codes! {
+        CANNOT_READ "C0001" "Unreadable file.";
+        NOT_TEXT "C0002" "File that is not text.";
+        TOO_LARGE "C0003" "File that is too large.";
+        CANNOT_WRITE "C0004" "File that cannot be written.";
+        WHICH_KERNEL "C0005" "Missing or unknown kernel name.";
+        MISSING_ARGUMENTS "C0006" "Missing arguments.";
+        NO_DEVICE "C0007" "Unavailable device.";
+        BAD_LAUNCH "C0008" "Launch that the kernel or the device does not allow.";
+        OUT_OF_MEMORY "C0009" "Out of memory.";
+        DEVICE "C0010" "Device error that is not the user's fault.";
+        INTERNAL "C0011" "Internal error of Broadloom.";
+        WHICH_BENCHMARK "C0012" "Unknown benchmark.";
+        CACHE "C0013" "Cache folder that cannot be read or cleared.";
+        STAND_IN "C0014" "Missing replacement library for NVIDIA's, or no usable folder for it.";
+        SETTING "C0015" "Environment variable with an invalid value.";
+        UNKNOWN_INSTRUCTION "C0016" "Instruction that PTX does not have.";
+        TIME_LIMIT "time-limit" "Command that did not end within its time limit.";
+        INTERRUPTED "interrupted" "Command that was stopped by a signal.";
+        EFFECT "C0017" "Effect that cannot run: its name, settings, images or files are wrong.";
+    }
 }
 
 /// Failure of the command: diagnostics, their sources, and the exit code.

@@ -94,8 +94,8 @@ fn check_settings() -> Result<(), Failure> {
         diagnostics
             .push(Diagnostic::error(codes::SETTING, problem.to_string()).help(format!("correct {} or unset it", problem.name)));
     }
-    if let Err(reason) = Machine::told() {
-        diagnostics.push(Diagnostic::error(codes::SETTING, reason).help("correct BROADLOOM_CPU or unset it"));
+    if let Err(error) = Machine::told() {
+        diagnostics.push(Diagnostic::error(codes::SETTING, error.to_string()).help("correct BROADLOOM_CPU or unset it"));
     }
     if diagnostics.is_empty() { Ok(()) } else { Err(Failure { exit: Exit::Usage, diagnostics, sources: Sources::new() }) }
 }

@@ -490,8 +490,8 @@ fn forms() -> impl TypedValueParser<Value = Emit> {
     })
 }
 
-fn parse_block(text: &str) -> Result<[u32; 3], String> {
-    let wrong = || format!("`{text}` is not up to three numbers above 0");
+fn parse_block(text: &str) -> Result<[u32; 3], InvalidValue> {
+    let wrong = || InvalidValue::new(text, "up to three numbers above 0");
     let numbers = text.split(',').map(|word| word.trim().parse().ok().filter(|number| *number > 0));
     let numbers: Vec<u32> = numbers.collect::<Option<_>>().ok_or_else(wrong)?;
     match numbers[..] {
@@ -634,21 +634,36 @@ Examples:
 
 docs/EFFECTS.md describes every effect with its formula.";
 
-fn parse_format(text: &str) -> Result<Format, String> {
-    Format::of_extension(text).ok_or_else(|| format!("`{text}` is not png, jpg, tif, exr, webp, hdr or pfm"))
+/// Value of an option that is not of its form.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("`{text}` is not {expected}")]
+pub struct InvalidValue {
+    text: String,
+    expected: String,
+}
+
+impl InvalidValue {
+    fn new(text: &str, expected: impl Into<String>) -> InvalidValue {
+        InvalidValue { text: text.to_owned(), expected: expected.into() }
+    }
+}
+
+fn parse_format(text: &str) -> Result<Format, InvalidValue> {
+    Format::of_extension(text).ok_or_else(|| InvalidValue::new(text, "png, jpg, tif, exr, webp, hdr or pfm"))
 }
 
 /// Maximum number of frames of a call.
 const MAX_FRAMES: u64 = 1_000_000;
 
-fn parse_frames(text: &str) -> Result<(u64, u64), String> {
+fn parse_frames(text: &str) -> Result<(u64, u64), InvalidValue> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     let ends = first.trim().parse().ok().zip(last.trim().parse().ok());
     let is_sound = |(first, last): &(u64, u64)| first <= last && last - first < MAX_FRAMES;
-    ends.filter(is_sound).ok_or_else(|| format!("`{text}` is not FIRST-LAST, such as 1-100, with at most {MAX_FRAMES} frames"))
+    let expected = || format!("FIRST-LAST, such as 1-100, with at most {MAX_FRAMES} frames");
+    ends.filter(is_sound).ok_or_else(|| InvalidValue::new(text, expected()))
 }
 
-fn parse_region(text: &str) -> Result<Rect, String> {
+fn parse_region(text: &str) -> Result<Rect, InvalidValue> {
     let numbers: Option<Vec<i64>> = text.split(',').map(|word| word.trim().parse().ok()).collect();
     let region = match numbers.as_deref() {
         Some(&[x, y, width, height]) => i32::try_from(x).ok().zip(i32::try_from(y).ok()).and_then(|(x, y)| {
@@ -657,22 +672,24 @@ fn parse_region(text: &str) -> Result<Rect, String> {
         }),
         _ => None,
     };
-    region.ok_or_else(|| format!("`{text}` is not X,Y,WIDTH,HEIGHT with sides of 1 or more, such as 100,50,640,480"))
+    region.ok_or_else(|| InvalidValue::new(text, "X,Y,WIDTH,HEIGHT with sides of 1 or more, such as 100,50,640,480"))
 }
 
-fn parse_technique(text: &str) -> Result<String, String> {
+fn parse_technique(text: &str) -> Result<String, InvalidValue> {
     match text == "all" || Techniques::NAMES.contains(&text) {
         true => Ok(text.to_owned()),
-        false => Err(format!("the techniques are {}, and all", Techniques::NAMES.join(", "))),
+        false => {
+            Err(InvalidValue::new(text, format!("a technique; the techniques are {}, and all", Techniques::NAMES.join(", "))))
+        }
     }
 }
 
-fn parse_bytes(text: &str) -> Result<u64, String> {
+fn parse_bytes(text: &str) -> Result<u64, InvalidValue> {
     let units = [('K', 10), ('M', 20), ('G', 30), ('T', 40)];
     let unit = units.iter().find(|(letter, _)| text.ends_with(*letter));
     let digits = unit.map_or(text, |_| &text[..text.len() - 1]);
     let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << unit.map_or(0, |(_, shift)| *shift)));
-    bytes.ok_or_else(|| format!("`{text}` is no number of bytes, such as 512M"))
+    bytes.ok_or_else(|| InvalidValue::new(text, "a number of bytes, such as 512M"))
 }
 
 /// Options of `bench`.
@@ -744,11 +761,11 @@ fn benchmarks() -> String {
     text
 }
 
-fn parse_seconds(text: &str) -> Result<Duration, String> {
+fn parse_seconds(text: &str) -> Result<Duration, InvalidValue> {
     let seconds = text.strip_suffix('s').unwrap_or(text).parse().ok();
     seconds
         .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-        .ok_or_else(|| format!("`{text}` is not a number of seconds"))
+        .ok_or_else(|| InvalidValue::new(text, "a number of seconds"))
 }
 
 /// Name under which the command acts as NVIDIA's assembler.

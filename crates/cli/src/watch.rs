@@ -36,7 +36,7 @@ pub fn before_end(action: impl FnOnce(&mut Terminal, StopReason) + Send + 'stati
     ACTIONS.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(action));
 }
 
-/// What a watch waits for.
+/// Reason why a watch ends.
 enum Event {
     Signal,
     Ended,

@@ -92,7 +92,7 @@ pub struct Warp {
     /// are non-temporal.
     pub streams: u32,
     /// Memory that was last admitted at each site, if accesses are checked.
-    pub admitted: *mut Admitted,
+    pub admitted: *mut AdmittedRange,
     /// Bounds of the device's memory, if accesses are checked.
     pub bounds: Bounds,
 }
@@ -100,7 +100,7 @@ pub struct Warp {
 /// Addresses at which an access needs no further check: `count` of them from `start` on.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Admitted {
+pub struct AdmittedRange {
     /// First address.
     pub start: u64,
     /// Number of addresses.
@@ -112,16 +112,16 @@ pub struct Admitted {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {
     /// Memory that an access to `.global` or `.const` may reach.
-    pub data: Admitted,
+    pub data: AdmittedRange,
     /// Memory that a generic access may reach.
-    pub all: Admitted,
+    pub all: AdmittedRange,
 }
 
 impl Bounds {
     /// Returns the bounds of the arena of this process.
     pub(crate) fn of_arena() -> Bounds {
         let admitted =
-            |range: std::ops::Range<usize>| Admitted { start: range.start as u64, count: (range.end - range.start) as u64 };
+            |range: std::ops::Range<usize>| AdmittedRange { start: range.start as u64, count: (range.end - range.start) as u64 };
         arena::reserved()
             .map_or_else(Bounds::default, |arena| Bounds { data: admitted(arena.range(Part::Data)), all: admitted(arena.both()) })
     }

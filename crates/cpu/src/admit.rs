@@ -4,7 +4,7 @@
 //! contains the address and either lets the access happen or ends the launch with an error. In strict mode the
 //! memory found is what the code compares addresses with from then on, at that instruction and in that block.
 
-use crate::abi::{Access, AccessSpace, Admitted, Kind, Warp};
+use crate::abi::{Access, AccessSpace, AdmittedRange, Kind, Warp};
 use crate::compile::Checks;
 use crate::execute::{Block, Strand, Surroundings, fail};
 use crate::grid::Failure;
@@ -32,7 +32,7 @@ pub(crate) unsafe extern "C" fn admit(warp: *mut Warp, site: u32, mask: u32, acc
                 Ok(None) => {}
                 Ok(Some(range)) => {
                     let count = (range.end - range.start).saturating_add(1).saturating_sub(access.bytes.into());
-                    let known = Admitted { start: range.start, count };
+                    let known = AdmittedRange { start: range.start, count };
                     let block: &mut Block = &mut *block;
                     if let Some(place) = block.admitted.get_mut(site as usize) {
                         *place = known;

@@ -37,6 +37,34 @@ pub struct Arrival {
     pub waits: bool,
 }
 
+/// Arrival that is not possible.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidArrival {
+    /// Number of a barrier that a block does not have.
+    #[error("a block has {BARRIERS} barriers; {0} is none of them")]
+    Barrier(u32),
+    /// Number of threads that a block does not have.
+    #[error("a barrier for {count} threads in a block of {block}")]
+    Threads {
+        /// Threads of the instruction.
+        count: u32,
+        /// Threads of the block.
+        block: u32,
+    },
+    /// Two instructions that expect different numbers of threads.
+    #[error(
+        "barrier {number} is used with different numbers of threads at the same time: {} and {}",
+        describe(counts[0]),
+        describe(counts[1])
+    )]
+    Counts {
+        /// The barrier.
+        number: u32,
+        /// Both numbers.
+        counts: [Option<u32>; 2],
+    },
+}
+
 impl Barriers {
     pub fn reset(&mut self) {
         for number in 0..BARRIERS {
@@ -53,23 +81,16 @@ impl Barriers {
         self.used == 0
     }
 
-    /// Records an arrival at a barrier of a block with `block` threads. Returns an error text if the arrival
-    /// is invalid.
-    pub fn arrive(&mut self, number: u32, arrival: Arrival, block: u32) -> Result<(), String> {
-        let Some(barrier) = self.all.get_mut(number as usize) else {
-            return Err(format!("a block has {BARRIERS} barriers; {number} is none of them"));
-        };
+    /// Records an arrival at a barrier of a block with `block` threads.
+    pub fn arrive(&mut self, number: u32, arrival: Arrival, block: u32) -> Result<(), InvalidArrival> {
+        let barrier = self.all.get_mut(number as usize).ok_or(InvalidArrival::Barrier(number))?;
         if let Some(count) = arrival.expected
             && (count == 0 || count > block.next_multiple_of(32))
         {
-            return Err(format!("a barrier for {count} threads in a block of {block}"));
+            return Err(InvalidArrival::Threads { count, block });
         }
         if barrier.threads != 0 && barrier.expected != arrival.expected {
-            return Err(format!(
-                "barrier {number} is used with different numbers of threads at the same time: {} and {}",
-                describe(barrier.expected),
-                describe(arrival.expected)
-            ));
+            return Err(InvalidArrival::Counts { number, counts: [barrier.expected, arrival.expected] });
         }
         barrier.expected = arrival.expected;
         barrier.threads += arrival.threads;

@@ -93,7 +93,7 @@ pub(crate) unsafe fn free(strand: *mut Strand, address: u64) -> Result<u64, Fail
     // SAFETY: passed on.
     match unsafe { surroundings(strand) }.memory.heap_free(address) {
         Ok(()) => Ok(0),
-        Err(message) => Err(Failure { address: Some(address), ..Failure::new(FaultKind::BadFree, message) }),
+        Err(error) => Err(Failure { address: Some(address), ..Failure::new(FaultKind::BadFree, error.to_string()) }),
     }
 }
 

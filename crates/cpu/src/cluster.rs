@@ -15,6 +15,17 @@ pub struct Shape {
     pub explicit: bool,
 }
 
+/// Cluster shape that a launch cannot have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum InvalidCluster {
+    #[error("it asks for clusters (`.explicitcluster`) without a size, and a launch names none")]
+    Unsized,
+    #[error("it asks for clusters of {0} blocks, and a cluster has 1 to {FAR}")]
+    Blocks(u64),
+    #[error("its clusters of {size:?} blocks do not divide the grid of {grid:?}")]
+    Grid { size: [u32; 3], grid: [u32; 3] },
+}
+
 impl Default for Shape {
     fn default() -> Self {
         Shape { size: [1; 3], explicit: false }
@@ -42,17 +53,17 @@ impl Shape {
         self.blocks() > 1
     }
 
-    /// Checks a launch of a kernel with this cluster shape. Returns an error text if it is invalid.
-    pub(crate) fn check(&self, kernel: &Function, grid: [u32; 3]) -> Result<(), String> {
+    /// Checks a launch of a kernel with this cluster shape.
+    pub(crate) fn check(&self, kernel: &Function, grid: [u32; 3]) -> Result<(), InvalidCluster> {
         if !self.explicit && kernel.directive("explicitcluster").is_some() {
-            return Err("it asks for clusters (`.explicitcluster`) without a size, and a launch names none".into());
+            return Err(InvalidCluster::Unsized);
         }
         let (blocks, size) = (self.blocks(), self.size);
         if blocks == 0 || blocks > FAR {
-            return Err(format!("it asks for clusters of {blocks} blocks, and a cluster has 1 to {FAR}"));
+            return Err(InvalidCluster::Blocks(blocks));
         }
         if !grid.iter().zip(size).all(|(blocks, size)| blocks.is_multiple_of(size)) {
-            return Err(format!("its clusters of {size:?} blocks do not divide the grid of {grid:?}"));
+            return Err(InvalidCluster::Grid { size, grid });
         }
         Ok(())
     }

@@ -14,7 +14,7 @@ use crate::options::{self, Options};
 use crate::services::SERVICES;
 use crate::state::DeviceState;
 use crate::statistics::KernelStatistics;
-use crate::stream::{Called, Finished, Job, Limit, Streams, Work};
+use crate::stream::{Finished, Job, Limit, OnceCall, Streams, Work};
 use crate::watchdog::Watchdog;
 use crate::worker::{Shared, work};
 use broadloom_device::texture::{OpaqueTable, Opaques, Surface, Texture};
@@ -49,7 +49,11 @@ impl Cpu {
     /// Creates a device with its own memory and threads.
     pub fn new(mut options: Options) -> Result<Cpu> {
         options.compile.stack_bytes = options.stack_bytes;
-        options.compile.machine.runs_here().map_err(|reason| Error::NotHere { device: "cpu".into(), reason })?;
+        options
+            .compile
+            .machine
+            .runs_here()
+            .map_err(|error| Error::NotHere { device: "cpu".into(), reason: error.to_string() })?;
         if options.compile.checks == Checks::Confined {
             // Without one, every address is looked up.
             arena::reserve();
@@ -234,7 +238,7 @@ impl Backend for Cpu {
     }
 
     fn call(&self, stream: Stream, function: HostCall) -> Result<()> {
-        self.inner.streams().submit(stream, Work::Call(Called::new(function)), None, &|| Ok(()))
+        self.inner.streams().submit(stream, Work::Call(OnceCall::new(function)), None, &|| Ok(()))
     }
 
     fn create_stream(&self) -> Result<Stream> {

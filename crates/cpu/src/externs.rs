@@ -6,49 +6,56 @@
 
 /// Returns the address of a function by its name in object files; `None` for all others.
 pub fn address(name: &str) -> Option<usize> {
-    macro_rules! table {
-        ($($name:literal => $function:path as $ty:ty,)*) => {
-            match name { $($name => Some($function as $ty as usize),)* _ => libm_address(name) }
-        };
-    }
-    type FloatFunction = extern "C" fn(f32) -> f32;
-    type FromDouble = extern "C" fn(f64) -> f32;
-    type Wide = extern "C" fn(u128, u128) -> u128;
-    type WideSigned = extern "C" fn(i128, i128) -> i128;
-    type WideShift = extern "C" fn(u128, i32) -> u128;
     type Move = unsafe extern "C" fn(*mut libc::c_void, *const libc::c_void, usize) -> *mut libc::c_void;
     type Set = unsafe extern "C" fn(*mut libc::c_void, i32, usize) -> *mut libc::c_void;
     type Compare = unsafe extern "C" fn(*const libc::c_void, *const libc::c_void, usize) -> i32;
-    table! {
-        "memcpy" => libc::memcpy as Move,
-        "memmove" => libc::memmove as Move,
-        "memset" => libc::memset as Set,
-        "memcmp" => libc::memcmp as Compare,
-        "bcmp" => libc::memcmp as Compare,
-        "__extendhfsf2" => extend_half as FloatFunction,
-        "__truncsfhf2" => truncate_to_half as FloatFunction,
-        "__truncdfhf2" => truncate_double_to_half as FromDouble,
-        "__truncsfbf2" => truncate_to_brain as FloatFunction,
-        "__truncdfbf2" => truncate_double_to_brain as FromDouble,
-        "__extendhfdf2" => extend_half_to_double as extern "C" fn(f32) -> f64,
-        "__extendbfsf2" => extend_brain as FloatFunction,
-        "__udivti3" => divide as Wide,
-        "__umodti3" => remainder as Wide,
-        "__divti3" => divide_signed as WideSigned,
-        "__modti3" => remainder_signed as WideSigned,
-        "__multi3" => multiply as Wide,
-        "__ashlti3" => shift_left as WideShift,
-        "__lshrti3" => shift_right as WideShift,
-        "__ashrti3" => shift_right_signed as extern "C" fn(i128, i32) -> i128,
-        "__floattisf" => float_signed as extern "C" fn(i128) -> f32,
-        "__floattidf" => double_signed as extern "C" fn(i128) -> f64,
-        "__floatuntisf" => float_unsigned as extern "C" fn(u128) -> f32,
-        "__floatuntidf" => double_unsigned as extern "C" fn(u128) -> f64,
-        "__fixsfti" => fix_float as extern "C" fn(f32) -> i128,
-        "__fixdfti" => fix_double as extern "C" fn(f64) -> i128,
-        "__fixunssfti" => fix_float_unsigned as extern "C" fn(f32) -> u128,
-        "__fixunsdfti" => fix_double_unsigned as extern "C" fn(f64) -> u128,
+    match name {
+        "memcpy" => Some(libc::memcpy as Move as usize),
+        "memmove" => Some(libc::memmove as Move as usize),
+        "memset" => Some(libc::memset as Set as usize),
+        "memcmp" | "bcmp" => Some(libc::memcmp as Compare as usize),
+        _ => compiler_address(name).or_else(|| libm_address(name)),
     }
+}
+
+/// Defines the functions of compilers' runtime libraries.
+macro_rules! compiler {
+    ($($name:literal ($($arg:ident: $ty:ty),*) -> $result:ty $body:block)*) => {
+        fn compiler_address(name: &str) -> Option<usize> {
+            $(if name == $name {
+                extern "C" fn run($($arg: $ty),*) -> $result $body
+                return Some(run as extern "C" fn($($ty),*) -> $result as usize);
+            })*
+            None
+        }
+    };
+}
+
+compiler! {
+    "__extendhfsf2" (value: f32) -> f32 { widen_half(low_half(value)) }
+    "__extendhfdf2" (value: f32) -> f64 { f64::from(widen_half(low_half(value))) }
+    "__extendbfsf2" (value: f32) -> f32 { f32::from_bits(u32::from(low_half(value)) << 16) }
+    "__truncsfhf2" (value: f32) -> f32 { in_register(narrow(f64::from(value), &HALF)) }
+    "__truncdfhf2" (value: f64) -> f32 { in_register(narrow(value, &HALF)) }
+    "__truncsfbf2" (value: f32) -> f32 { in_register(narrow(f64::from(value), &BRAIN)) }
+    "__truncdfbf2" (value: f64) -> f32 { in_register(narrow(value, &BRAIN)) }
+    // Division by zero is undefined where LLVM calls these. They return the values that PTX specifies.
+    "__udivti3" (a: u128, b: u128) -> u128 { a.checked_div(b).unwrap_or(u128::MAX) }
+    "__umodti3" (a: u128, b: u128) -> u128 { a.checked_rem(b).unwrap_or(a) }
+    "__divti3" (a: i128, b: i128) -> i128 { if b == 0 { -1 } else { a.wrapping_div(b) } }
+    "__modti3" (a: i128, b: i128) -> i128 { if b == 0 { a } else { a.wrapping_rem(b) } }
+    "__multi3" (a: u128, b: u128) -> u128 { a.wrapping_mul(b) }
+    "__ashlti3" (a: u128, by: i32) -> u128 { a.wrapping_shl(by as u32) }
+    "__lshrti3" (a: u128, by: i32) -> u128 { a.wrapping_shr(by as u32) }
+    "__ashrti3" (a: i128, by: i32) -> i128 { a.wrapping_shr(by as u32) }
+    "__floattisf" (a: i128) -> f32 { a as f32 }
+    "__floattidf" (a: i128) -> f64 { a as f64 }
+    "__floatuntisf" (a: u128) -> f32 { a as f32 }
+    "__floatuntidf" (a: u128) -> f64 { a as f64 }
+    "__fixsfti" (a: f32) -> i128 { a as i128 }
+    "__fixdfti" (a: f64) -> i128 { a as i128 }
+    "__fixunssfti" (a: f32) -> u128 { a as u128 }
+    "__fixunsdfti" (a: f64) -> u128 { a as u128 }
 }
 
 macro_rules! libm {
@@ -97,16 +104,16 @@ libm! {
 }
 
 /// Format of 16 bits: the length of its mantissa and the exponent of its largest numbers.
-struct Short {
+struct ShortFormat {
     mantissa: u32,
     max_exponent: i32,
 }
 
-const HALF: Short = Short { mantissa: 10, max_exponent: 15 };
-const BRAIN: Short = Short { mantissa: 7, max_exponent: 127 };
+const HALF: ShortFormat = ShortFormat { mantissa: 10, max_exponent: 15 };
+const BRAIN: ShortFormat = ShortFormat { mantissa: 7, max_exponent: 127 };
 
 /// Converts to a short format, with a single rounding to nearest, ties to even.
-fn narrow(value: f64, format: &Short) -> u16 {
+fn narrow(value: f64, format: &ShortFormat) -> u16 {
     let bits = value.to_bits();
     let sign = ((bits >> 63) as u16) << 15;
     let exponent_field = ((2 * format.max_exponent + 1) as u16) << format.mantissa;
@@ -155,97 +162,4 @@ fn low_half(register: f32) -> u16 {
 
 fn in_register(bits: u16) -> f32 {
     f32::from_bits(u32::from(bits))
-}
-
-extern "C" fn extend_half(value: f32) -> f32 {
-    widen_half(low_half(value))
-}
-
-extern "C" fn extend_half_to_double(value: f32) -> f64 {
-    f64::from(widen_half(low_half(value)))
-}
-
-extern "C" fn extend_brain(value: f32) -> f32 {
-    f32::from_bits(u32::from(low_half(value)) << 16)
-}
-
-extern "C" fn truncate_to_half(value: f32) -> f32 {
-    in_register(narrow(f64::from(value), &HALF))
-}
-
-extern "C" fn truncate_double_to_half(value: f64) -> f32 {
-    in_register(narrow(value, &HALF))
-}
-
-extern "C" fn truncate_to_brain(value: f32) -> f32 {
-    in_register(narrow(f64::from(value), &BRAIN))
-}
-
-extern "C" fn truncate_double_to_brain(value: f64) -> f32 {
-    in_register(narrow(value, &BRAIN))
-}
-
-// Division by zero is undefined where LLVM calls these. They return the values that PTX specifies.
-extern "C" fn divide(a: u128, b: u128) -> u128 {
-    a.checked_div(b).unwrap_or(u128::MAX)
-}
-
-extern "C" fn remainder(a: u128, b: u128) -> u128 {
-    a.checked_rem(b).unwrap_or(a)
-}
-
-extern "C" fn divide_signed(a: i128, b: i128) -> i128 {
-    if b == 0 { -1 } else { a.wrapping_div(b) }
-}
-
-extern "C" fn remainder_signed(a: i128, b: i128) -> i128 {
-    if b == 0 { a } else { a.wrapping_rem(b) }
-}
-
-extern "C" fn multiply(a: u128, b: u128) -> u128 {
-    a.wrapping_mul(b)
-}
-
-extern "C" fn shift_left(a: u128, by: i32) -> u128 {
-    a.wrapping_shl(by as u32)
-}
-
-extern "C" fn shift_right(a: u128, by: i32) -> u128 {
-    a.wrapping_shr(by as u32)
-}
-
-extern "C" fn shift_right_signed(a: i128, by: i32) -> i128 {
-    a.wrapping_shr(by as u32)
-}
-
-extern "C" fn float_signed(a: i128) -> f32 {
-    a as f32
-}
-
-extern "C" fn double_signed(a: i128) -> f64 {
-    a as f64
-}
-
-extern "C" fn float_unsigned(a: u128) -> f32 {
-    a as f32
-}
-
-extern "C" fn double_unsigned(a: u128) -> f64 {
-    a as f64
-}
-
-extern "C" fn fix_float(a: f32) -> i128 {
-    a as i128
-}
-
-extern "C" fn fix_double(a: f64) -> i128 {
-    a as i128
-}
-
-extern "C" fn fix_float_unsigned(a: f32) -> u128 {
-    a as u128
-}
-
-extern "C" fn fix_double_unsigned(a: f64) -> u128 {
-    a as u128
 }

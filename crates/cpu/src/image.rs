@@ -11,7 +11,7 @@ use crate::service::{enter, image_kind, leave, of_lane};
 use crate::texels;
 use broadloom_device::FaultKind;
 use broadloom_device::texture::{Level, Sampler, Texture};
-use broadloom_eval::texture::{Doing, Fetch, Image, MOST_WORDS, Query, Sampled, SurfaceAccess, Texels};
+use broadloom_eval::texture::{Doing, Fetch, Image, MOST_WORDS, OutsideSurface, Query, SampledTexture, SurfaceAccess, Texels};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Texels in memory of this process.
@@ -41,7 +41,7 @@ impl Texels<Level> for HostTexels {
 }
 
 /// Error: kind and message.
-type Wrong = (FaultKind, String);
+type LaneFault = (FaultKind, String);
 
 /// Implements the service `image`.
 pub(crate) unsafe extern "C" fn image(
@@ -98,7 +98,7 @@ unsafe fn each(
     mask: u32,
     inputs: *const u64,
     outputs: *mut u64,
-) -> Result<(), (usize, Wrong)> {
+) -> Result<(), (usize, LaneFault)> {
     let lanes = grid.lanes() as usize;
     let table = &grid.opaques;
     let here = (0..lanes).filter(|lane| mask >> lane & 1 == 1);
@@ -116,7 +116,7 @@ unsafe fn each(
             let mut found: Option<(u64, &Texture)> = None;
             let lead = mask.trailing_zeros() as usize;
             if lanes == texels::LANES && lead < lanes && here.clone().all(|lane| word(0, lane) == word(0, lead)) {
-                let texture = table.texture(word(0, lead)).map_err(|why| (lead, (FaultKind::OutOfBounds, why)))?;
+                let texture = table.texture(word(0, lead)).map_err(|why| (lead, (FaultKind::OutOfBounds, why.to_string())))?;
                 // SAFETY: rows are as promised, and the memory of a texture is kept while the launch runs.
                 if unsafe { texels::fetch(&fetch, texture, inputs, outputs) } {
                     return Ok(());
@@ -128,7 +128,7 @@ unsafe fn each(
                 let texture = match found {
                     Some((same, texture)) if same == handle => texture,
                     _ => {
-                        let texture = table.texture(handle).map_err(|why| (lane, (FaultKind::OutOfBounds, why)))?;
+                        let texture = table.texture(handle).map_err(|why| (lane, (FaultKind::OutOfBounds, why.to_string())))?;
                         found = Some((handle, texture));
                         texture
                     }
@@ -137,7 +137,7 @@ unsafe fn each(
                 for (row, place) in words.iter_mut().enumerate().take(fetch.words()) {
                     *place = word(row + 1, lane);
                 }
-                let sampled = Sampled {
+                let sampled = SampledTexture {
                     levels: &texture.levels,
                     layers: texture.layers,
                     is_buffer: texture.is_buffer,
@@ -169,12 +169,12 @@ unsafe fn each(
             let Some(access) = SurfaceAccess::from_bits(bits) else { return Ok(()) };
             for lane in here {
                 let handle = word(0, lane);
-                let surface = table.surface(handle).map_err(|why| (lane, (FaultKind::OutOfBounds, why)))?;
+                let surface = table.surface(handle).map_err(|why| (lane, (FaultKind::OutOfBounds, why.to_string())))?;
                 let mut words = [0; MOST_WORDS];
                 for (row, place) in words.iter_mut().enumerate().take(access.words()) {
                     *place = word(row + 1, lane);
                 }
-                let results = touch(&access, &surface.level, &words).map_err(|why| (lane, (FaultKind::Trap, why)))?;
+                let results = touch(&access, &surface.level, &words).map_err(|why| (lane, (FaultKind::Trap, why.to_string())))?;
                 for (row, value) in results.into_iter().enumerate().take(access.results()) {
                     put(row, lane, value);
                 }
@@ -186,7 +186,7 @@ unsafe fn each(
 }
 
 /// Reads or writes a surface, whose memory is kept while the launch runs.
-fn touch(access: &SurfaceAccess, level: &Level, words: &[u64]) -> Result<[u64; 4], String> {
+fn touch(access: &SurfaceAccess, level: &Level, words: &[u64]) -> Result<[u64; 4], OutsideSurface> {
     let Some(offset) = access.place(&level.image, words)? else { return Ok([0; 4]) };
     let values = &words[usize::from(access.coordinates)..access.words().max(usize::from(access.coordinates))];
     let total = access.total(&level.image) as usize;

@@ -8,7 +8,7 @@
 //! violates this gets code from another such pair without the assumption.
 
 use crate::cache::{Cache, LookupRequest};
-use crate::compile::{self, CompileError, Draft};
+use crate::compile::{self, CompileError, CompileFailure, Draft};
 use crate::grid::Ready;
 use crate::module::{CpuModule, LaunchableCode, refused};
 use crate::statistics::KernelStatistics;
@@ -361,8 +361,8 @@ impl SpecialisedKernel {
         (code.proof, code.apart) = (start.proof.clone(), start.apart.clone());
         crate::background::count();
         cache.store(request, fast, &code);
-        let broken = |reason: String| self.told(module, &CompileError { kernel: function.name.clone(), reason });
-        let ready = Arc::new(Ready::new(&function.name, code).map_err(|error| broken(error.to_string()))?);
+        let broken = |source: CompileFailure| self.told(module, &CompileError { kernel: function.name.clone(), source });
+        let ready = Arc::new(Ready::new(&function.name, code).map_err(|error| broken(error.into()))?);
         cache.keep(request, fast, &ready);
         Ok((ready, Some(miss), before))
     }

@@ -15,7 +15,7 @@ use broadloom_eval::mbarrier::{Mbarrier, Misuse, Step};
 const BYTES: u64 = 8;
 
 /// Error: kind, message, and the address, if there is one.
-type Wrong = (FaultKind, String, Option<u64>);
+type MeetingFault = (FaultKind, String, Option<u64>);
 
 /// Implements the service `meet`.
 pub(crate) unsafe extern "C" fn meet(warp: *mut Warp, what: u32, site: u32, mask: u32, inputs: *const u64, outputs: *mut u64) {
@@ -63,7 +63,7 @@ pub(crate) unsafe extern "C" fn meet(warp: *mut Warp, what: u32, site: u32, mask
 /// # Safety
 ///
 /// `strand` is one of the block, and runs.
-unsafe fn arrive(block: &mut Block, strand: *mut Strand, mask: u32) -> Result<(), (u32, Wrong)> {
+unsafe fn arrive(block: &mut Block, strand: *mut Strand, mask: u32) -> Result<(), (u32, MeetingFault)> {
     // SAFETY: as promised; the block does not refer to the strand here.
     let (index, arrived, exited) = unsafe { ((*strand).number as usize, (*strand).arrived, (*strand).warp.exited) };
     let exited = exited & block.lane_mask(index) & !mask;
@@ -86,7 +86,7 @@ unsafe fn arrive(block: &mut Block, strand: *mut Strand, mask: u32) -> Result<()
 /// # Safety
 ///
 /// As [`arrive`].
-unsafe fn wait(block: &mut Block, strand: *mut Strand) -> Result<(), (u32, Wrong)> {
+unsafe fn wait(block: &mut Block, strand: *mut Strand) -> Result<(), (u32, MeetingFault)> {
     // SAFETY: as promised.
     let index = unsafe { (*strand).number as usize };
     block.events += 1;
@@ -114,7 +114,13 @@ unsafe fn wait(block: &mut Block, strand: *mut Strand) -> Result<(), (u32, Wrong
 /// # Safety
 ///
 /// Inputs and outputs are as `Services::meet` describes them.
-unsafe fn each(block: &mut Block, what: Meeting, mask: u32, inputs: *const u64, outputs: *mut u64) -> Result<bool, (u32, Wrong)> {
+unsafe fn each(
+    block: &mut Block,
+    what: Meeting,
+    mask: u32,
+    inputs: *const u64,
+    outputs: *mut u64,
+) -> Result<bool, (u32, MeetingFault)> {
     // SAFETY: the grid is alive while its blocks run.
     let lanes = unsafe { (*block.grid).lanes() };
     let mut all = true;
@@ -129,7 +135,7 @@ unsafe fn each(block: &mut Block, what: Meeting, mask: u32, inputs: *const u64, 
     Ok(all)
 }
 
-fn one(block: &mut Block, what: Meeting, address: u64, operand: u64) -> Result<u64, Wrong> {
+fn one(block: &mut Block, what: Meeting, address: u64, operand: u64) -> Result<u64, MeetingFault> {
     if what == Meeting::Zero {
         return zero(block, address, operand).map(|()| 0);
     }
@@ -147,7 +153,7 @@ fn one(block: &mut Block, what: Meeting, address: u64, operand: u64) -> Result<u
         return Ok(0);
     }
     let barrier = Mbarrier::from_bits(bits).map_err(misuse)?;
-    let step = |step: Result<Step, Misuse>| -> Result<u64, Wrong> {
+    let step = |step: Result<Step, Misuse>| -> Result<u64, MeetingFault> {
         put(step.map_err(misuse)?.object.bits());
         Ok(bits)
     };
@@ -180,7 +186,7 @@ fn place(block: &Block, address: u64) -> Option<(usize, u64)> {
     })
 }
 
-fn mbarrier_at(block: &Block, address: u64) -> Result<*mut u64, Wrong> {
+fn mbarrier_at(block: &Block, address: u64) -> Result<*mut u64, MeetingFault> {
     // SAFETY: the grid is alive while its blocks run.
     let bytes = unsafe { (*block.grid).shared_bytes };
     let Some((rank, offset)) = place(block, address) else {
@@ -202,7 +208,7 @@ fn mbarrier_at(block: &Block, address: u64) -> Result<*mut u64, Wrong> {
 }
 
 /// Zeroes some bytes of the own block's shared memory.
-fn zero(block: &Block, address: u64, bytes: u64) -> Result<(), Wrong> {
+fn zero(block: &Block, address: u64, bytes: u64) -> Result<(), MeetingFault> {
     // SAFETY: the grid is alive while its blocks run.
     let size = unsafe { (*block.grid).shared_bytes };
     if !bytes.is_multiple_of(BYTES) {

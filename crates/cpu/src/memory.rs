@@ -129,6 +129,23 @@ pub enum Near {
     Nowhere,
 }
 
+/// Invalid `free` of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidFree {
+    /// Address inside an allocation, which is described.
+    #[error("{0:#x} is inside of {1}")]
+    Inside(u64, String),
+    /// Memory that `malloc` did not return.
+    #[error("{0:#x} did not come from malloc")]
+    NotOfHeap(u64),
+    /// Memory that was freed before.
+    #[error("{0:#x} was freed before")]
+    Freed(u64),
+    /// Memory that was never allocated.
+    #[error("{0:#x} was never allocated")]
+    Unknown(u64),
+}
+
 /// All memory except shared and local.
 #[derive(Debug)]
 pub struct Memory {
@@ -281,8 +298,8 @@ impl Memory {
         address
     }
 
-    /// Implements `free` of a kernel. The error is a message.
-    pub fn heap_free(&self, address: u64) -> std::result::Result<(), String> {
+    /// Implements `free` of a kernel.
+    pub fn heap_free(&self, address: u64) -> std::result::Result<(), InvalidFree> {
         if address == 0 {
             return Ok(());
         }
@@ -291,16 +308,14 @@ impl Memory {
             Some((start, found)) if *start == address && found.owner == Owner::Heap => {}
             Some((start, found)) if address - start < found.bytes.max(1) => {
                 return Err(match found.owner {
-                    Owner::Heap => format!("{address:#x} is inside of {}", describe(*start, found.bytes, &found.owner, false)),
-                    Owner::Buffer | Owner::Global(_) | Owner::Const(_) | Owner::Workspace => {
-                        format!("{address:#x} did not come from malloc")
-                    }
+                    Owner::Heap => InvalidFree::Inside(address, describe(*start, found.bytes, &found.owner, false)),
+                    Owner::Buffer | Owner::Global(_) | Owner::Const(_) | Owner::Workspace => InvalidFree::NotOfHeap(address),
                 });
             }
             _ if state.remembered.iter().any(|(start, ..)| *start == address) => {
-                return Err(format!("{address:#x} was freed before"));
+                return Err(InvalidFree::Freed(address));
             }
-            _ => return Err(format!("{address:#x} was never allocated")),
+            _ => return Err(InvalidFree::Unknown(address)),
         }
         if let Some(allocation) = state.live.remove(&address) {
             state.heap_left += allocation.bytes;

@@ -66,7 +66,7 @@ impl CpuModule {
     pub(crate) fn cluster(&self, kernel: Func, launch: &Launch) -> Result<Shape> {
         let function = &self.module.functions[kernel];
         let cluster = Shape::of_launch(function, launch);
-        cluster.check(function, launch.grid).map_err(|reason| self.bad_launch(kernel, reason))?;
+        cluster.check(function, launch.grid).map_err(|error| self.bad_launch(kernel, error.to_string()))?;
         Ok(cluster)
     }
 

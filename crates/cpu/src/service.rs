@@ -1,4 +1,4 @@
-//! What every service does: it closes the gate when it is called, and opens it when it returns.
+//! The frame of every service: it closes the gate when it is called, and opens it when it returns.
 
 use crate::abi::{BarrierKind, Builtin, Exchange, ImageKind, Meeting, Reason, Warp};
 use crate::execute::{Strand, fail, stop};

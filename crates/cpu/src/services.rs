@@ -71,8 +71,8 @@ unsafe extern "C" fn barrier(warp: *mut Warp, id: u32, threads: u32, kind: u32, 
                 }
             })
         };
-        if let Err(message) = outcome {
-            let failure = of_lane(strand, mask, FaultKind::BadBarrier, message);
+        if let Err(error) = outcome {
+            let failure = of_lane(strand, mask, FaultKind::BadBarrier, error.to_string());
             fail(strand, failure);
         }
         if (*strand).wait != Wait::Nothing {

@@ -37,7 +37,7 @@ pub(crate) enum Work {
     /// Copies bytes of the host.
     Write { address: u64, bytes: Vec<u8> },
     /// Calls a function of the host.
-    Call(Called),
+    Call(OnceCall),
     /// Records the time.
     Mark(Arc<Mark>),
     /// Waits until another stream has reached a mark.
@@ -64,11 +64,11 @@ impl PendingLaunch {
 }
 
 /// Function that is called once.
-pub(crate) struct Called(Mutex<Option<HostCall>>);
+pub(crate) struct OnceCall(Mutex<Option<HostCall>>);
 
-impl Called {
-    pub(crate) fn new(function: HostCall) -> Called {
-        Called(Mutex::new(Some(function)))
+impl OnceCall {
+    pub(crate) fn new(function: HostCall) -> OnceCall {
+        OnceCall(Mutex::new(Some(function)))
     }
 
     /// Calls the function, if it was not called. A panic in it is caught: the worker and the stream continue.
@@ -80,7 +80,7 @@ impl Called {
     }
 }
 
-impl std::fmt::Debug for Called {
+impl std::fmt::Debug for OnceCall {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("a function of the host")
     }

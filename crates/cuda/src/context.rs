@@ -6,7 +6,7 @@
 //! its handles are invalid. Opening the GPU again resets it and creates a new context, or reports that the
 //! driver refuses one to this process, as current drivers do.
 
-use crate::driver::{Called, Driver, Failed};
+use crate::driver::{CallResult, Driver, FailedCall};
 use crate::ffi::{Code, ContextHandle, StreamHandle, code};
 use crate::journal::Journal;
 use broadloom_device::{Error, Fault, FaultKind, Result};
@@ -66,7 +66,7 @@ impl Context {
     pub(crate) fn open(driver: &Arc<Driver>, ordinal: u32) -> Result<Arc<Context>> {
         let name = format!("cuda:{ordinal}");
         let not_here = |reason: String| Error::NotHere { device: name.clone(), reason };
-        let told = |failed: Failed| not_here(driver.describe(failed));
+        let told = |failed: FailedCall| not_here(driver.describe(failed));
         let count = driver.device_count().map_err(told)?;
         if ordinal >= count {
             let reason = match count {
@@ -153,12 +153,12 @@ impl Context {
 
     /// Converts a driver result to a device error.
     #[inline]
-    pub(crate) fn checked<T>(&self, called: Called<T>) -> Result<T> {
+    pub(crate) fn checked<T>(&self, called: CallResult<T>) -> Result<T> {
         called.map_err(|failed| self.error(failed))
     }
 
     /// Returns the value of a call, or `None` if it failed without losing the context.
-    pub(crate) fn unless_lost<T>(&self, called: Called<T>) -> Result<Option<T>> {
+    pub(crate) fn unless_lost<T>(&self, called: CallResult<T>) -> Result<Option<T>> {
         match called {
             Ok(value) => Ok(Some(value)),
             Err(failed) => {
@@ -170,7 +170,7 @@ impl Context {
 
     /// Converts a failed call to an error, and marks the context as lost if the error is fatal.
     #[cold]
-    pub(crate) fn error(&self, failed: Failed) -> Error {
+    pub(crate) fn error(&self, failed: FailedCall) -> Error {
         if is_fatal(failed.code) {
             return self.lose(failed);
         }
@@ -202,7 +202,7 @@ impl Context {
     }
 
     #[cold]
-    fn lose(&self, failed: Failed) -> Error {
+    fn lose(&self, failed: FailedCall) -> Error {
         let (code, suspects) = (failed.code, self.suspects());
         let text = self.driver.code_text(code);
         let (kernel, reason) = match suspects.as_slice() {

@@ -1,6 +1,6 @@
 //! Description of a GPU from the driver's attributes.
 
-use crate::driver::{Called, Driver};
+use crate::driver::{CallResult, Driver};
 use crate::ffi::DeviceAttribute;
 use broadloom_device::{Machine, MachineKind};
 use broadloom_ptx::IsaVersion;
@@ -26,7 +26,7 @@ pub(crate) fn newest_isa(version: u32) -> IsaVersion {
 }
 
 /// Describes a GPU for planners, without measured values.
-pub(crate) fn describe(driver: &Driver, ordinal: u32) -> Called<Machine> {
+pub(crate) fn describe(driver: &Driver, ordinal: u32) -> CallResult<Machine> {
     let device = driver.device(ordinal)?;
     let attribute = |attribute| driver.device_attribute(device, attribute);
     let known = |value: u32| (value > 0).then_some(value);
@@ -76,19 +76,19 @@ fn lanes(sm: u16) -> u32 {
     if matches!(sm, 60 | 70..=80) { 64 } else { 128 }
 }
 
-fn capability(driver: &Driver, device: c_int) -> Called<u16> {
+fn capability(driver: &Driver, device: c_int) -> CallResult<u16> {
     let major = driver.device_attribute(device, DeviceAttribute::CapabilityMajor)?;
     let minor = driver.device_attribute(device, DeviceAttribute::CapabilityMinor)?;
     Ok(u16::try_from(major * 10 + minor).unwrap_or(u16::MAX))
 }
 
 /// Tests if cooperative launches are supported.
-pub(crate) fn is_cooperative(driver: &Driver, device: c_int) -> Called<bool> {
+pub(crate) fn is_cooperative(driver: &Driver, device: c_int) -> CallResult<bool> {
     Ok(driver.device_attribute(device, DeviceAttribute::CooperativeLaunch)? != 0)
 }
 
 /// Returns the maximum number of resident threads.
-pub(crate) fn resident_threads(driver: &Driver, device: c_int) -> Called<u64> {
+pub(crate) fn resident_threads(driver: &Driver, device: c_int) -> CallResult<u64> {
     let each = driver.device_attribute(device, DeviceAttribute::ThreadsPerMultiprocessor)?;
     Ok(u64::from(each) * u64::from(driver.device_attribute(device, DeviceAttribute::Multiprocessors)?))
 }

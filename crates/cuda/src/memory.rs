@@ -5,7 +5,7 @@
 //! earlier work is known to be done. Memory is returned to the driver only when the device is idle, because
 //! that call would wait otherwise.
 
-use crate::driver::Called;
+use crate::driver::CallResult;
 use crate::ffi::code;
 use crate::inner::Inner;
 use crate::pinned::Pinned;
@@ -111,7 +111,7 @@ impl Inner {
     }
 
     /// Makes a driver call. If memory is short, cached memory is released and the call is repeated.
-    pub(crate) fn retried<T>(&self, mut call: impl FnMut() -> Called<T>) -> Result<T> {
+    pub(crate) fn retried<T>(&self, mut call: impl FnMut() -> CallResult<T>) -> Result<T> {
         match call() {
             Err(failed) if failed.code == code::OUT_OF_MEMORY => {
                 self.reclaim()?;

@@ -1,6 +1,6 @@
 //! Loaded module, compiled by the driver. Kernels are looked up on first launch.
 
-use crate::driver::Failed;
+use crate::driver::FailedCall;
 use crate::ffi::{
     ATTRIBUTE_CLUSTER, ATTRIBUTE_COOPERATIVE, ATTRIBUTE_OVERLAP, AttributeValue, FunctionAttribute, FunctionHandle,
     LaunchAttribute, LaunchConfig, Limit, ModuleHandle, PARAM_END, PARAM_POINTER, PARAM_SIZE, code,
@@ -175,7 +175,7 @@ impl CudaModule {
     }
 
     /// Converts the failure of a launch to an error.
-    fn refused(&self, found: &LoadedKernel, failed: Failed) -> Error {
+    fn refused(&self, found: &LoadedKernel, failed: FailedCall) -> Error {
         match failed.code {
             code::INVALID_VALUE | code::LAUNCH_OUT_OF_RESOURCES | code::COOPERATIVE_LAUNCH_TOO_LARGE => {
                 let reason = format!("the driver does not take the launch: {}", self.inner.context.driver.describe(failed));

@@ -65,11 +65,6 @@ impl Device {
         Device(Arc::new(backend))
     }
 
-    /// Wraps a shared executor.
-    pub fn from_arc(backend: Arc<dyn Backend>) -> Self {
-        Device(backend)
-    }
-
     /// Returns the executor.
     pub fn backend(&self) -> &Arc<dyn Backend> {
         &self.0

@@ -26,46 +26,55 @@ struct Setting {
 
 const FLAG: &str = "`1` or `on`, `0` or `off`";
 
-const THREADS: Setting = Setting {
-    name: "BROADLOOM_THREADS",
-    takes: "a number of threads from 1 to 4096",
-    otherwise: "as many threads run as the host runs at once",
-    is_right: |text| parse_threads(text).is_some(),
-};
-const MEMORY_LIMIT: Setting = Setting {
-    name: "BROADLOOM_MEMORY_LIMIT",
-    takes: "a number of bytes above 0, with `K`, `M`, `G` or `T` behind it if need be",
-    otherwise: "memory is limited as if it were not set",
-    is_right: |text| parse_limit(text).is_some(),
-};
-const TIME_LIMIT: Setting = Setting {
-    name: "BROADLOOM_TIME_LIMIT",
-    takes: "a number of seconds",
-    otherwise: "launches take as long as they take",
-    is_right: |text| parse_seconds(text).is_some(),
-};
-const CAPABILITY: Setting = Setting {
-    name: "BROADLOOM_CUDA_CAPABILITY",
-    takes: "a compute capability from 2.0 to 20.0, such as `8.0`",
-    otherwise: "the device has the capability that the program was compiled for",
-    is_right: |text| parse_capability(text).is_some(),
-};
-const LEVEL: Setting = Setting {
-    name: "BROADLOOM_CUDA_LEVEL",
-    takes: "a level of optimisation from 0 to 4",
-    otherwise: "the driver chooses the level",
-    is_right: |text| parse_level(text).is_some(),
-};
-const SYNC: Setting = flag("BROADLOOM_CUDA_SYNC", "launches return at once");
-const CHECK: Setting = flag("BROADLOOM_CHECK", "kernels are not checked");
-const STRICT_BARRIERS: Setting = flag("BROADLOOM_STRICT_BARRIERS", "threads may end before a barrier of their block");
-const QUIET: Setting = flag("BROADLOOM_QUIET", "failures are told");
+/// Defines the variables, and a function that returns the value of each. A flag is false if it is not set.
+macro_rules! settings {
+    (
+        values { $($(#[$doc:meta])* $function:ident -> $ty:ty = $name:literal $parse:ident: $takes:literal, $otherwise:literal;)* }
+        flags { $($(#[$flag_doc:meta])* $flag:ident = $flag_name:literal: $unset:literal;)* }
+    ) => {
+        /// All variables with a format.
+        const ALL: &[Setting] = &[
+            $(Setting { name: $name, takes: $takes, otherwise: $otherwise, is_right: |text| $parse(text).is_some() },)*
+            $(Setting { name: $flag_name, takes: FLAG, otherwise: $unset, is_right: |text| parse_flag(text).is_some() },)*
+        ];
 
-/// All variables with a format.
-const ALL: [Setting; 9] = [THREADS, MEMORY_LIMIT, TIME_LIMIT, CAPABILITY, LEVEL, SYNC, CHECK, STRICT_BARRIERS, QUIET];
+        $($(#[$doc])* pub fn $function() -> Option<$ty> { value($name, $parse) })*
 
-const fn flag(name: &'static str, otherwise: &'static str) -> Setting {
-    Setting { name, takes: FLAG, otherwise, is_right: |text| parse_flag(text).is_some() }
+        $($(#[$flag_doc])* pub fn $flag() -> bool { value($flag_name, parse_flag).unwrap_or(false) })*
+    };
+}
+
+settings! {
+    values {
+        /// Returns the number of threads that run blocks on the CPU: `BROADLOOM_THREADS`.
+        threads -> usize = "BROADLOOM_THREADS" parse_threads:
+            "a number of threads from 1 to 4096", "as many threads run as the host runs at once";
+        /// Returns the memory limit of a device: `BROADLOOM_MEMORY_LIMIT`, a number with suffix `K`, `M`, `G` or `T`.
+        memory_limit -> u64 = "BROADLOOM_MEMORY_LIMIT" parse_limit:
+            "a number of bytes above 0, with `K`, `M`, `G` or `T` behind it if need be", "memory is limited as if it were not set";
+        /// Returns the time limit of a CUDA program's launch, including compilation: `BROADLOOM_TIME_LIMIT`, in
+        /// seconds.
+        time_limit -> Duration = "BROADLOOM_TIME_LIMIT" parse_seconds:
+            "a number of seconds", "launches take as long as they take";
+        /// Returns the compute capability that CUDA programs see: `BROADLOOM_CUDA_CAPABILITY`, 75 for `7.5`.
+        cuda_capability -> u32 = "BROADLOOM_CUDA_CAPABILITY" parse_capability:
+            "a compute capability from 2.0 to 20.0, such as `8.0`",
+            "the device has the capability that the program was compiled for";
+        /// Returns the optimisation level of the driver's assembler: `BROADLOOM_CUDA_LEVEL`.
+        cuda_level -> u8 = "BROADLOOM_CUDA_LEVEL" parse_level:
+            "a level of optimisation from 0 to 4", "the driver chooses the level";
+    }
+    flags {
+        /// Tests if every launch on a GPU is synchronous: `BROADLOOM_CUDA_SYNC`.
+        cuda_sync = "BROADLOOM_CUDA_SYNC": "launches return at once";
+        /// Tests if kernels of CUDA programs are checked: `BROADLOOM_CHECK`.
+        check = "BROADLOOM_CHECK": "kernels are not checked";
+        /// Tests if a barrier that threads of the block have left out by ending is a finding:
+        /// `BROADLOOM_STRICT_BARRIERS`.
+        strict_barriers = "BROADLOOM_STRICT_BARRIERS": "threads may end before a barrier of their block";
+        /// Tests if libraries print nothing on standard error: `BROADLOOM_QUIET`.
+        is_quiet = "BROADLOOM_QUIET": "failures are told";
+    }
 }
 
 /// Variable with an invalid value.
@@ -89,28 +98,32 @@ impl fmt::Display for Problem {
 
 /// Returns the variables of this process with invalid values.
 pub fn problems() -> Vec<Problem> {
-    ALL.into_iter().filter_map(|setting| setting.problem(std::env::var_os(setting.name)?)).collect()
+    ALL.iter().filter_map(|setting| setting.problem(std::env::var_os(setting.name)?)).collect()
 }
 
 impl Setting {
-    fn problem(self, value: OsString) -> Option<Problem> {
-        let Setting { name, takes, otherwise, is_right } = self;
+    fn problem(&self, value: OsString) -> Option<Problem> {
+        let Setting { name, takes, otherwise, is_right } = *self;
         let value = value.to_string_lossy();
         if value.trim().is_empty() || is_right(&value) {
             return None;
         }
         Some(Problem { name, value: value.into_owned(), takes, otherwise })
     }
+}
 
-    /// Returns the value if it is set and valid. An invalid value is reported.
-    fn value<T>(self, parse: fn(&str) -> Option<T>) -> Option<T> {
-        let value = std::env::var_os(self.name)?;
-        if let Some(problem) = self.problem(value.clone()) {
-            tell(&problem);
-            return None;
-        }
-        value.to_str().and_then(parse)
+fn setting(name: &str) -> Option<&'static Setting> {
+    ALL.iter().find(|setting| setting.name == name)
+}
+
+/// Returns the value of a variable if it is set and valid. An invalid value is reported.
+fn value<T>(name: &str, parse: fn(&str) -> Option<T>) -> Option<T> {
+    let value = std::env::var_os(name)?;
+    if let Some(problem) = setting(name)?.problem(value.clone()) {
+        tell(&problem);
+        return None;
     }
+    value.to_str().and_then(parse)
 }
 
 /// Reports a problem on standard error, once per variable.
@@ -123,62 +136,15 @@ fn tell(problem: &Problem) {
         }
         told.push(problem.name);
     }
-    if problem.name == QUIET.name || !is_quiet() {
+    if problem.name == "BROADLOOM_QUIET" || !is_quiet() {
         let line = format!("broadloom: {problem}; {}\n", problem.otherwise);
         // A closed standard error is ignored.
         let _ = std::io::stderr().lock().write_all(line.as_bytes());
     }
 }
 
-/// Returns the number of threads that run blocks on the CPU: `BROADLOOM_THREADS`.
-pub fn threads() -> Option<usize> {
-    THREADS.value(parse_threads)
-}
-
-/// Returns the memory limit of a device: `BROADLOOM_MEMORY_LIMIT`, a number with suffix `K`, `M`, `G` or `T`.
-pub fn memory_limit() -> Option<u64> {
-    MEMORY_LIMIT.value(parse_limit)
-}
-
-/// Returns the compute capability that CUDA programs see: `BROADLOOM_CUDA_CAPABILITY`, 75 for `7.5`.
-pub fn cuda_capability() -> Option<u32> {
-    CAPABILITY.value(parse_capability)
-}
-
-/// Returns the optimisation level of the driver's assembler: `BROADLOOM_CUDA_LEVEL`.
-pub fn cuda_level() -> Option<u8> {
-    LEVEL.value(parse_level)
-}
-
-/// Tests if every launch on a GPU is synchronous: `BROADLOOM_CUDA_SYNC`.
-pub fn cuda_sync() -> bool {
-    SYNC.value(parse_flag).unwrap_or(false)
-}
-
-/// Tests if kernels of CUDA programs are checked: `BROADLOOM_CHECK`.
-pub fn check() -> bool {
-    CHECK.value(parse_flag).unwrap_or(false)
-}
-
-/// Tests if a barrier that threads of the block have left out by ending is a finding:
-/// `BROADLOOM_STRICT_BARRIERS`.
-pub fn strict_barriers() -> bool {
-    STRICT_BARRIERS.value(parse_flag).unwrap_or(false)
-}
-
-/// Returns the time limit of a CUDA program's launch, including compilation: `BROADLOOM_TIME_LIMIT`, in
-/// seconds.
-pub fn time_limit() -> Option<Duration> {
-    TIME_LIMIT.value(parse_seconds)
-}
-
 fn parse_seconds(text: &str) -> Option<Duration> {
     text.trim().parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-}
-
-/// Tests if libraries print nothing on standard error: `BROADLOOM_QUIET`.
-pub fn is_quiet() -> bool {
-    QUIET.value(parse_flag).unwrap_or(false)
 }
 
 fn parse_threads(text: &str) -> Option<usize> {
@@ -244,25 +210,34 @@ mod tests {
 
     #[test]
     fn nonsense_is_a_problem() {
-        for (setting, right, wrong) in [
-            (THREADS, &["1", " 16\n", "", "4096"][..], &["0", "-1", "two", "1.5", "4097", "99999999999999999999"][..]),
-            (MEMORY_LIMIT, &["1", "4G", ""], &["0", "0K", "lots", "4 apples", "-1", "1.5G", "16E"]),
-            (CAPABILITY, &["7.5", "75", "12.0", "9.0"], &["7,5", "7.55", "7..5", ".5", "7.", "1.0", "21.0", "+7.5", "sm_75"]),
-            (LEVEL, &["0", "4"], &["5", "-1", "O3"]),
-            (SYNC, &["0", "1", "on", "OFF", "true"], &["2", "maybe", "10"]),
-            (CHECK, &["0", "off", "1"], &["memcheck"]),
-            (QUIET, &["1", "yes"], &["please"]),
+        for (name, right, wrong) in [
+            (
+                "BROADLOOM_THREADS",
+                &["1", " 16\n", "", "4096"][..],
+                &["0", "-1", "two", "1.5", "4097", "99999999999999999999"][..],
+            ),
+            ("BROADLOOM_MEMORY_LIMIT", &["1", "4G", ""], &["0", "0K", "lots", "4 apples", "-1", "1.5G", "16E"]),
+            (
+                "BROADLOOM_CUDA_CAPABILITY",
+                &["7.5", "75", "12.0", "9.0"],
+                &["7,5", "7.55", "7..5", ".5", "7.", "1.0", "21.0", "+7.5", "sm_75"],
+            ),
+            ("BROADLOOM_CUDA_LEVEL", &["0", "4"], &["5", "-1", "O3"]),
+            ("BROADLOOM_CUDA_SYNC", &["0", "1", "on", "OFF", "true"], &["2", "maybe", "10"]),
+            ("BROADLOOM_CHECK", &["0", "off", "1"], &["memcheck"]),
+            ("BROADLOOM_QUIET", &["1", "yes"], &["please"]),
         ] {
+            let problem = |value: &str| setting(name).unwrap().problem(value.into());
             for right in right {
-                assert_eq!(setting.problem(right.into()), None, "{}={right}", setting.name);
+                assert_eq!(problem(right), None, "{name}={right}");
             }
             for wrong in wrong {
-                let problem = setting.problem(wrong.into()).unwrap_or_else(|| panic!("{}={wrong}", setting.name));
-                assert!(problem.to_string().starts_with(&format!("{} is `{wrong}`, and it takes ", setting.name)));
+                let problem = problem(wrong).unwrap_or_else(|| panic!("{name}={wrong}"));
+                assert!(problem.to_string().starts_with(&format!("{name} is `{wrong}`, and it takes ")));
             }
         }
         use std::os::unix::ffi::OsStringExt;
-        assert!(THREADS.problem(OsString::from_vec(b"\xff".to_vec())).is_some());
+        assert!(setting("BROADLOOM_THREADS").unwrap().problem(OsString::from_vec(b"\xff".to_vec())).is_some());
         assert_eq!(parse_capability("7.5"), Some(75));
     }
 }

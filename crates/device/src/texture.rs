@@ -47,7 +47,7 @@ impl Texture {
         }
         let format = self.levels[0].image.format;
         for level in &self.levels {
-            level.image.check(self.layers).map_err(|reason| Error::BadTexture { reason })?;
+            level.image.check(self.layers).map_err(|error| Error::BadTexture { reason: error.to_string() })?;
             if level.image.format != format {
                 return Err(Error::BadTexture { reason: "its levels have several formats".into() });
             }
@@ -94,25 +94,48 @@ impl OpaqueTable {
         self.0.get(usize::try_from(index).ok()?)?.as_ref()
     }
 
-    /// Returns the texture of a handle, or the reason why there is none.
-    pub fn texture(&self, handle: u64) -> std::result::Result<&Texture, String> {
+    /// Returns the texture of a handle.
+    pub fn texture(&self, handle: u64) -> std::result::Result<&Texture, InvalidHandle> {
         match self.get(handle) {
             Some(Opaque::Texture(texture)) => Ok(texture),
-            Some(Opaque::Surface(_)) => Err(format!("{handle:#x} is a surface, not a texture")),
-            Some(Opaque::Unbound) => Err("nothing is bound to the texture".to_owned()),
-            Some(Opaque::Freed) => Err("the memory of the texture was freed before".to_owned()),
-            None => Err(format!("{handle:#x} is not a texture")),
+            other => Err(InvalidHandle::new(other, handle, "texture")),
         }
     }
 
-    /// Returns the surface of a handle, or the reason why there is none.
-    pub fn surface(&self, handle: u64) -> std::result::Result<&Surface, String> {
+    /// Returns the surface of a handle.
+    pub fn surface(&self, handle: u64) -> std::result::Result<&Surface, InvalidHandle> {
         match self.get(handle) {
             Some(Opaque::Surface(surface)) => Ok(surface),
-            Some(Opaque::Texture(_)) => Err(format!("{handle:#x} is a texture, not a surface")),
-            Some(Opaque::Unbound) => Err("nothing is bound to the surface".to_owned()),
-            Some(Opaque::Freed) => Err("the memory of the surface was freed before".to_owned()),
-            None => Err(format!("{handle:#x} is not a surface")),
+            other => Err(InvalidHandle::new(other, handle, "surface")),
+        }
+    }
+}
+
+/// Handle without a texture or surface. The texts name the wanted kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidHandle {
+    /// Handle of an object of the other kind.
+    #[error("{0:#x} is a {1}, not a {2}")]
+    OtherKind(u64, &'static str, &'static str),
+    /// Reference to which nothing is bound.
+    #[error("nothing is bound to the {0}")]
+    Unbound(&'static str),
+    /// Object whose memory was freed.
+    #[error("the memory of the {0} was freed before")]
+    Freed(&'static str),
+    /// No handle.
+    #[error("{0:#x} is not a {1}")]
+    Unknown(u64, &'static str),
+}
+
+impl InvalidHandle {
+    fn new(found: Option<&Opaque>, handle: u64, wanted: &'static str) -> InvalidHandle {
+        match found {
+            Some(Opaque::Texture(_)) => InvalidHandle::OtherKind(handle, "texture", wanted),
+            Some(Opaque::Surface(_)) => InvalidHandle::OtherKind(handle, "surface", wanted),
+            Some(Opaque::Unbound) => InvalidHandle::Unbound(wanted),
+            Some(Opaque::Freed) => InvalidHandle::Freed(wanted),
+            None => InvalidHandle::Unknown(handle, wanted),
         }
     }
 }
@@ -245,7 +268,7 @@ pub fn checked_texture(texture: &Texture, inside: impl Fn(u64, u64) -> Result<()
 
 /// Checks a surface and its memory.
 pub fn checked_surface(surface: &Surface, inside: impl Fn(u64, u64) -> Result<()>) -> Result<Opaque> {
-    surface.level.image.check(surface.layers).map_err(|reason| Error::BadTexture { reason })?;
+    surface.level.image.check(surface.layers).map_err(|error| Error::BadTexture { reason: error.to_string() })?;
     aligned(&surface.level)?;
     inside(surface.level.address, size(&surface.level.image)?)?;
     Ok(Opaque::Surface(*surface))

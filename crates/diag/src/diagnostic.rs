@@ -7,6 +7,33 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Code(pub &'static str);
 
+/// Defines the codes of a crate: name, code and description.
+#[macro_export]
+macro_rules! codes {
+    ($($name:ident $code:literal $text:literal;)*) => {
+        $(#[doc = $text] pub const $name: $crate::Code = $crate::Code($code);)*
+    };
+}
+
+/// Defines an enumeration whose variants have names, with the list of all variants and the name of each.
+#[macro_export]
+macro_rules! named {
+    ($(#[$meta:meta])* pub enum $type:ident { $($(#[$doc:meta])* $variant:ident = $name:literal,)* }) => {
+        $(#[$meta])*
+        pub enum $type { $($(#[$doc])* $variant,)* }
+
+        impl $type {
+            /// All variants.
+            pub const ALL: [$type; [$($name),*].len()] = [$($type::$variant,)*];
+
+            /// Returns its name.
+            pub const fn name(self) -> &'static str {
+                match self { $($type::$variant => $name,)* }
+            }
+        }
+    };
+}
+
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)

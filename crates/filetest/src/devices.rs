@@ -1,5 +1,6 @@
 //! Devices that launches run on: the one place that lists them.
 
+use crate::failure::Failure;
 use broadloom_cpu::compile::Checks;
 use broadloom_cpu::{CacheFolder, Cpu};
 use broadloom_cuda::Cuda;
@@ -15,7 +16,7 @@ pub struct DeviceEntry {
     /// Name on the command line and in the names of trials.
     pub name: &'static str,
     /// Creates a device that prints into the text, or returns the reason why there is none here.
-    make: fn(&PrintedText) -> Result<Device, String>,
+    make: fn(&PrintedText) -> Result<Device, Failure>,
     /// True if it is one shared machine: the effects of a kernel on it are visible to all.
     pub is_shared: bool,
     /// True if it runs all cases of a file; otherwise only the first.
@@ -42,7 +43,7 @@ pub const DEVICES: &[DeviceEntry] = &[
 
 impl DeviceEntry {
     /// Creates a device that prints into the text, or returns the reason why there is none here.
-    pub fn open(&self, printed: &PrintedText) -> Result<Device, String> {
+    pub fn open(&self, printed: &PrintedText) -> Result<Device, Failure> {
         (self.make)(printed)
     }
 
@@ -77,7 +78,7 @@ impl PrintedText {
 }
 
 /// Opens the first GPU. Its device is kept, so that its context is created once; a lost one is dropped.
-fn make_cuda(printed: &PrintedText) -> Result<Device, String> {
+fn make_cuda(printed: &PrintedText) -> Result<Device, Failure> {
     static KEPT: Mutex<Option<Device>> = Mutex::new(None);
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     if kept.as_ref().is_some_and(|device| device.synchronise().is_err()) {
@@ -85,14 +86,14 @@ fn make_cuda(printed: &PrintedText) -> Result<Device, String> {
     }
     let options = broadloom_cuda::Options { memory_bytes: Some(8 << 30), ..broadloom_cuda::Options::default() };
     if kept.is_none() {
-        *kept = Some(Cuda::new(options.clone()).map(Device::new).map_err(|error| error.to_string())?);
+        *kept = Some(Cuda::new(options.clone()).map(Device::new)?);
     }
     let printed = printed.clone();
     let output = Some(Arc::new(move |bytes: &[u8]| printed.add(bytes)) as broadloom_cuda::Output);
-    Cuda::new(broadloom_cuda::Options { output, ..options }).map(Device::new).map_err(|error| error.to_string())
+    Ok(Device::new(Cuda::new(broadloom_cuda::Options { output, ..options })?))
 }
 
-fn make_interp(printed: &PrintedText) -> Result<Device, String> {
+fn make_interp(printed: &PrintedText) -> Result<Device, Failure> {
     let printed = printed.clone();
     let output = Arc::new(move |bytes: &[u8]| printed.add(bytes));
     Ok(Device::new(Interp::new(Options { output, ..Options::default() })))
@@ -100,17 +101,17 @@ fn make_interp(printed: &PrintedText) -> Result<Device, String> {
 
 /// Opens the CPU with a vector instruction set, or one thread at a time. One worker is enough for tests,
 /// which run in parallel.
-pub(crate) fn make_cpu(vectors: &str, vectorise: bool, printed: &PrintedText) -> Result<Device, String> {
+pub(crate) fn make_cpu(vectors: &str, vectorise: bool, printed: &PrintedText) -> Result<Device, Failure> {
     let mut options = cpu(printed).vectors(vectors).ok_or_else(|| format!("this machine has no {vectors}"))?;
     options.compile.vectorise = vectorise;
-    Cpu::new(options).map(Device::new).map_err(|error| error.to_string())
+    Ok(Device::new(Cpu::new(options)?))
 }
 
 /// Opens the CPU with a check of every access.
-pub(crate) fn make_strict(printed: &PrintedText) -> Result<Device, String> {
+pub(crate) fn make_strict(printed: &PrintedText) -> Result<Device, Failure> {
     let mut options = cpu(printed);
     options.compile.checks = Checks::Strict;
-    Cpu::new(options).map(Device::new).map_err(|error| error.to_string())
+    Ok(Device::new(Cpu::new(options)?))
 }
 
 fn cpu(printed: &PrintedText) -> broadloom_cpu::Options {

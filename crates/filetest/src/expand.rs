@@ -4,6 +4,7 @@
 //! `\t`, `\0`, `\\`, `\"`, `\xNN` (ASCII) and `\u{…}`; `{#}` in a string is the number of the repetition,
 //! from 0. `<<eof>>` ends the text there, without a newline.
 
+use crate::failure::Failure;
 use std::borrow::Cow;
 
 /// Maximum bytes of a text after replacements.
@@ -22,7 +23,7 @@ pub struct Replacement {
 
 impl Replacement {
     /// Parses the text after `let:`.
-    pub fn parse(line: &str) -> Result<Replacement, String> {
+    pub fn parse(line: &str) -> Result<Replacement, Failure> {
         let wrong = || "a replacement is written `let: name = \"text\" * count`".to_owned();
         let (name, rest) = line.split_once('=').ok_or_else(wrong)?;
         let rest = rest.trim().strip_prefix('"').ok_or_else(wrong)?;
@@ -33,7 +34,7 @@ impl Replacement {
         };
         let name = name.trim();
         if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
-            return Err(wrong());
+            return Err(wrong().into());
         }
         Ok(Replacement { name: name.to_owned(), text: unescape(text)?, count })
     }
@@ -46,7 +47,7 @@ impl Replacement {
     }
 }
 
-fn unescape(text: &str) -> Result<String, String> {
+fn unescape(text: &str) -> Result<String, Failure> {
     let mut out = String::new();
     let mut rest = text;
     while let Some(at) = rest.find('\\') {
@@ -61,13 +62,13 @@ fn unescape(text: &str) -> Result<String, String> {
             Some(same @ ('\\' | '"')) => (same, 1),
             Some('x') => match rest.get(1..3).and_then(code) {
                 Some(letter) if letter.is_ascii() => (letter, 3),
-                _ => return Err("`\\x` takes two hexadecimal digits up to 7F".to_owned()),
+                _ => return Err("`\\x` takes two hexadecimal digits up to 7F".into()),
             },
             Some('u') => match rest[1..].strip_prefix('{').and_then(|digits| digits.split_once('}')) {
                 Some((digits, _)) => (code(digits).ok_or("`\\u{…}` names no character")?, digits.len() + 3),
-                None => return Err("`\\u` takes a number in braces".to_owned()),
+                None => return Err("`\\u` takes a number in braces".into()),
             },
-            _ => return Err("an escape that is not known".to_owned()),
+            _ => return Err("an escape that is not known".into()),
         };
         out.push(letter);
         rest = &rest[used..];
@@ -77,7 +78,7 @@ fn unescape(text: &str) -> Result<String, String> {
 }
 
 /// Applies replacements to a text.
-pub fn expand(text: &str, replacements: &[Replacement]) -> Result<String, String> {
+pub fn expand(text: &str, replacements: &[Replacement]) -> Result<String, Failure> {
     let mut text = match text.find("<<eof>>") {
         Some(end) => text[..end].to_owned(),
         None => text.to_owned(),
@@ -87,7 +88,7 @@ pub fn expand(text: &str, replacements: &[Replacement]) -> Result<String, String
         let uses = text.matches(&mark).count();
         let each = replacement.text.len().saturating_add(20).saturating_mul(replacement.count);
         if uses.saturating_mul(each) > MAX_TEXT {
-            return Err(format!("`{}` makes a text of more than {MAX_TEXT} bytes", replacement.name));
+            return Err(format!("`{}` makes a text of more than {MAX_TEXT} bytes", replacement.name).into());
         }
         if uses > 0 {
             text = text.replace(&mark, &replacement.value());

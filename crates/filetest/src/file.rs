@@ -6,10 +6,10 @@
 
 use crate::devices::DeviceEntry;
 use crate::expand::{Replacement, expand};
+use crate::failure::Failure;
 use crate::language::{Command, Language, Request};
 use crate::tolerance::Tolerance;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::Path;
 
 /// Settings of the leading comment.
@@ -55,21 +55,14 @@ pub struct TestFile {
 }
 
 /// Error in a test file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {message}")]
 pub struct FileError {
     /// Line, from 1.
     pub line: usize,
     /// Reason.
     pub message: String,
 }
-
-impl fmt::Display for FileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}", self.line, self.message)
-    }
-}
-
-impl std::error::Error for FileError {}
 
 /// Marks of a case, of an expectation, and of the place of cases in a frame, each as a comment line.
 const SEPARATOR: &str = "-----";
@@ -183,6 +176,7 @@ impl Settings {
         while index < header.len() {
             let line = first_line + index;
             let error = |message: String| FileError { line, message };
+            let failed = |failure: Failure| error(failure.0);
             let mut text = comment(index).to_owned();
             index += 1;
             // A `\` at the end of a launch joins the next comment line.
@@ -202,7 +196,7 @@ impl Settings {
                 }
                 match command.argument {
                     Some(check) => {
-                        check(rest).map_err(error)?;
+                        check(rest).map_err(failed)?;
                         settings.arguments.insert(command.name, rest.to_owned());
                     }
                     None if rest.is_empty() => {}
@@ -212,9 +206,9 @@ impl Settings {
             } else if let Some(launch) = text.strip_prefix("run:") {
                 settings.runs.push(launch.trim().to_owned());
             } else if let Some(rest) = text.strip_prefix("let:") {
-                settings.replacements.push(Replacement::parse(rest).map_err(error)?);
+                settings.replacements.push(Replacement::parse(rest).map_err(failed)?);
             } else if let Some(rest) = text.strip_prefix("tolerance:") {
-                settings.tolerance = Some(Tolerance::parse(rest).map_err(error)?);
+                settings.tolerance = Some(Tolerance::parse(rest).map_err(failed)?);
             }
         }
         Ok(settings)
@@ -264,7 +258,7 @@ impl Case {
                 template.before.clone() + &body_lines(lines_of_text, language).concat() + &template.after
             }
         };
-        let text = expand(&text, &settings.replacements).map_err(|message| error(first_line, message))?;
+        let text = expand(&text, &settings.replacements).map_err(|failure| error(first_line, failure.0))?;
         let expectations = expectations(&lines[end..], language, first_line + end)?;
         let is_done = |name: &str| settings.commands.iter().any(|command| command.name == name);
         if let Some(command) = expectations.keys().find(|name| !is_done(name)) {

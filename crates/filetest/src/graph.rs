@@ -1,6 +1,7 @@
 //! Graphs: `.graph` files, the textual form of `broadloom_graph`.
 
 use crate::devices::PrintedText;
+use crate::failure::Failure;
 use crate::language::{Command, Devices, Language, Request};
 use broadloom_device::{Device, Machine, MachineKind};
 use broadloom_diag::Sources;
@@ -46,28 +47,28 @@ const MACHINES: [(&str, Describe); 2] = [
 ];
 
 /// Returns the machines that a list such as `cpu, gpu` names.
-fn machines(list: &str) -> Result<Vec<(&'static str, Machine)>, String> {
+fn machines(list: &str) -> Result<Vec<(&'static str, Machine)>, Failure> {
     let words: Vec<&str> = list.split([',', ' ']).filter(|word| !word.is_empty()).collect();
     let names = MACHINES.map(|(name, _)| name).join(", ");
     if words.is_empty() {
-        return Err(format!("`plan` needs machines behind it: some of {names}"));
+        return Err(format!("`plan` needs machines behind it: some of {names}").into());
     }
     let plain = Device::new(Interp::new(Options::default())).machine().clone();
     let machine = |word: &str| {
         let found = MACHINES.iter().find(|(name, _)| *name == word);
         found
             .map(|(name, describe)| (*name, describe(plain.clone())))
-            .ok_or(format!("`{word}` is not a machine; there are {names}"))
+            .ok_or_else(|| format!("`{word}` is not a machine; there are {names}").into())
     };
     words.into_iter().map(machine).collect()
 }
 
 /// Parses the text of a request for a device.
-fn read(request: &Request<'_>, device: &Device) -> Result<Graph, String> {
+fn read(request: &Request<'_>, device: &Device) -> Result<Graph, Failure> {
     let mut sources = Sources::new();
     let id = sources.add(request.name, request.text);
     let context = Context::new(device);
-    parse(&sources, id, &context, &Vocabulary::default()).map_err(|wrong| sources.render_all(&wrong))
+    parse(&sources, id, &context, &Vocabulary::default()).map_err(|wrong| sources.render_all(&wrong).into())
 }
 
 fn nodes(graph: &Graph) -> Vec<broadloom_graph::Node> {
@@ -78,34 +79,34 @@ fn interp() -> Device {
     Device::new(Interp::new(Options::default()))
 }
 
-fn perform_verify(request: &Request<'_>) -> Result<String, String> {
-    Ok(read(request, &interp()).map_or_else(|wrong| wrong, |_| "ok\n".to_owned()))
+fn perform_verify(request: &Request<'_>) -> Result<String, Failure> {
+    Ok(read(request, &interp()).map_or_else(|wrong| wrong.0, |_| "ok\n".to_owned()))
 }
 
-fn perform_print(request: &Request<'_>) -> Result<String, String> {
+fn perform_print(request: &Request<'_>) -> Result<String, Failure> {
     const ELEMENTS: usize = 16;
     let graph = read(request, &interp())?;
-    let printed = print_with_elements(&nodes(&graph), ELEMENTS).map_err(|error| error.to_string())?;
+    let printed = print_with_elements(&nodes(&graph), ELEMENTS)?;
     let mut sources = Sources::new();
     let id = sources.add("the print", printed.as_str());
     let again = parse(&sources, id, &Context::new(&interp()), &Vocabulary::default())
         .map_err(|wrong| format!("the print does not parse:\n{}\n{printed}", sources.render_all(&wrong)))?;
-    let again = print_with_elements(&nodes(&again), ELEMENTS).map_err(|error| error.to_string())?;
+    let again = print_with_elements(&nodes(&again), ELEMENTS)?;
     match again == printed {
         true => Ok(printed),
-        false => Err(format!("the print is not a fixed point: it prints again as\n{again}\nafter\n{printed}")),
+        false => Err(format!("the print is not a fixed point: it prints again as\n{again}\nafter\n{printed}").into()),
     }
 }
 
-fn perform_plan(request: &Request<'_>) -> Result<String, String> {
+fn perform_plan(request: &Request<'_>) -> Result<String, Failure> {
     let machines = machines(request.argument)?;
     let mut text = String::new();
     for (name, machine) in &machines {
         let device = Device::new(Interp::new(Options { machine: Some(machine.clone()), ..Options::default() }));
         let graph = read(request, &device)?;
         let nodes = nodes(&graph);
-        let [first, ..] = &nodes[..] else { return Err("there are no results".to_owned()) };
-        let plan = first.context().explain(&nodes).map_err(|error| error.to_string())?;
+        let [first, ..] = &nodes[..] else { return Err("there are no results".into()) };
+        let plan = first.context().explain(&nodes)?;
         if machines.len() > 1 {
             let _ = writeln!(text, "# {name}");
         }
@@ -114,20 +115,19 @@ fn perform_plan(request: &Request<'_>) -> Result<String, String> {
     Ok(text)
 }
 
-fn perform_run(request: &Request<'_>) -> Result<String, String> {
+fn perform_run(request: &Request<'_>) -> Result<String, Failure> {
     let device = request.device.open(&PrintedText::default())?;
     let graph = read(request, &device)?;
-    let message = |error: broadloom_graph::Error| error.to_string();
-    let results = graph.results().map_err(message)?;
+    let results = graph.results()?;
     let nodes = results.nodes();
-    let [first, ..] = &nodes[..] else { return Err("there are no results".to_owned()) };
-    let expected = results.read(naive::evaluate).map_err(message)?;
-    first.context().evaluate(&nodes).map_err(message)?;
+    let [first, ..] = &nodes[..] else { return Err("there are no results".into()) };
+    let expected = results.read(naive::evaluate)?;
+    first.context().evaluate(&nodes)?;
     let mut text = String::new();
-    for (found, expected) in results.read(Node::read).map_err(message)?.iter().zip(&expected) {
+    for (found, expected) in results.read(Node::read)?.iter().zip(&expected) {
         if !is_near(&found.array, &expected.array) {
             let (name, found, expected) = (&found.name, shown(&found.array), shown(&expected.array));
-            return Err(format!("`{name}` is\n{found}and the naive evaluator gives\n{expected}"));
+            return Err(format!("`{name}` is\n{found}and the naive evaluator gives\n{expected}").into());
         }
         let _ = write!(text, "{}: {}", found.title(), shown(&found.array));
     }

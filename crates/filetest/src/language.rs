@@ -2,6 +2,7 @@
 //! commands.
 
 use crate::devices::{DEVICES, DeviceEntry};
+use crate::failure::Failure;
 use std::fmt;
 use std::path::Path;
 
@@ -17,7 +18,7 @@ pub struct Language {
 }
 
 /// Check of an argument; the error describes what is wrong.
-pub type ArgumentCheck = fn(&str) -> Result<(), String>;
+pub type ArgumentCheck = fn(&str) -> Result<(), Failure>;
 
 /// Command of a `// test:` line.
 #[derive(Clone, Copy)]
@@ -31,7 +32,7 @@ pub struct Command {
     /// Check of its argument; `None` if it takes none.
     pub argument: Option<ArgumentCheck>,
     /// Runs the command; returns its output, or the reason why there is none.
-    pub perform: fn(&Request<'_>) -> Result<String, String>,
+    pub perform: fn(&Request<'_>) -> Result<String, Failure>,
 }
 
 /// Devices on which a command runs.

@@ -1,6 +1,7 @@
 //! `run`: launches of a case on a device, with their results as text.
 
 use crate::devices::{DeviceEntry, PrintedText, make_cpu, make_strict};
+use crate::failure::Failure;
 use broadloom_device::{Device, Error, Module};
 use broadloom_diag::{SourceId, Sources};
 use broadloom_interp::{Interp, Options};
@@ -21,7 +22,7 @@ pub(crate) fn perform_run(
     launches: &[String],
     folder: &Path,
     entry: &DeviceEntry,
-) -> Result<String, String> {
+) -> Result<String, Failure> {
     let code = parse_and_verify(sources, id, "run")?;
     let mut text = String::new();
     for launch in launches {
@@ -55,7 +56,7 @@ pub(crate) fn perform_check(
     launches: &[String],
     folder: &Path,
     options: &Options,
-) -> Result<String, String> {
+) -> Result<String, Failure> {
     let code = parse_and_verify(sources, id, "check")?;
     let mut text = String::new();
     for launch in launches {
@@ -79,7 +80,7 @@ pub(crate) fn perform_check(
 
 /// Returns the fault of each launch of a case on the CPU as it is, and in strict mode. Addresses of the host
 /// differ from run to run and are left out.
-pub(crate) fn perform_strict(sources: &mut Sources, id: SourceId, launches: &[String], folder: &Path) -> Result<String, String> {
+pub(crate) fn perform_strict(sources: &mut Sources, id: SourceId, launches: &[String], folder: &Path) -> Result<String, Failure> {
     let code = parse_and_verify(sources, id, "strict")?;
     let mut text = String::new();
     for launch in launches {
@@ -114,11 +115,10 @@ fn without_addresses(text: &str) -> String {
 }
 
 /// Returns the module of a test that runs. Invalid text belongs under `verify`.
-fn parse_and_verify(sources: &Sources, id: SourceId, command: &str) -> Result<Arc<Verified>, String> {
+fn parse_and_verify(sources: &Sources, id: SourceId, command: &str) -> Result<Arc<Verified>, Failure> {
     let verified = parse(sources, id).and_then(verify);
-    verified
-        .map(Arc::new)
-        .map_err(|wrong| format!("`{command}` needs a module without mistakes:\n{}", sources.render_all(&wrong)))
+    let why = |wrong| format!("`{command}` needs a module without mistakes:\n{}", sources.render_all(&wrong));
+    Ok(Arc::new(verified.map_err(why)?))
 }
 
 /// Launches. The outer error means an invalid test, the inner one an error of the device.
@@ -128,7 +128,7 @@ fn launch_on(
     code: &Arc<Verified>,
     launch: &str,
     folder: &Path,
-) -> Result<Result<Prepared, Error>, String> {
+) -> Result<Result<Prepared, Error>, Failure> {
     let module: Module = match device.load(code) {
         Ok(module) => module,
         Err(error) => return Ok(Err(error)),
@@ -138,7 +138,7 @@ fn launch_on(
     spec.launch.time_limit.get_or_insert(TIME_LIMIT);
     let prepared = match prepare(&module, &spec, folder) {
         Ok(prepared) => prepared,
-        Err(LaunchError::Wrong(wrong)) => return Err(sources.render_all(&wrong)),
+        Err(LaunchError::Wrong(wrong)) => return Err(sources.render_all(&wrong).into()),
         Err(LaunchError::Device(error)) => return Ok(Err(error)),
     };
     Ok(prepared.launch().map(|()| prepared))

@@ -1,6 +1,7 @@
 //! NESL: `.nesl` files.
 
 use crate::devices::PrintedText;
+use crate::failure::Failure;
 use crate::language::{Command, Devices, Language, Request};
 use broadloom_nesl::eval::Sealed;
 use broadloom_nesl::run::Target;
@@ -29,16 +30,16 @@ fn compared(output: &Output) -> String {
     }
 }
 
-fn run(request: &Request<'_>) -> Result<String, String> {
-    let mut session = Session::new(Settings::default(), Box::new(Sealed)).map_err(|error| error.to_string())?;
+fn run(request: &Request<'_>) -> Result<String, Failure> {
+    let mut session = Session::new(Settings::default(), Box::new(Sealed))?;
     let expected = session.eval(request.name, request.text);
     let device = *request.device;
-    let target = Target::new(move || device.open(&PrintedText::default())).with_threshold(0);
+    let target = Target::new(move || device.open(&PrintedText::default()).map_err(|failure| failure.0)).with_threshold(0);
     let on_device = Session::with_device(Settings::default(), Box::new(Sealed), target);
-    let found = on_device.map_err(|error| error.to_string())?.eval(request.name, request.text);
+    let found = on_device?.eval(request.name, request.text);
     let text = |outputs: &[Output]| outputs.iter().map(compared).collect::<String>();
     if text(&expected) != text(&found) {
-        return Err(format!("the device answers otherwise than the evaluator:\n{}", text(&found)));
+        return Err(format!("the device answers otherwise than the evaluator:\n{}", text(&found)).into());
     }
     Ok(expected.iter().map(ToString::to_string).collect())
 }

@@ -1,12 +1,13 @@
 //! PTX: `.ptx` files.
 
+use crate::failure::Failure;
 use crate::language::{Command, Devices, Language, Request};
 use crate::launches::{perform_check, perform_run, perform_strict};
 use broadloom_diag::{SourceId, Sources};
 use broadloom_interp::Options;
 use broadloom_ptx::{Module, Printer, parse, print, verify};
 use broadloom_transform::Facts;
-use broadloom_transform::pipeline::{Failure, PASSES, Pass, Verification, pass, run_pass};
+use broadloom_transform::pipeline::{self, PASSES, Pass, Verification, pass, run_pass};
 
 /// Registration of PTX.
 pub const LANGUAGE: Language = Language { extension: "ptx", comment: ("//", ""), commands: COMMANDS };
@@ -67,11 +68,11 @@ const COMMANDS: &[Command] = &[
 ];
 
 /// Returns the options of the interpreter for the words behind `check`.
-fn check_options(words: &str) -> Result<Options, String> {
+fn check_options(words: &str) -> Result<Options, Failure> {
     let strict_barriers = match words {
         "" => false,
         "strict-barriers" => true,
-        other => return Err(format!("`check` takes `strict-barriers` or nothing behind it, not `{other}`")),
+        other => return Err(format!("`check` takes `strict-barriers` or nothing behind it, not `{other}`").into()),
     };
     Ok(Options { check: true, strict_barriers, ..Options::default() })
 }
@@ -83,7 +84,7 @@ fn with_sources<T>(request: &Request<'_>, act: impl FnOnce(&mut Sources, SourceI
     act(&mut sources, id)
 }
 
-fn perform_print(sources: &mut Sources, id: SourceId) -> Result<String, String> {
+fn perform_print(sources: &mut Sources, id: SourceId) -> Result<String, Failure> {
     // Invalid text belongs under `verify`: here it is a broken test.
     let module = parse(sources, id).map_err(|diagnostics| sources.render_all(&diagnostics))?;
     let printed = print(&module);
@@ -91,10 +92,10 @@ fn perform_print(sources: &mut Sources, id: SourceId) -> Result<String, String> 
     let again = parse(sources, again)
         .map_err(|diagnostics| format!("the print does not parse:\n{}\n{printed}", sources.render_all(&diagnostics)))?;
     if print(&again) != printed {
-        return Err(format!("the print is not a fixed point: it prints again as\n{}", print(&again)));
+        return Err(format!("the print is not a fixed point: it prints again as\n{}", print(&again)).into());
     }
     if without_spans(again) != without_spans(module) {
-        return Err(format!("the print means another module:\n{printed}"));
+        return Err(format!("the print means another module:\n{printed}").into());
     }
     Ok(printed)
 }
@@ -105,16 +106,17 @@ fn without_spans(mut module: Module) -> Module {
 }
 
 /// Returns the passes that a list such as `to_ssa, fold` names.
-fn passes(list: &str) -> Result<Vec<Pass>, String> {
+fn passes(list: &str) -> Result<Vec<Pass>, Failure> {
     let names = || PASSES.iter().map(|pass| pass.name).collect::<Vec<_>>().join(", ");
     let words: Vec<&str> = list.split([',', ' ']).filter(|word| !word.is_empty()).collect();
     if words.is_empty() {
-        return Err(format!("`transform` needs passes behind it: some of {}", names()));
+        return Err(format!("`transform` needs passes behind it: some of {}", names()).into());
     }
-    words.into_iter().map(|word| pass(word).ok_or_else(|| format!("`{word}` is not a pass; there are {}", names()))).collect()
+    let unknown = |word: &str| Failure(format!("`{word}` is not a pass; there are {}", names()));
+    words.into_iter().map(|word| pass(word).ok_or_else(|| unknown(word))).collect()
 }
 
-fn perform_transform(sources: &Sources, id: SourceId, list: &str) -> Result<String, String> {
+fn perform_transform(sources: &Sources, id: SourceId, list: &str) -> Result<String, Failure> {
     let module = parse(sources, id).and_then(verify).map_err(|wrong| sources.render_all(&wrong))?;
     let mut text = String::new();
     for function in module.functions.values().filter(|function| function.has_body) {
@@ -123,12 +125,12 @@ fn perform_transform(sources: &Sources, id: SourceId, list: &str) -> Result<Stri
         for pass in passes(list)? {
             match run_pass(pass, &module, &mut function, &Facts::default(), Verification::Always) {
                 Ok(()) => {}
-                Err(Failure::Refused(why)) => {
+                Err(pipeline::Failure::Refused(why)) => {
                     refused = Some(why);
                     break;
                 }
-                Err(Failure::Broken(broken)) => {
-                    return Err(format!("{broken}\n{}", Printer::new(&module).body(&function)));
+                Err(pipeline::Failure::Broken(broken)) => {
+                    return Err(format!("{broken}\n{}", Printer::new(&module).body(&function)).into());
                 }
             }
         }
@@ -143,7 +145,7 @@ fn perform_transform(sources: &Sources, id: SourceId, list: &str) -> Result<Stri
 /// Maximum number of diagnostics that are recorded; more would add nothing new.
 const SHOWN: usize = 6;
 
-fn perform_verify(sources: &mut Sources, id: SourceId) -> Result<String, String> {
+fn perform_verify(sources: &mut Sources, id: SourceId) -> Result<String, Failure> {
     let diagnostics = match parse(sources, id).and_then(verify) {
         Ok(_) => return Ok("ok\n".to_owned()),
         Err(diagnostics) => diagnostics,

@@ -4,6 +4,7 @@
 //! unit in the last place is added to a relative or absolute bound. An expected zero, infinity or NaN must
 //! match exactly.
 
+use crate::failure::Failure;
 use broadloom_launch::Element;
 use half::{bf16, f16};
 
@@ -25,14 +26,14 @@ enum Unit {
 
 impl Tolerance {
     /// Parses `2 ulp`, `2^-22.9 relative`, `0.001 absolute`.
-    pub fn parse(text: &str) -> Result<Tolerance, String> {
+    pub fn parse(text: &str) -> Result<Tolerance, Failure> {
         let wrong = || format!("`{text}` is not a tolerance such as `2 ulp`, `2^-22.9 relative`, `2^-20.5 absolute`");
         let (amount, unit) = text.trim().split_once(' ').ok_or_else(wrong)?;
         let unit = match unit.trim() {
             "ulp" => Unit::Ulp,
             "relative" => Unit::Relative,
             "absolute" => Unit::Absolute,
-            _ => return Err(wrong()),
+            _ => return Err(wrong().into()),
         };
         let amount = match amount.split_once('^') {
             Some(("2", exponent)) => exponent.parse::<f64>().map(f64::exp2),
@@ -40,7 +41,7 @@ impl Tolerance {
         };
         match amount {
             Ok(amount) if amount.is_finite() && amount > 0.0 => Ok(Tolerance { amount, unit }),
-            _ => Err(wrong()),
+            _ => Err(wrong().into()),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Trials of files, and rewriting of expectations.
 
 use crate::device_differences::left_out_on_gpus;
+use crate::failure::Failure;
 use crate::language::{Command, Devices, Language};
 use crate::languages::language_of;
 use crate::{Case, DEVICES, DeviceEntry, TestFile};
@@ -14,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 pub fn trials(name: &str, path: &Path) -> Vec<Trial> {
     let file = match read(path) {
         Ok(file) => file,
-        Err(error) => return vec![Trial::test(name.to_owned(), move || Err(Failed::from(error)))],
+        Err(error) => return vec![Trial::test(name.to_owned(), move || Err(Failed::from(error.0)))],
     };
     let mut trials = vec![];
     for (number, case) in file.cases.into_iter().enumerate() {
@@ -31,7 +32,7 @@ pub fn trials(name: &str, path: &Path) -> Vec<Trial> {
                 let left_out = left_out_on_gpus(&case_name, &case);
                 let trial = Trial::test(format!("{case_name}::{command}{suffix}"), move || {
                     judge(command, &case, &source_name, &path, device)
-                        .map_err(|message| Failed::from(format!("{}:{}: {message}", path.display(), case.line)))
+                        .map_err(|failure| Failed::from(format!("{}:{}: {}", path.display(), case.line, failure.0)))
                 });
                 let left_out = runs && (left_out.is_some() && device.is_shared || !device.is_here());
                 trials.push(trial.with_ignored_flag(left_out));
@@ -52,13 +53,13 @@ pub fn source_name(name: &str, case: &Case) -> String {
     }
 }
 
-fn read(path: &Path) -> Result<TestFile, String> {
+fn read(path: &Path) -> Result<TestFile, Failure> {
     let content = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    TestFile::parse(&content, language(path)?).map_err(|error| format!("{}: {error}", path.display()))
+    TestFile::parse(&content, language(path)?).map_err(|error| format!("{}: {error}", path.display()).into())
 }
 
-fn language(path: &Path) -> Result<&'static Language, String> {
-    language_of(path).ok_or_else(|| format!("{}: no language has files with this extension", path.display()))
+fn language(path: &Path) -> Result<&'static Language, Failure> {
+    language_of(path).ok_or_else(|| format!("{}: no language has files with this extension", path.display()).into())
 }
 
 /// Returns the folder of a file.
@@ -67,7 +68,13 @@ fn folder(path: &Path) -> &Path {
 }
 
 /// Runs a command and compares its output with the expectation. Returns the difference as an error.
-pub fn judge(command: &'static Command, case: &Case, source_name: &str, path: &Path, device: &DeviceEntry) -> Result<(), String> {
+pub fn judge(
+    command: &'static Command,
+    case: &Case,
+    source_name: &str,
+    path: &Path,
+    device: &DeviceEntry,
+) -> Result<(), Failure> {
     static ONE: Mutex<()> = Mutex::new(());
     // The next launch must not see the effects of this one on a shared machine.
     let _one = device.is_shared.then(|| ONE.lock().unwrap_or_else(PoisonError::into_inner));
@@ -78,9 +85,9 @@ pub fn judge(command: &'static Command, case: &Case, source_name: &str, path: &P
             || device.name != DEVICES[0].name && crate::device_differences::same(expected, &outcome)
     };
     match case.expectations.get(command.name) {
-        None => Err(format!("nothing is expected of `{command}`; BLESS=1 writes down what comes out:\n{outcome}")),
+        None => Err(format!("nothing is expected of `{command}`; BLESS=1 writes down what comes out:\n{outcome}").into()),
         Some(expected) if normal(expected) == outcome || near(&normal(expected)) => Ok(()),
-        Some(expected) => Err(format!("`{command}` gives something else\n{}", difference(&normal(expected), &outcome))),
+        Some(expected) => Err(format!("`{command}` gives something else\n{}", difference(&normal(expected), &outcome)).into()),
     }
 }
 
@@ -110,7 +117,7 @@ pub fn difference(expected: &str, outcome: &str) -> String {
 
 /// Rewrites the expectations of a file with the current output. A command that fails keeps its old
 /// expectation and is reported.
-pub fn bless(name: &str, path: &Path) -> Result<(), String> {
+pub fn bless(name: &str, path: &Path) -> Result<(), Failure> {
     let with_path = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let before = fs::read_to_string(path).map_err(|error| with_path(&error))?;
     let mut file = TestFile::parse(&before, language(path)?).map_err(|error| with_path(&error))?;
@@ -123,7 +130,7 @@ pub fn bless(name: &str, path: &Path) -> Result<(), String> {
                 Ok(outcome) => {
                     case.expectations.insert(command.name, normal(&outcome));
                 }
-                Err(message) => broken.push(format!("{}:{}: {message}", path.display(), case.line)),
+                Err(failure) => broken.push(format!("{}:{}: {}", path.display(), case.line, failure.0)),
             }
         }
     }
@@ -131,5 +138,5 @@ pub fn bless(name: &str, path: &Path) -> Result<(), String> {
     if after != before {
         fs::write(path, after).map_err(|error| with_path(&error))?;
     }
-    if broken.is_empty() { Ok(()) } else { Err(broken.join("\n")) }
+    if broken.is_empty() { Ok(()) } else { Err(broken.join("\n").into()) }
 }

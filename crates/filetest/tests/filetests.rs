@@ -23,7 +23,7 @@ fn main() {
             }
             // A file that cannot be rewritten is a failure with its reason.
             if let Err(error) = bless(name, path) {
-                all.push(Trial::test(format!("{name}::bless"), move || Err(Failed::from(error))));
+                all.push(Trial::test(format!("{name}::bless"), move || Err(Failed::from(error.0))));
             }
         }
     }

@@ -62,7 +62,7 @@ fn main() {
             trials.push(Trial::ignorable_test(format!("{name}@{}", entry.name), move || {
                 let device = match entry.open(&PrintedText::default()) {
                     Ok(device) => device,
-                    Err(why) => return Ok(Completion::ignored_with(format!("skipped: {why}"))),
+                    Err(why) => return Ok(Completion::ignored_with(format!("skipped: {}", why.0))),
                 };
                 let mut sources = Sources::new();
                 let id = sources.add("test.ptx", TEXT);

@@ -29,13 +29,28 @@ pub struct Report {
     pub opcodes: BTreeMap<&'static str, usize>,
 }
 
-/// Parses and verifies a generated kernel. Returns the diagnostics as text if it is invalid, which is a bug
-/// of the generator.
-pub fn module(kernel: &Kernel) -> Result<Arc<Verified>, String> {
+/// Error of a campaign.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum CampaignError {
+    /// Generated kernel that is invalid, with its rendered diagnostics. It is a bug of the generator.
+    #[error("{0}")]
+    Invalid(String),
+    /// Kernel that is judged wrong: its seed, and what differs.
+    #[error("seed {seed}: {reason}")]
+    Kernel {
+        /// The seed.
+        seed: u64,
+        /// The reason.
+        reason: String,
+    },
+}
+
+/// Parses and verifies a generated kernel.
+pub fn module(kernel: &Kernel) -> Result<Arc<Verified>, CampaignError> {
     let mut sources = Sources::new();
     let id = sources.add(format!("fuzz-{}.ptx", kernel.seed), kernel.text.as_str());
-    let module = parse(&sources, id).map_err(|diagnostics| sources.render_all(&diagnostics))?;
-    verify(module).map(Arc::new).map_err(|diagnostics| sources.render_all(&diagnostics))
+    let module = parse(&sources, id).and_then(verify).map(Arc::new);
+    module.map_err(|diagnostics| CampaignError::Invalid(sources.render_all(&diagnostics)))
 }
 
 /// Runs a kernel on a device.
@@ -67,15 +82,16 @@ fn is_useful(kernel: &Kernel, module: &Verified, output: &[u8]) -> bool {
 }
 
 /// Generates many kernels and reports their contents.
-pub fn survey(
+pub fn survey<E: std::fmt::Display>(
     seeds: std::ops::Range<u64>,
     config: &Config,
-    mut each: impl FnMut(&Kernel, &Arc<Verified>) -> Result<bool, String>,
-) -> Result<Report, String> {
+    mut each: impl FnMut(&Kernel, &Arc<Verified>) -> Result<bool, E>,
+) -> Result<Report, CampaignError> {
     let mut report = Report::default();
     for seed in seeds {
         let kernel = generate(seed, config);
-        let module = module(&kernel).map_err(|why| format!("seed {seed}: {why}"))?;
+        let blamed = |reason: String| CampaignError::Kernel { seed, reason };
+        let module = module(&kernel).map_err(|error| blamed(error.to_string()))?;
         report.kernels += 1;
         for (_, function) in module.kernels() {
             for (_, data) in function.instructions() {
@@ -84,7 +100,7 @@ pub fn survey(
                 }
             }
         }
-        report.useful += usize::from(each(&kernel, &module).map_err(|why| format!("seed {seed}: {why}"))?);
+        report.useful += usize::from(each(&kernel, &module).map_err(|error| blamed(error.to_string()))?);
     }
     Ok(report)
 }

@@ -186,7 +186,7 @@ fn random_kernels() {
         let kernel = kernel(number);
         let name = format!("kernel {number} ({} of seed {})", if is_large(number) { "large" } else { "small" }, kernel.seed);
         let blame = |why: String| format!("{name}: {why}");
-        let module = module(&kernel).map_err(blame)?;
+        let module = module(&kernel).map_err(|error| blame(error.to_string()))?;
         let expected = expected(judge, &kernel, &module).map_err(blame)?;
         for (index, way) in ways.of(number).enumerate() {
             let found = output(way, &kernel, &module).map_err(blame)?;
@@ -214,7 +214,7 @@ fn every_pure_instruction() {
     let sweeps = sweep(seed, &Config { portable: false, ..Config::default() }, setting("BROADLOOM_SWEEP", 1) as usize);
     let failures = in_parallel(0..sweeps.len() as u64, |judge, ways, number| {
         let sweep = &sweeps[number as usize];
-        let module = module(&sweep.kernel)?;
+        let module = module(&sweep.kernel).map_err(|error| error.to_string())?;
         let mut wrong = vec![];
         for way in ways.all() {
             // Omitted threads leave zeros.

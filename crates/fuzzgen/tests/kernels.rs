@@ -47,7 +47,7 @@ fn run_the_same_twice_and_have_no_faults() {
         let first = run(&plain, kernel, module).map_err(|error| format!("{error}\n{}", kernel.text))?;
         let second = run(&watched, kernel, module).map_err(|error| format!("{error}\n{}", kernel.text))?;
         if first.output != second.output {
-            return Err("two runs differ".into());
+            return Err("two runs differ".to_owned());
         }
         let findings = checked.findings();
         match findings.first() {

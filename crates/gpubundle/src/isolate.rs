@@ -2,6 +2,7 @@
 //! process.
 
 use crate::part::Summary;
+use broadloom_filetest::Failure;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -10,22 +11,22 @@ use std::time::{Duration, Instant};
 pub(crate) const LIMIT: Duration = Duration::from_secs(100);
 
 /// Runs this program again with other arguments and reads its report, with a time limit.
-pub(crate) fn run(words: &[&str], limit: Duration) -> Result<Summary, String> {
+pub(crate) fn run(words: &[&str], limit: Duration) -> Result<Summary, Failure> {
     run_at(words, limit, None)
 }
 
 /// Runs this program again at an optimisation level of the assembler.
-pub(crate) fn run_at(words: &[&str], limit: Duration, level: Option<u8>) -> Result<Summary, String> {
+pub(crate) fn run_at(words: &[&str], limit: Duration, level: Option<u8>) -> Result<Summary, Failure> {
     static SERIAL: AtomicU64 = AtomicU64::new(0);
     let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let program = std::env::current_exe()?;
     let path = std::env::temp_dir().join(format!("broadloom-gpubundle-{}-{serial}", std::process::id()));
-    let file = std::fs::File::create(&path).map_err(|error| error.to_string())?;
+    let file = std::fs::File::create(&path)?;
     let mut call = Command::new(program);
     if let Some(level) = level {
         call.env("BROADLOOM_CUDA_LEVEL", level.to_string());
     }
-    let mut child = call.args(words).arg("--alone").stdout(file).spawn().map_err(|error| error.to_string())?;
+    let mut child = call.args(words).arg("--alone").stdout(file).spawn()?;
     let start = Instant::now();
     let ended = loop {
         match child.try_wait() {
@@ -58,13 +59,13 @@ pub(crate) fn run_at(words: &[&str], limit: Duration, level: Option<u8>) -> Resu
 
 impl Summary {
     /// Adds the result of a part. A part that could not be run counts as failed.
-    pub(crate) fn add(&mut self, name: &str, other: Result<Summary, String>) {
+    pub(crate) fn add(&mut self, name: &str, other: Result<Summary, Failure>) {
         match other {
             Ok(other) => {
                 self.passed += other.passed;
                 self.failed.extend(other.failed);
             }
-            Err(why) => self.failed.push((name.to_owned(), why)),
+            Err(why) => self.failed.push((name.to_owned(), why.0)),
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::{isolate, saved};
 use broadloom_cpu::{CacheFolder, Cpu};
 use broadloom_cuda::Cuda;
 use broadloom_device::{Device, Result};
+use broadloom_filetest::Failure;
 use broadloom_fuzzgen::{Config, Kernel, generate, module, run as run_kernel, sweep};
 use broadloom_interp::Interp;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,7 +36,7 @@ impl Executors {
     }
 
     /// Compares the results. Returns a description of the differences as an error.
-    fn compare(&self, kernel: &Kernel) -> std::result::Result<(), String> {
+    fn compare(&self, kernel: &Kernel) -> std::result::Result<(), Failure> {
         let code = module(kernel)?;
         let expected = run_kernel(&self.interp, kernel, &code).map_err(|error| format!("interp: {error}"))?.output;
         let mut wrong = vec![];
@@ -53,7 +54,7 @@ impl Executors {
                 wrong.push(format!("{name}: {place}: {:02x?} instead of {:02x?}", &found[bytes.clone()], &expected[bytes]));
             }
         }
-        if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
+        if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
     }
 }
 
@@ -84,7 +85,7 @@ pub(crate) fn run(options: &Options) -> Summary {
 }
 
 /// Runs kernels with consecutive seeds in a separate process.
-fn processed(seed: u64, count: u64, limit: Duration, level: Option<u8>) -> std::result::Result<Summary, String> {
+fn processed(seed: u64, count: u64, limit: Duration, level: Option<u8>) -> std::result::Result<Summary, Failure> {
     isolate::run_at(&["kernels", "--kernels", &count.to_string(), "--seed", &seed.to_string()], limit, level)
 }
 
@@ -108,7 +109,7 @@ fn isolated(seed: u64, count: u64) -> Summary {
 }
 
 /// Runs kernels in one process each, some of them concurrently.
-fn singly(seeds: Vec<u64>, level: Option<u8>) -> Vec<(u64, std::result::Result<Summary, String>)> {
+fn singly(seeds: Vec<u64>, level: Option<u8>) -> Vec<(u64, std::result::Result<Summary, Failure>)> {
     let work = Mutex::new((seeds, vec![]));
     let lock = || work.lock().unwrap_or_else(PoisonError::into_inner);
     std::thread::scope(|scope| {
@@ -135,7 +136,7 @@ fn seed_of(name: &str) -> Option<u64> {
 fn without_optimisations(summary: &mut Summary) -> usize {
     let differs = |why: &str| why.contains("cuda: ") || why.contains("did not end");
     let seeds = summary.failed.iter().filter(|(_, why)| differs(why)).filter_map(|(name, _)| seed_of(name)).collect();
-    let agree = |outcome: std::result::Result<Summary, String>| {
+    let agree = |outcome: std::result::Result<Summary, Failure>| {
         outcome.is_ok_and(|summary| summary.failed.iter().all(|(_, why)| !differs(why)))
     };
     let plain: Vec<u64> =
@@ -152,12 +153,12 @@ fn without_optimisations(summary: &mut Summary) -> usize {
 fn saved_kernel(options: &Options) -> Summary {
     let mut summary = Summary::default();
     let compared = saved::wanted(options).and_then(|kernel| {
-        let three = Executors::new().map_err(|error| error.to_string())?;
+        let three = Executors::new()?;
         three.compare(&kernel)
     });
     match compared {
         Ok(()) => summary.passed += 1,
-        Err(why) => summary.failed.push((options.kernel.clone().unwrap_or_default(), why)),
+        Err(why) => summary.failed.push((options.kernel.clone().unwrap_or_default(), why.0)),
     }
     summary
 }
@@ -174,11 +175,11 @@ fn batch(options: &Options) -> Summary {
     let next = AtomicU64::new(options.seed);
     let end = options.seed + options.kernels;
     let summary = Mutex::new(Summary::default());
-    let note = |seed: u64, outcome: std::result::Result<(), String>| {
+    let note = |seed: u64, outcome: std::result::Result<(), Failure>| {
         let mut summary = summary.lock().unwrap_or_else(PoisonError::into_inner);
         match outcome {
             Ok(()) => summary.passed += 1,
-            Err(why) => {
+            Err(Failure(why)) => {
                 say(&format!(
                     "FAILED seed {seed}: {}",
                     why.lines().map(|line| line.chars().take(120).collect()).collect::<Vec<String>>().join("; ")
@@ -199,7 +200,7 @@ fn batch(options: &Options) -> Summary {
                     let config = Config::default();
                     let outcome = match &three {
                         Ok(three) => three.compare(&generate(seed, &config)),
-                        Err(error) => Err(error.to_string()),
+                        Err(error) => Err(error.into()),
                     };
                     if outcome.is_err() {
                         three = Executors::new();
@@ -224,7 +225,7 @@ pub(crate) fn run_sweeps(options: &Options) -> Summary {
         }
     };
     for sweep in &sweeps {
-        let ran = module(&sweep.kernel).and_then(|code| {
+        let ran = module(&sweep.kernel).map_err(|error| error.to_string()).and_then(|code| {
             let output = |device: &Device| run_kernel(device, &sweep.kernel, &code).map(|outcome| outcome.output);
             let all = (output(&three.interp), output(&three.cpu), output(&three.cuda));
             match all {

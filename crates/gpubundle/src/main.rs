@@ -26,10 +26,11 @@ mod saved;
 mod tests;
 mod traced;
 
+use broadloom_filetest::Failure;
 use part::{Options, Summary, say};
 use std::process::ExitCode;
 
-fn options() -> Result<Options, String> {
+fn options() -> Result<Options, Failure> {
     let filter = String::new();
     let mut options = Options { parts: vec![], kernels: 2000, sweeps: 4, seed: 0, alone: false, filter, kernel: None };
     let mut words = std::env::args().skip(1);
@@ -43,7 +44,7 @@ fn options() -> Result<Options, String> {
             "--filter" => options.filter = value()?,
             "--kernel" => options.kernel = Some(value()?),
             part if PARTS.iter().any(|(name, _)| *name == part) => options.parts.push(word),
-            _ => return Err(format!("`{word}` is not understood")),
+            _ => return Err(format!("`{word}` is not understood").into()),
         }
     }
     Ok(options)
@@ -72,7 +73,7 @@ fn main() -> ExitCode {
     let options = match options() {
         Ok(options) => options,
         Err(why) => {
-            say(&why);
+            say(&why.0);
             return ExitCode::from(2);
         }
     };

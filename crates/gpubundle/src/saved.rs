@@ -1,6 +1,7 @@
 //! Random kernels as files: comments with the launch and the inputs, followed by the text.
 
 use crate::part::{Options, Summary};
+use broadloom_filetest::Failure;
 use broadloom_fuzzgen::{Config, Kernel, generate};
 use std::fmt::Write as _;
 
@@ -17,10 +18,10 @@ pub(crate) fn run(options: &Options) -> Summary {
 }
 
 /// Returns the requested kernel: that of the file, or that of the seed.
-pub(crate) fn wanted(options: &Options) -> Result<Kernel, String> {
+pub(crate) fn wanted(options: &Options) -> Result<Kernel, Failure> {
     let Some(path) = &options.kernel else { return Ok(generate(options.seed, &Config::default())) };
     let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
-    kernel(&text).ok_or_else(|| format!("{path} is not a kernel that was saved"))
+    kernel(&text).ok_or_else(|| format!("{path} is not a kernel that was saved").into())
 }
 
 pub(crate) fn text(kernel: &Kernel) -> String {

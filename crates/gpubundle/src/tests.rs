@@ -41,7 +41,7 @@ pub(crate) fn run(options: &Options) -> Summary {
                 Ok(()) => summary.passed += 1,
                 Err(why) => {
                     say(&format!("FAILED {case_name}"));
-                    summary.failed.push((case_name, why));
+                    summary.failed.push((case_name, why.0));
                     // A fault destroys the context of this process: the rest runs in other processes.
                     lost = device.open(&PrintedText::default()).is_err();
                 }

@@ -6,6 +6,7 @@ use broadloom_cuda::Cuda;
 use broadloom_device::trace::{Trace, Value};
 use broadloom_device::{Device, Error, Launch, Stream};
 use broadloom_diag::Sources;
+use broadloom_filetest::Failure;
 use std::sync::Arc;
 
 const FILE: &str = "trace.json";
@@ -38,15 +39,15 @@ pub(crate) fn run(_options: &Options) -> Summary {
     let Some(trace) = Trace::start() else { return summary };
     let worked = work();
     let mut text = vec![];
-    let written = trace.finish(&mut text).and_then(|()| std::fs::write(FILE, &text)).map_err(|error| error.to_string());
-    let outcome = worked.map_err(|error| error.to_string()).and_then(|lines| {
+    let written = trace.finish(&mut text).and_then(|()| std::fs::write(FILE, &text));
+    let outcome = worked.map_err(Failure::from).and_then(|lines| {
         written?;
         summary.lines.extend(lines);
         judge(&String::from_utf8_lossy(&text)).map(|lines| summary.lines.extend(lines))
     });
     match outcome {
         Ok(()) => summary.passed += 1,
-        Err(why) => summary.failed.push(("trace".to_owned(), why)),
+        Err(why) => summary.failed.push(("trace".to_owned(), why.0)),
     }
     summary
 }
@@ -77,7 +78,7 @@ fn work() -> Result<Vec<String>, Error> {
     Ok(vec![format!("the long launch takes {took:.1} µs by events; all launches by the statistics: {counted}")])
 }
 
-fn judge(text: &str) -> Result<Vec<String>, String> {
+fn judge(text: &str) -> Result<Vec<String>, Failure> {
     let json: Value = text.parse().map_err(|error| format!("no JSON: {error}"))?;
     let events = json["traceEvents"].as_array().ok_or("no events")?;
     let spans = |host: bool, name: &str| -> Vec<(f64, f64)> {
@@ -90,14 +91,14 @@ fn judge(text: &str) -> Result<Vec<String>, String> {
     let (given, ran) = (spans(true, "launch spin"), spans(false, "spin"));
     let end = spans(true, "wait").last().ok_or("no wait")?.1;
     if given.len() != 4 || ran.len() != 4 {
-        return Err(format!("{} launches given, {} run", given.len(), ran.len()));
+        return Err(format!("{} launches given, {} run", given.len(), ran.len()).into());
     }
     let mut lines = vec![];
     for (start, stop) in &ran {
         let call = given.iter().filter(|(given, _)| *given <= start + SLACK).count();
         lines.push(format!("spin from {start:.1} to {stop:.1} µs, {call} launches given by then"));
         if call == 0 || *stop > end + SLACK {
-            return Err(format!("a launch ran from {start} to {stop}, given {given:?}, waited for until {end}"));
+            return Err(format!("a launch ran from {start} to {stop}, given {given:?}, waited for until {end}").into());
         }
     }
     Ok(lines)

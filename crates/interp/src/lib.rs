@@ -269,7 +269,7 @@ impl Backend for Interp {
 
     fn write(&self, stream: Stream, address: u64, bytes: &[u8]) -> Result<()> {
         let mut state = self.shared.on_stream(stream)?;
-        let _span = Traced::new(stream, "write", bytes.len() as u64);
+        let _span = TracedSpan::new(stream, "write", bytes.len() as u64);
         state.memory.range("write", address, bytes.len() as u64)?.copy_from_slice(bytes);
         self.shared.define(&mut state, address, bytes.len() as u64);
         Ok(())
@@ -277,14 +277,14 @@ impl Backend for Interp {
 
     fn read(&self, stream: Stream, address: u64, bytes: &mut [u8]) -> Result<()> {
         let mut state = self.shared.on_stream(stream)?;
-        let _span = Traced::new(stream, "read", bytes.len() as u64);
+        let _span = TracedSpan::new(stream, "read", bytes.len() as u64);
         bytes.copy_from_slice(state.memory.range("read", address, bytes.len() as u64)?);
         Ok(())
     }
 
     fn copy(&self, stream: Stream, to: u64, from: u64, bytes: u64) -> Result<()> {
         let mut state = self.shared.on_stream(stream)?;
-        let _span = Traced::new(stream, "copy", bytes);
+        let _span = TracedSpan::new(stream, "copy", bytes);
         let source = state.memory.range("copy", from, bytes)?.to_vec();
         state.memory.range("copy", to, bytes)?.copy_from_slice(&source);
         let state = &mut *state;
@@ -299,7 +299,7 @@ impl Backend for Interp {
 
     fn fill(&self, stream: Stream, address: u64, byte: u8, bytes: u64) -> Result<()> {
         let mut state = self.shared.on_stream(stream)?;
-        let _span = Traced::new(stream, "fill", bytes);
+        let _span = TracedSpan::new(stream, "fill", bytes);
         state.memory.range("fill", address, bytes)?.fill(byte);
         self.shared.define(&mut state, address, bytes);
         Ok(())
@@ -441,7 +441,7 @@ impl LoadedModule for InterpModule {
             stop: self.shared.options.stop,
             opaques: self.shared.opaques.table(),
         };
-        let _span = Traced::launch(launch, || self.program.module.functions[kernel].name.clone());
+        let _span = TracedSpan::launch(launch, || self.program.module.functions[kernel].name.clone());
         let output = &self.shared.options.output;
         let mut sink = |text: &[u8]| output(text);
         let outcome = if self.shared.options.check {
@@ -470,7 +470,7 @@ impl LoadedModule for InterpModule {
 }
 
 /// Span of a piece of work of a stream in a trace, from creation until it is dropped.
-struct Traced {
+struct TracedSpan {
     piece: Option<TracedWork>,
     _activity: Activity,
 }
@@ -483,24 +483,24 @@ struct TracedWork {
     notes: Vec<trace::Note>,
 }
 
-impl Traced {
-    fn new(stream: Stream, name: &str, bytes: u64) -> Traced {
+impl TracedSpan {
+    fn new(stream: Stream, name: &str, bytes: u64) -> TracedSpan {
         let piece =
             || TracedWork { stream, name: name.to_owned(), started: Instant::now(), notes: vec![("bytes", bytes.into())] };
-        Traced { piece: trace::is_on().then(piece), _activity: activity::begin(|| name.to_owned()) }
+        TracedSpan { piece: trace::is_on().then(piece), _activity: activity::begin(|| name.to_owned()) }
     }
 
-    fn launch(launch: &Launch, name: impl Fn() -> String) -> Traced {
+    fn launch(launch: &Launch, name: impl Fn() -> String) -> TracedSpan {
         let noted = activity::begin(|| format!("run kernel `{}`", name()));
         let piece = || {
             let notes = vec![("grid", trace::shape(launch.grid)), ("block", trace::shape(launch.block))];
             TracedWork { stream: launch.stream, name: name(), started: Instant::now(), notes }
         };
-        Traced { piece: trace::is_on().then(piece), _activity: noted }
+        TracedSpan { piece: trace::is_on().then(piece), _activity: noted }
     }
 }
 
-impl Drop for Traced {
+impl Drop for TracedSpan {
     fn drop(&mut self) {
         if let Some(TracedWork { stream, name, started, notes }) = self.piece.take() {
             trace::device_span("interp", &format!("stream {}", stream.0), name, (started, Instant::now()), notes);

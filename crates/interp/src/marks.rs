@@ -15,6 +15,7 @@
 
 use crate::cta::Cta;
 use crate::memory::{CLUSTER_STRIDE, LOCAL_BASE, SHARED_BASE};
+use broadloom_ptx::Space;
 
 const ADDRESS_BITS: u32 = 36;
 const BLOCK_SHIFT: u32 = 46;
@@ -48,8 +49,19 @@ pub(crate) fn unmarked(address: u64) -> u64 {
     if is_marked(address) { address & ((1 << ADDRESS_BITS) - 1) } else { address }
 }
 
-/// Returns an address without its mark if it has none or that of the thread. The error is a message.
-pub(crate) fn own(cta: &Cta, thread: usize, address: u64) -> Result<u64, String> {
+/// Address that a thread or an instruction may not use.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum WrongAddress {
+    /// Address of the memory of another thread or block.
+    #[error("{address:#x} is an address in the {owner}; here it leads to other memory")]
+    Owner { address: u64, owner: String },
+    /// Address of another state space than the instruction's.
+    #[error("{address:#x} is an address in {actual}, but the instruction is for `{space}`")]
+    Space { address: u64, actual: &'static str, space: Space },
+}
+
+/// Returns an address without its mark if it has none or that of the thread.
+pub(crate) fn own(cta: &Cta, thread: usize, address: u64) -> Result<u64, WrongAddress> {
     let mark = address >> ADDRESS_BITS << ADDRESS_BITS;
     if !is_marked(address) || mark == block_mark(cta) || mark == thread_mark(cta, thread) {
         return Ok(unmarked(address));
@@ -64,5 +76,5 @@ pub(crate) fn own(cta: &Cta, thread: usize, address: u64) -> Result<u64, String>
         }
         Some(_) | None => "local memory of a thread of another block".to_owned(),
     };
-    Err(format!("{shown:#x} is an address in the {owner}; here it leads to other memory"))
+    Err(WrongAddress::Owner { address: shown, owner })
 }

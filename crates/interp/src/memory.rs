@@ -79,6 +79,20 @@ impl Allocation {
     }
 }
 
+/// Invalid `free`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidFree {
+    /// Memory that was freed before.
+    #[error("{0:#x} was freed before")]
+    Freed(u64),
+    /// Address inside an allocation, which is described.
+    #[error("{0:#x} is inside of {1}")]
+    Inside(u64, String),
+    /// Memory that was never allocated.
+    #[error("{0:#x} was never allocated")]
+    Unknown(u64),
+}
+
 /// Reason why an access is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AccessError {
@@ -182,8 +196,8 @@ impl Memory {
         self.recent = at;
     }
 
-    /// Frees an allocation by its first address. The error is a message.
-    pub fn free(&mut self, address: u64) -> std::result::Result<(), String> {
+    /// Frees an allocation by its first address.
+    pub fn free(&mut self, address: u64) -> std::result::Result<(), InvalidFree> {
         let index = self.index_at_or_below(address);
         match index.map(|index| &mut self.allocations[index]) {
             Some(found) if found.start == address && found.live => {
@@ -194,9 +208,9 @@ impl Memory {
                 self.trim();
                 Ok(())
             }
-            Some(found) if found.start == address => Err(format!("{:#x} was freed before", address)),
-            Some(found) if address < found.start + found.size => Err(format!("{address:#x} is inside of {}", found.describe())),
-            _ => Err(format!("{address:#x} was never allocated")),
+            Some(found) if found.start == address => Err(InvalidFree::Freed(address)),
+            Some(found) if address < found.start + found.size => Err(InvalidFree::Inside(address, found.describe())),
+            _ => Err(InvalidFree::Unknown(address)),
         }
     }
 

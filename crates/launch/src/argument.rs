@@ -303,7 +303,7 @@ impl<'a> Parser<'a> {
     fn value(&self, element: Element, text: &str, start: usize) -> ParseResult<[u8; 8]> {
         element.parse(text).map_err(|why| match text {
             "" => self.error(BAD_VALUE, "a value is missing", start, start, "expected a value"),
-            _ => self.error(BAD_VALUE, why, start, start + text.len(), &format!("not a value of `{element}`")),
+            _ => self.error(BAD_VALUE, why.to_string(), start, start + text.len(), &format!("not a value of `{element}`")),
         })
     }
 

@@ -12,7 +12,49 @@ macro_rules! elements {
             $(#[doc = concat!("`", $name, "`")] $variant,)*
         }
 
-        impl Element {
+        /// Text that is no value of an element type.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ElementError {
+    /// Type without values.
+    #[error("`{0}` has no values")]
+    NoValues(Element),
+    /// Text that is not an integer.
+    #[error("`{0}` is not an integer")]
+    NotInteger(String),
+    /// Integer of more than 64 bits.
+    #[error("`{0}` does not fit 64 bits")]
+    Wide(String),
+    /// Integer that the type does not hold.
+    #[error("`{text}` does not fit `{element}`, which holds {least} to {most}")]
+    OutOfRange {
+        /// The text.
+        text: String,
+        /// The type.
+        element: Element,
+        /// Lowest value.
+        least: i128,
+        /// Highest value.
+        most: i128,
+    },
+    /// Text that is not a number.
+    #[error("`{0}` is not a number")]
+    NotNumber(String),
+    /// More bits than the type has.
+    #[error("`{text}` has more than the {width} bits of `{element}`")]
+    Bits {
+        /// The text.
+        text: String,
+        /// Bits of the type.
+        width: u32,
+        /// The type.
+        element: Element,
+    },
+    /// Bits that are not a NaN.
+    #[error("`{0}` are not the bits of a NaN")]
+    NotNan(String),
+}
+
+impl Element {
             /// All types.
             pub const ALL: &'static [Element] = &[$(Element::$variant,)*];
 
@@ -72,18 +114,18 @@ impl Element {
 
     /// Parses a value to little-endian bytes, the first [`Element::bytes`] of the eight. Returns an error
     /// text on failure.
-    pub fn parse(self, text: &str) -> Result<[u8; 8], String> {
+    pub fn parse(self, text: &str) -> Result<[u8; 8], ElementError> {
         let bits = match self.ty().kind() {
             TypeKind::Float => self.parse_float(text)?,
             TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed => self.parse_integer(text)?,
             TypeKind::Predicate | TypeKind::Packed | TypeKind::Alternate | TypeKind::Opaque => {
-                return Err(format!("`{self}` has no values"));
+                return Err(ElementError::NoValues(self));
             }
         };
         Ok(bits.to_le_bytes())
     }
 
-    fn parse_integer(self, text: &str) -> Result<u64, String> {
+    fn parse_integer(self, text: &str) -> Result<u64, ElementError> {
         let (negative, digits) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
             None => (false, text),
@@ -92,11 +134,11 @@ impl Element {
             Some(digits) => (digits, 16),
             None => (digits, 10),
         };
-        let wrong = || format!("`{text}` is not an integer");
+        let wrong = || ElementError::NotInteger(text.to_owned());
         if digits.is_empty() || !digits.chars().all(|digit| digit.is_digit(base)) {
             return Err(wrong());
         }
-        let magnitude = i128::from_str_radix(digits, base).map_err(|_| format!("`{text}` does not fit 64 bits"))?;
+        let magnitude = i128::from_str_radix(digits, base).map_err(|_| ElementError::Wide(text.to_owned()))?;
         let value = if negative { -magnitude } else { magnitude };
         let half = 1i128 << (self.bits() - 1);
         // Signed types also accept bits in hexadecimal: `i32:0xFFFFFFFF` is -1.
@@ -106,18 +148,19 @@ impl Element {
             _ => (-half, 2 * half - 1),
         };
         if value < least || value > most {
-            return Err(format!("`{text}` does not fit `{self}`, which holds {least} to {most}"));
+            return Err(ElementError::OutOfRange { text: text.to_owned(), element: self, least, most });
         }
         Ok(value as u64)
     }
 
-    fn parse_float(self, text: &str) -> Result<u64, String> {
-        let hexadecimal = |digits: &str| -> Result<u64, String> {
-            let bits = u64::from_str_radix(digits, 16).map_err(|_| format!("`{text}` is not a number"))?;
+    fn parse_float(self, text: &str) -> Result<u64, ElementError> {
+        let wrong = || ElementError::NotNumber(text.to_owned());
+        let hexadecimal = |digits: &str| -> Result<u64, ElementError> {
+            let bits = u64::from_str_radix(digits, 16).map_err(|_| wrong())?;
             match self.bits() {
                 64 => Ok(bits),
                 width if bits >> width == 0 => Ok(bits),
-                width => Err(format!("`{text}` has more than the {width} bits of `{self}`")),
+                width => Err(ElementError::Bits { text: text.to_owned(), width, element: self }),
             }
         };
         if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
@@ -125,13 +168,13 @@ impl Element {
         }
         if let Some(digits) = text.strip_prefix("nan(0x").and_then(|rest| rest.strip_suffix(')')) {
             let bits = hexadecimal(digits)?;
-            return if self.is_nan(bits) { Ok(bits) } else { Err(format!("`{text}` are not the bits of a NaN")) };
+            return if self.is_nan(bits) { Ok(bits) } else { Err(ElementError::NotNan(text.to_owned())) };
         }
         let known = |c: char| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+' | '-');
         if !matches!(text, "inf" | "-inf" | "nan") && !text.chars().all(known) {
-            return Err(format!("`{text}` is not a number"));
+            return Err(wrong());
         }
-        let value: f64 = text.parse().map_err(|_| format!("`{text}` is not a number"))?;
+        let value: f64 = text.parse().map_err(|_| wrong())?;
         let single = || text.parse::<f32>().unwrap_or(value as f32);
         Ok(match self {
             Element::F16 => u64::from(f16::from_f64(value).to_bits()),

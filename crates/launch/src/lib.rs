@@ -49,12 +49,12 @@ mod words;
 pub use argument::{ArgumentSpec, ArgumentValue, BufferSpec, Contents, Destination, parse_arguments};
 pub use array::{HostArray, SHOWN_WHOLE};
 pub use codes::*;
-pub use element::Element;
+pub use element::{Element, ElementError};
 pub use error::LaunchError;
 pub use image::ImageSpec;
 pub use npy::{NpyError, read_npy, write_npy, write_npy_bool};
 pub use prepare::{Output, Prepared, prepare};
-pub use spec::{LaunchSpec, parse_extent};
+pub use spec::{InvalidExtent, LaunchSpec, parse_extent};
 pub use words::split_words;
 
 /// Maximum size of a buffer in bytes.

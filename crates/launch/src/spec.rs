@@ -16,16 +16,26 @@ pub struct LaunchSpec {
     pub arguments: Vec<ArgumentSpec>,
 }
 
-/// Parses one to three numbers, `64`, `8,8` or `4,4,4`: the size of a grid or block. Returns an error text on
-/// failure.
-pub fn parse_extent(text: &str) -> Result<[u32; 3], String> {
+/// Text that is not the size of a grid or block.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidExtent {
+    /// More than three numbers.
+    #[error("`{0}` has more than three dimensions")]
+    Dimensions(String),
+    /// Text that is not a number.
+    #[error("`{0}` is not a number of blocks or threads")]
+    Number(String),
+}
+
+/// Parses one to three numbers, `64`, `8,8` or `4,4,4`: the size of a grid or block.
+pub fn parse_extent(text: &str) -> Result<[u32; 3], InvalidExtent> {
     let mut extent = [1; 3];
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();
     if parts.len() > 3 {
-        return Err(format!("`{text}` has more than three dimensions"));
+        return Err(InvalidExtent::Dimensions(text.to_owned()));
     }
     for (place, part) in extent.iter_mut().zip(parts) {
-        *place = part.parse().map_err(|_| format!("`{part}` is not a number of blocks or threads"))?;
+        *place = part.parse().map_err(|_| InvalidExtent::Number(part.to_owned()))?;
     }
     Ok(extent)
 }
@@ -51,7 +61,7 @@ impl LaunchSpec {
                     let Some(value) = words.next() else {
                         return Err(wrong(word, format!("`{word}` without a value"), "expected a value behind this"));
                     };
-                    let extent = |text: &str| parse_extent(text);
+                    let extent = |text: &str| parse_extent(text).map_err(|error| error.to_string());
                     let taken = match word {
                         "--arg" => {
                             arguments.push(value);

@@ -188,7 +188,7 @@ pub struct Body {
     pub(crate) shared: Vec<SharedDecl>,
     pub(crate) tables: Vec<Table>,
     pub(crate) blocks: Vec<Block>,
-    /// Whether products and sums stay apart: [`Builder::keep_products`](crate::Builder::keep_products).
+    /// True if products and sums are not fused: [`Builder::keep_products`](crate::Builder::keep_products).
     pub(crate) keeps_products: bool,
 }
 

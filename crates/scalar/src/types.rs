@@ -7,59 +7,27 @@
 use half::f16;
 use std::fmt;
 
-/// The type of one element.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[allow(missing_docs, reason = "the names are Rust's own")]
-pub enum Element {
-    Bool,
-    I8,
-    I16,
-    I32,
-    I64,
-    U8,
-    U16,
-    U32,
-    U64,
-    F16,
-    F32,
-    F64,
+broadloom_diag::named! {
+    /// The type of one element.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    #[allow(missing_docs, reason = "the names are Rust's own")]
+    pub enum Element {
+        Bool = "bool",
+        I8 = "i8",
+        I16 = "i16",
+        I32 = "i32",
+        I64 = "i64",
+        U8 = "u8",
+        U16 = "u16",
+        U32 = "u32",
+        U64 = "u64",
+        F16 = "f16",
+        F32 = "f32",
+        F64 = "f64",
+    }
 }
 
 impl Element {
-    /// All element types.
-    pub const ALL: [Element; 12] = [
-        Element::Bool,
-        Element::I8,
-        Element::I16,
-        Element::I32,
-        Element::I64,
-        Element::U8,
-        Element::U16,
-        Element::U32,
-        Element::U64,
-        Element::F16,
-        Element::F32,
-        Element::F64,
-    ];
-
-    /// Returns its name, as in Rust.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Element::Bool => "bool",
-            Element::I8 => "i8",
-            Element::I16 => "i16",
-            Element::I32 => "i32",
-            Element::I64 => "i64",
-            Element::U8 => "u8",
-            Element::U16 => "u16",
-            Element::U32 => "u32",
-            Element::U64 => "u64",
-            Element::F16 => "f16",
-            Element::F32 => "f32",
-            Element::F64 => "f64",
-        }
-    }
-
     /// Returns the number of bits of a value. `bool` has one.
     pub const fn bits(self) -> u32 {
         match self {

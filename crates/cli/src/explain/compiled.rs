@@ -38,7 +38,7 @@ pub fn write(input: Input, module: &Module, stage: Stage, options: &Explain, ter
     }
     // Most launches run this variant: index arithmetic is proved not to wrap around.
     let mut settings = compile::Options { assume_no_wrap: true, assume_apart: true, ..compile::Options::default() };
-    let told = Machine::told().map_err(|reason| Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, reason)))?;
+    let told = Machine::told().map_err(|error| Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, error.to_string())))?;
     if let Some(machine) = told {
         // Code that is only displayed may use features that this host lacks.
         settings.machine = machine.clone();

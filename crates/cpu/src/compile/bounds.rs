@@ -18,7 +18,7 @@ use super::llvm::{IntPred, Val};
 use super::options::Checks;
 use super::runtime::Service;
 use super::state::SharedCheck;
-use crate::abi::{Access, AccessSpace, Admitted, Bounds, offset};
+use crate::abi::{Access, AccessSpace, AdmittedRange, Bounds, offset};
 use broadloom_ptx::{Address, Base, Inst, InstData, Opcode, Space};
 use std::mem::offset_of;
 
@@ -213,7 +213,7 @@ impl Emitter<'_> {
         let i64 = self.ir.int(64);
         let part = if is_data { offset_of!(Bounds, data) } else { offset_of!(Bounds, all) };
         let at = |field: usize| self.field(i64, offset::BOUNDS + (part + field) as u64);
-        (at(offset_of!(Admitted, start)), at(offset_of!(Admitted, count)))
+        (at(offset_of!(AdmittedRange, start)), at(offset_of!(AdmittedRange, count)))
     }
 
     /// Returns whether addresses are outside of some bounds.
@@ -226,9 +226,9 @@ impl Emitter<'_> {
     /// Returns whether addresses are misaligned, or outside of the memory that was admitted last.
     fn is_refused(&self, addresses: Val, site: u64, access: Access) -> Val {
         let (ir, i64) = (self.ir, self.ir.int(64));
-        let entry = ir.offset_by(self.pointer_field(offset::ADMITTED), site * size_of::<Admitted>() as u64);
+        let entry = ir.offset_by(self.pointer_field(offset::ADMITTED), site * size_of::<AdmittedRange>() as u64);
         let at = |field: usize| ir.load(i64, ir.offset_by(entry, field as u64), 8);
-        let bounds = (at(offset_of!(Admitted, start)), at(offset_of!(Admitted, count)));
+        let bounds = (at(offset_of!(AdmittedRange, start)), at(offset_of!(AdmittedRange, count)));
         let outside = self.is_outside(addresses, bounds);
         self.or_misaligned(outside, addresses, access)
     }

@@ -9,6 +9,7 @@
 //! Local memory of a lane holds the frames of all active functions in sequence. If no function with a frame
 //! is recursive, the total size is known. Otherwise there is a limit, which each call checks.
 
+use super::error::{CompileFailure, InStep, Obstacle};
 use super::lanes::Shapes;
 use super::layout::{Layout, pointed_params};
 use super::unit::{Unit, divergent_barrier, flow, in_ssa_form, made_from, number_spans, polls, restore_spans};
@@ -23,7 +24,7 @@ use broadloom_transform::{check, linearise, remove_dead};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Functions called by a kernel, in SSA form.
-pub(crate) struct Called {
+pub(crate) struct CalledFunctions {
     functions: BTreeMap<Func, Function>,
     /// Functions whose address is taken.
     pub(crate) addressed: BTreeSet<Func>,
@@ -31,18 +32,13 @@ pub(crate) struct Called {
     meeting: BTreeSet<Func>,
 }
 
-impl Called {
+impl CalledFunctions {
     /// Collects the functions that a kernel calls. The inner error is the reason why they cannot be called in
     /// lockstep.
-    pub(crate) fn new(
-        module: &Module,
-        kernel: &Function,
-        block: [u32; 3],
-        choice: &mut Choice,
-    ) -> Result<Result<Called, String>, String> {
-        let mut called = Called::none();
+    pub(crate) fn new(module: &Module, kernel: &Function, block: [u32; 3], choice: &mut Choice) -> InStep<CalledFunctions> {
+        let mut called = CalledFunctions::none();
         if let Some(reason) = obstacle(module, kernel) {
-            return Ok(Err(reason));
+            return Ok(Err(Obstacle(reason)));
         }
         if kernel.instructions().all(|(_, inst)| inst.call().is_none()) {
             return Ok(Ok(called));
@@ -55,20 +51,23 @@ impl Called {
             }
             let function = in_ssa_form(module, func, block, choice, true)?;
             if let Some(reason) = obstacle(module, &function) {
-                return Ok(Err(reason));
+                return Ok(Err(Obstacle(reason)));
             }
             work.extend(called.callees(module, &function));
             called.functions.insert(func, function);
         }
         called.find_meeting(module)?;
         Ok(match called.waiting(module) {
-            Some(func) => Err(format!("lanes may wait for each other in `{}`, which calls itself", module.functions[func].name)),
+            Some(func) => {
+                let name = &module.functions[func].name;
+                Err(Obstacle(format!("lanes may wait for each other in `{name}`, which calls itself")))
+            }
             None => Ok(called),
         })
     }
 
-    fn none() -> Called {
-        Called { functions: BTreeMap::new(), addressed: BTreeSet::new(), meeting: BTreeSet::new() }
+    fn none() -> CalledFunctions {
+        CalledFunctions { functions: BTreeMap::new(), addressed: BTreeSet::new(), meeting: BTreeSet::new() }
     }
 
     /// Returns whether one of the functions contains `exit`.
@@ -82,9 +81,9 @@ impl Called {
         callees(module, function, &self.addressed)
     }
 
-    fn find_meeting(&mut self, module: &Module) -> Result<(), String> {
+    fn find_meeting(&mut self, module: &Module) -> Result<(), CompileFailure> {
         for (func, function) in &self.functions {
-            let cfg = Cfg::new(function).ok_or("a function without a body")?;
+            let cfg = Cfg::new(function).ok_or(CompileFailure::NoBody)?;
             if linearise::meets_others(function, &cfg).is_some() {
                 self.meeting.insert(*func);
             }
@@ -160,22 +159,22 @@ impl Called {
     }
 
     /// Returns all functions with uniform branches, or the reason why that is impossible.
-    pub(crate) fn linearised(self, module: &Module, block: [u32; 3]) -> Result<Result<Vec<Unit>, String>, String> {
+    pub(crate) fn linearised(self, module: &Module, block: [u32; 3]) -> InStep<Vec<Unit>> {
         let mut units = vec![];
         for (func, function) in &self.functions {
             match self.unit(module, *func, function.clone(), block)? {
                 Ok(unit) => units.push(unit),
-                Err(reason) => {
+                Err(Obstacle(reason)) => {
                     let name = &module.functions[*func].name;
-                    return Ok(Err(format!("it calls `{name}`, which cannot run in step: {reason}")));
+                    return Ok(Err(Obstacle(format!("it calls `{name}`, which cannot run in step: {reason}"))));
                 }
             }
         }
         Ok(Ok(units))
     }
 
-    fn unit(&self, module: &Module, func: Func, mut function: Function, block: [u32; 3]) -> Result<Result<Unit, String>, String> {
-        let shapes_of = |function: &Function| -> Result<(Cfg, WarpShapes), String> {
+    fn unit(&self, module: &Module, func: Func, mut function: Function, block: [u32; 3]) -> InStep<Unit> {
+        let shapes_of = |function: &Function| -> Result<(Cfg, WarpShapes), CompileFailure> {
             let (cfg, loops, plan) = flow(function)?;
             let shapes = WarpShapes::new(function, &cfg, &loops, &plan, &LaunchFacts::new(block), Assume::Nothing);
             Ok((cfg, shapes))
@@ -183,23 +182,23 @@ impl Called {
         let (cfg, shapes) = shapes_of(&function)?;
         let apart = divergent_barrier(&function, &shapes).or_else(|| self.comes_apart(module, &function, &cfg, &shapes, block));
         if let Some(reason) = apart {
-            return Ok(Err(reason));
+            return Ok(Err(Obstacle(reason)));
         }
         let polls = polls(module, &function);
         let spans = number_spans(&mut function);
         if let Err(reason) = linearise::run(module, &mut function, &|block| shapes.is_divergent_branch(block), Blocks::Any) {
-            return Ok(Err(reason.to_string()));
+            return Ok(Err(Obstacle(reason.to_string())));
         }
         remove_dead::run(module, &mut function);
         let polls = made_from(&function, &polls);
         restore_spans(&mut function, &spans);
         if cfg!(debug_assertions) {
-            check(linearise::NAME, module, &function).map_err(|broken| broken.to_string())?;
+            check(linearise::NAME, module, &function)?;
         }
         let (cfg, shapes) = shapes_of(&function)?;
         let parts = |block: &broadloom_ptx::Block| shapes.is_divergent_branch(*block) && cfg.successors(*block).len() > 1;
         if let Some(block) = cfg.order().iter().find(|block| parts(block)) {
-            return Ok(Err(format!("a branch of {block} of `{}` is still divergent", function.name)));
+            return Ok(Err(Obstacle(format!("a branch of {block} of `{}` is still divergent", function.name))));
         }
         Ok(Ok(Unit { func, function, shapes: Shapes::Warp(Box::new(shapes)), polls }))
     }

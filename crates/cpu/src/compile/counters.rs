@@ -219,7 +219,7 @@ impl Emitter<'_> {
         let copies = self.copies(counters, table);
         if ir.lanes(value).is_none() && table.bytes <= BYTES_OF_BYTES {
             counters.one_by_one.set(true);
-            self.count_one_by_one((copies, table.stride()), offsets, value, active, after);
+            self.count_one_by_one(copies, table.stride(), offsets, value, active, after);
         }
         let value = if ir.lanes(value).is_some() { value } else { ir.splat(value, lanes) };
         for start in (0..lanes).step_by(COPIES as usize) {
@@ -241,7 +241,7 @@ impl Emitter<'_> {
     /// Adds a number to the copies if all lanes are active, and continues otherwise. A core adds to memory
     /// faster than it scatters, as long as it does not wait for a value that it has just added. Eight copies
     /// are enough for that, and leave space in the nearest cache. Indices of counters fit into bytes.
-    fn count_one_by_one(&self, (copies, stride): (Val, u64), offsets: Val, value: Val, active: Val, after: Label) {
+    fn count_one_by_one(&self, copies: Val, stride: u64, offsets: Val, value: Val, active: Val, after: Label) {
         let ir = self.ir;
         let [i8, i32, i64] = [8, 32, 64].map(|bits| ir.int(bits));
         let (each, some) = (ir.block("each"), ir.block("some"));

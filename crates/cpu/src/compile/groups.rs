@@ -18,7 +18,7 @@ impl Emitter<'_> {
     }
 
     /// Returns whether two loads read one row of an array, under the same guard. Different rows have different windows.
-    fn are_alike(&self, (a, first): (&WordLoad, &InstData), (b, second): (&WordLoad, &InstData)) -> bool {
+    fn are_alike(&self, a: &WordLoad, first: &InstData, b: &WordLoad, second: &InstData) -> bool {
         let roots = self.roots(a.reg);
         let is_same = a.space == b.space && a.access.ty == b.access.ty && a.address.offset == b.address.offset;
         let is_row = || !roots.is_empty() && self.roots(b.reg) == roots && self.bases(a.reg) == self.bases(b.reg);
@@ -49,8 +49,7 @@ impl Emitter<'_> {
                     break;
                 }
                 let needs = inst.reads().iter().any(|read| needing.contains(read));
-                let is_member =
-                    !needs && self.at_loaded(inst).is_some_and(|other| self.are_alike((&single, first), (&other, inst)));
+                let is_member = !needs && self.at_loaded(inst).is_some_and(|other| self.are_alike(&single, first, &other, inst));
                 if needs || is_member {
                     needing.extend(inst.writes().iter().copied());
                 }
@@ -83,7 +82,7 @@ impl Emitter<'_> {
                 other.access.operands.iter().any(|element| inst.reads().iter().any(|read| *element == Operand::Reg(*read)))
             };
             match self.at_loaded(inst) {
-                Some(other) if self.are_alike((&single, first), (&other, inst)) && !singles.iter().any(|(own, _)| needs(own)) => {
+                Some(other) if self.are_alike(&single, first, &other, inst) && !singles.iter().any(|(own, _)| needs(own)) => {
                     let Some(sum) = self.sum_of(other.space, other.reg)? else { break };
                     singles.push((other, sum));
                 }

@@ -47,7 +47,7 @@ impl Emitter<'_> {
             ImageKind::Surface if opcode != Opcode::Suld => vec![],
             _ => inst.operands.first().map_or(vec![], |held| held.elements().to_vec()),
         };
-        let values = self.serve_image(inst, (kind, bits), handle, &words, results.len())?;
+        let values = self.serve_image(inst, kind, bits, handle, &words, results.len())?;
         for (operand, value) in results.iter().zip(values) {
             let value = self.ir.resize(value, self.ir.int(ty.bits()), false);
             self.assign(operand, ty, value)?;
@@ -75,7 +75,8 @@ impl Emitter<'_> {
     fn serve_image(
         &mut self,
         inst: &InstData,
-        (kind, bits): (ImageKind, u64),
+        kind: ImageKind,
+        bits: u64,
         handle: Val,
         words: &[(Operand, Type)],
         results: usize,

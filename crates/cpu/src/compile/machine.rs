@@ -1,6 +1,7 @@
 //! LLVM side of the compiler: the target machine, the passes, and the resulting object file.
 
 use super::cpus;
+use super::error::CompileFailure;
 use inkwell::OptimizationLevel;
 use inkwell::llvm_sys::support::LLVMParseCommandLineOptions;
 #[cfg(any(debug_assertions, target_arch = "aarch64"))]
@@ -26,6 +27,29 @@ pub struct Machine {
     pub cpu: String,
     /// LLVM's list of features: `+avx2,-avx512f`.
     pub features: String,
+}
+
+/// Invalid name of a machine, or machine that is not the host.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MachineError {
+    /// Invalid value of the environment variable.
+    #[error("{VARIABLE}={0}: {1}")]
+    Variable(String, #[source] Box<MachineError>),
+    /// Host of another architecture.
+    #[error("this host is not an x86-64 CPU; unset the variable")]
+    OtherHost,
+    /// Unknown CPU.
+    #[error("no CPU `{0}` is known; known are {known}", known = cpus::names().collect::<Vec<_>>().join(", "))]
+    UnknownCpu(String),
+    /// Unknown feature.
+    #[error("no feature `{0}` is known")]
+    UnknownFeature(String),
+    /// Feature without a sign.
+    #[error("`{0}` is not a feature with `+` or `-` before it")]
+    Sign(String),
+    /// Features that the host lacks: CPU and list.
+    #[error("code for `{0}` needs {1}, which this host lacks")]
+    MissingFeatures(String, String),
 }
 
 /// Environment variable that names the CPU to compile for: see [`Machine::named`].
@@ -55,16 +79,14 @@ impl Machine {
         })
     }
 
-    /// Returns the CPU that `BROADLOOM_CPU` names, with all its features. `Err` describes an invalid name.
-    pub fn told() -> Result<Option<&'static Machine>, String> {
-        static TOLD: OnceLock<Result<Option<Machine>, String>> = OnceLock::new();
+    /// Returns the CPU that `BROADLOOM_CPU` names, with all its features.
+    pub fn told() -> Result<Option<&'static Machine>, MachineError> {
+        static TOLD: OnceLock<Result<Option<Machine>, MachineError>> = OnceLock::new();
         let told = TOLD.get_or_init(|| match std::env::var_os(VARIABLE) {
             Some(text) if !text.is_empty() => {
                 let text = text.to_string_lossy();
-                if !Machine::detected().is_x86() {
-                    return Err(format!("{VARIABLE}={text}: this host is not an x86-64 CPU; unset the variable"));
-                }
-                Machine::named(&text).map(Some).map_err(|reason| format!("{VARIABLE}={text}: {reason}"))
+                let named = if Machine::detected().is_x86() { Machine::named(&text) } else { Err(MachineError::OtherHost) };
+                named.map(Some).map_err(|error| MachineError::Variable(text.into_owned(), Box::new(error)))
             }
             Some(_) | None => Ok(None),
         });
@@ -72,21 +94,20 @@ impl Machine {
     }
 
     /// Returns an x86-64 CPU by LLVM's name, with features added or removed: `haswell`, `znver4,-sse4a`.
-    pub fn named(text: &str) -> Result<Machine, String> {
+    pub fn named(text: &str) -> Result<Machine, MachineError> {
         let mut words = text.split(',').map(str::trim);
         let cpu = words.next().unwrap_or_default();
-        let known = || cpus::names().collect::<Vec<_>>().join(", ");
-        let mut features = cpus::features(cpu).ok_or_else(|| format!("no CPU `{cpu}` is known; known are {}", known()))?;
+        let mut features = cpus::features(cpu).ok_or_else(|| MachineError::UnknownCpu(cpu.to_owned()))?;
         let mut absent = vec![];
         for word in words {
-            let feature = |name: &str| cpus::feature(name).ok_or_else(|| format!("no feature `{name}` is known"));
+            let feature = |name: &str| cpus::feature(name).ok_or_else(|| MachineError::UnknownFeature(name.to_owned()));
             if let Some(name) = word.strip_prefix('+') {
                 cpus::add(&mut features, feature(name)?);
                 absent.retain(|absent| !features.contains(absent));
             } else if let Some(name) = word.strip_prefix('-') {
                 absent.extend(cpus::remove(&mut features, feature(name)?));
             } else {
-                return Err(format!("`{word}` is not a feature with `+` or `-` before it"));
+                return Err(MachineError::Sign(word.to_owned()));
             }
         }
         Ok(Machine::x86(cpu, &features, &absent))
@@ -117,13 +138,13 @@ impl Machine {
         present.filter(|name| !host.has(name)).collect()
     }
 
-    /// Returns `Err` with the reason if code for this machine cannot run on this host, or if `BROADLOOM_CPU`
-    /// names no machine.
-    pub fn runs_here(&self) -> Result<(), String> {
+    /// Returns an error if code for this machine cannot run on this host, or if `BROADLOOM_CPU` names no
+    /// machine.
+    pub fn runs_here(&self) -> Result<(), MachineError> {
         Machine::told()?;
         match self.beyond(Machine::detected()).as_slice() {
             [] => Ok(()),
-            missing => Err(format!("code for `{}` needs {}, which this host lacks", self.cpu, missing.join(", "))),
+            missing => Err(MachineError::MissingFeatures(self.cpu.clone(), missing.join(", "))),
         }
     }
 
@@ -176,14 +197,14 @@ impl Machine {
         }
     }
 
-    pub(super) fn target_machine(&self, optimise: bool) -> Result<TargetMachine, String> {
+    pub(super) fn target_machine(&self, optimise: bool) -> Result<TargetMachine, CompileFailure> {
         static READY: OnceLock<()> = OnceLock::new();
         READY.get_or_init(|| {
             initialise();
             set_up();
         });
         let triple = TargetTriple::create(&self.triple);
-        let target = Target::from_triple(&triple).map_err(|error| error.to_string())?;
+        let target = Target::from_triple(&triple).map_err(CompileFailure::llvm)?;
         let level = if optimise { OptimizationLevel::Default } else { OptimizationLevel::None };
         let options = TargetMachineOptions::default()
             .set_cpu(&self.cpu)
@@ -191,7 +212,9 @@ impl Machine {
             .set_level(level)
             .set_reloc_mode(RelocMode::PIC)
             .set_code_model(CodeModel::Small);
-        target.create_target_machine_from_options(&triple, options).ok_or_else(|| format!("LLVM has no machine `{}`", self.cpu))
+        target
+            .create_target_machine_from_options(&triple, options)
+            .ok_or_else(|| CompileFailure::UnknownMachine(self.cpu.clone()))
     }
 }
 
@@ -244,21 +267,26 @@ fn set_up() {
 
 /// Verifies a module, and runs the passes if it is to be optimised. `has_one_thread` is set for a kernel on the slow path
 /// whose blocks have one thread.
-pub(crate) fn optimise(module: &Module<'_>, target: &TargetMachine, optimise: bool, has_one_thread: bool) -> Result<(), String> {
-    module.verify().map_err(|error| format!("LLVM refuses the code made for it: {error}"))?;
+pub(crate) fn optimise(
+    module: &Module<'_>,
+    target: &TargetMachine,
+    optimise: bool,
+    has_one_thread: bool,
+) -> Result<(), CompileFailure> {
+    module.verify().map_err(CompileFailure::llvm)?;
     module.set_triple(&target.get_triple());
     module.set_data_layout(&target.get_target_data().get_data_layout());
     if optimise {
         let passes = if has_one_thread { PASSES_FOR_ONE_THREAD } else { PASSES };
-        module.run_passes(passes, target, PassBuilderOptions::create()).map_err(|error| error.to_string())?;
+        module.run_passes(passes, target, PassBuilderOptions::create()).map_err(CompileFailure::llvm)?;
     }
     Ok(())
 }
 
 /// Returns the object file of a module, or its assembly.
-pub(crate) fn emit(module: &Module<'_>, target: &TargetMachine, assembly: bool) -> Result<Vec<u8>, String> {
+pub(crate) fn emit(module: &Module<'_>, target: &TargetMachine, assembly: bool) -> Result<Vec<u8>, CompileFailure> {
     let kind = if assembly { FileType::Assembly } else { FileType::Object };
-    let buffer = target.write_to_memory_buffer(module, kind).map_err(|error| error.to_string())?;
+    let buffer = target.write_to_memory_buffer(module, kind).map_err(CompileFailure::llvm)?;
     Ok(buffer.as_slice().to_vec())
 }
 

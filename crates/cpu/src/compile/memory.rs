@@ -83,11 +83,11 @@ impl Emitter<'_> {
                     }
                     Pattern::Rows(group) => {
                         self.loads.strided += 1;
-                        self.load_groups(&access, (group, false), &pointer_of, guard, invariant)
+                        self.load_groups(&access, group, false, &pointer_of, guard, invariant)
                     }
                     Pattern::Same(group) => {
                         self.loads.strided += 1;
-                        self.load_groups(&access, (group, true), &pointer_of, guard, invariant)
+                        self.load_groups(&access, group, true, &pointer_of, guard, invariant)
                     }
                     Pattern::Span { start, elements, picks }
                         if access.operands.len() == 1 && (guard.is_none() || are_apart(&picks)) =>
@@ -103,7 +103,7 @@ impl Emitter<'_> {
             }
             Reach::Grouped(pointers, group, stride) if [0, access.total() as i64].contains(stride) && *group >= 4 => {
                 self.loads.strided += 1;
-                self.load_groups(&access, (*group, *stride == 0), &|start| ir.extract_at(*pointers, start), guard, invariant)
+                self.load_groups(&access, *group, *stride == 0, &|start| ir.extract_at(*pointers, start), guard, invariant)
             }
             Reach::Grouped(pointers, ..) | Reach::Any(pointers) => {
                 self.loads.scattered += 1;

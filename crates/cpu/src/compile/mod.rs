@@ -37,6 +37,7 @@ mod cpus;
 mod emitter;
 #[doc(hidden)]
 pub mod ending;
+mod error;
 mod evaluate;
 mod far;
 mod float;
@@ -82,7 +83,8 @@ mod window;
 
 pub(crate) use ending::Abandoned;
 pub use ending::{before_leaving, is_over, thread_ends};
-pub use machine::Machine;
+pub use error::{CompileError, CompileFailure};
+pub use machine::{Machine, MachineError};
 pub use options::{Checks, Options};
 pub(crate) use progress::Progress;
 
@@ -98,19 +100,9 @@ use inkwell::context::Context;
 use inkwell::module::Module as LlvmModule;
 use layout::Layout;
 use llvm::{Ir, Val};
-use prepare::Prepared;
+use prepare::PreparedKernel;
 use std::collections::BTreeMap;
 use unit::Unit;
-
-/// Error for a kernel that could not be compiled. It is always an internal error.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("internal error: kernel `{kernel}` could not be compiled for the CPU: {reason}; please report this")]
-pub struct CompileError {
-    /// The kernel.
-    pub kernel: String,
-    /// Reason.
-    pub reason: String,
-}
 
 /// Stage of compilation, shown as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,13 +120,13 @@ pub enum Stage {
 
 /// Kernel for a block shape after Broadloom's own passes, ready for translation.
 #[derive(Clone, Debug)]
-pub struct Draft(Prepared);
+pub struct Draft(PreparedKernel);
 
 impl Draft {
     /// Runs the passes. The module's static variables stand at its top: see
     /// [`broadloom_transform::hoist_statics`].
     pub fn new(module: &Module, kernel: Func, block: [u32; 3], options: &Options) -> Result<Draft, CompileError> {
-        let broken = |reason: String| CompileError { kernel: module.functions[kernel].name.clone(), reason };
+        let broken = |source| CompileError { kernel: module.functions[kernel].name.clone(), source };
         prepare::prepare(module, kernel, block, options).map(Draft).map_err(broken)
     }
 
@@ -157,8 +149,8 @@ impl Draft {
     /// Compiles the code. `module` and `options` are those that the passes were run with.
     pub fn compile(self, module: &Module, options: &Options) -> Result<Code, CompileError> {
         let name = &module.functions[self.0.kernel.func].name;
-        let broken = |reason: String| CompileError { kernel: name.clone(), reason };
-        let over = || broken("the process ends".to_owned());
+        let broken = |source| CompileError { kernel: name.clone(), source };
+        let over = || broken(CompileFailure::ProcessEnds);
         // Entering may take until the process ends.
         let _inside = if is_over() { None } else { Some(ending::enter()) };
         if is_over() {
@@ -193,7 +185,7 @@ pub fn show(module: &Module, kernel: Func, block: [u32; 3], options: &Options, s
     let _inside = ending::enter();
     let context = Context::create();
     let name = &module.functions[kernel].name;
-    let broken = |reason: String| CompileError { kernel: name.clone(), reason };
+    let broken = |source| CompileError { kernel: name.clone(), source };
     let Draft(prepared) = Draft::new(module, kernel, block, options)?;
     if stage == Stage::Linearised {
         let changed = prepared.module.clone();
@@ -219,9 +211,9 @@ pub fn show(module: &Module, kernel: Func, block: [u32; 3], options: &Options, s
 fn translate<'c>(
     context: &'c Context,
     module: &Module,
-    mut prepared: Prepared,
+    mut prepared: PreparedKernel,
     options: &Options,
-) -> Result<(LlvmModule<'c>, Code), String> {
+) -> Result<(LlvmModule<'c>, Code), CompileFailure> {
     let (kind, kernel, block) = (prepared.kind, prepared.kernel.func, prepared.runs);
     let (not_vectorised, changed, proof) = (prepared.not_vectorised.take(), prepared.module.take(), prepared.proof.take());
     let apart = prepared.apart.iter().copied().collect();
@@ -280,7 +272,7 @@ fn translate<'c>(
             polls: &unit.polls,
             checks: options.checks,
         };
-        output = function::emit(input, output).map_err(|error| error.0)?;
+        output = function::emit(input, output).map_err(|error| CompileFailure::Untranslated(error.0))?;
     }
     for (product, function) in &output.products {
         begin(*function);

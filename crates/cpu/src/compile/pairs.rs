@@ -70,7 +70,7 @@ impl Emitter<'_> {
             self.check_load(id)?;
         }
         let guard = self.guard(first)?;
-        let Some((index, is_beside)) = self.are_beside((&sum_a, a.address.offset), (&sum_b, b.address.offset), guard)? else {
+        let Some((index, is_beside)) = self.are_beside(&sum_a, a.address.offset, &sum_b, b.address.offset, guard)? else {
             return Ok(false);
         };
         let ir = self.ir;
@@ -85,7 +85,7 @@ impl Emitter<'_> {
         let apart = ir.here();
         ir.branch(after);
         ir.go_on_in(beside);
-        let gathered = || self.gather_twice(&a, (sum_a.base, index), guard).map(Vec::from);
+        let gathered = || self.gather_twice(&a, sum_a.base, index, guard).map(Vec::from);
         let values = if self.has_rows(index.reg) {
             gathered()?
         } else {
@@ -109,7 +109,7 @@ impl Emitter<'_> {
 
     /// Returns the index of the first address, and whether the second one is the next word in all active
     /// lanes. Returns `None` if the addresses have another form.
-    fn are_beside(&self, (a, from): (&Sum, i64), (b, to): (&Sum, i64), guard: Option<Val>) -> Emitted<Option<(Index, Val)>> {
+    fn are_beside(&self, a: &Sum, from: i64, b: &Sum, to: i64, guard: Option<Val>) -> Emitted<Option<(Index, Val)>> {
         let ir = self.ir;
         let (Some(index_a), Some(index_b)) = (a.index, b.index) else { return Ok(None) };
         if (index_a.scale, index_b.scale) != (4, 4) || index_a.signed != index_b.signed {
@@ -139,7 +139,7 @@ impl Emitter<'_> {
     }
 
     /// Gathers the words at some indices and the words after them, eight lanes at a time.
-    fn gather_twice(&self, single: &WordLoad, (base, index): (Val, Index), guard: Option<Val>) -> Emitted<[Val; 2]> {
+    fn gather_twice(&self, single: &WordLoad, base: Val, index: Index, guard: Option<Val>) -> Emitted<[Val; 2]> {
         let (ir, access) = (self.ir, &single.access);
         let (i32, i64) = (ir.int(32), ir.int(64));
         let all = self.all_lanes(index.reg)?;

@@ -7,7 +7,8 @@
 //! number through the passes in between, to match them.
 
 use super::alike::told_apart;
-use super::calls::Called;
+use super::calls::CalledFunctions;
+use super::error::{CompileFailure, InStep, Obstacle};
 use super::lanes::Shapes;
 use super::options::Options;
 use super::plan::MOST_PIECES;
@@ -27,7 +28,7 @@ use std::collections::HashSet;
 
 /// Kernel prepared for translation, and the functions that it calls.
 #[derive(Clone, Debug)]
-pub(crate) struct Prepared {
+pub(crate) struct PreparedKernel {
     pub(crate) kernel: Unit,
     pub(crate) others: Vec<Unit>,
     pub(crate) kind: Kind,
@@ -43,7 +44,7 @@ pub(crate) struct Prepared {
     pub(crate) runs: [u32; 3],
 }
 
-impl Prepared {
+impl PreparedKernel {
     /// Returns whether the code is that of one thread, and a block has no other.
     pub(crate) fn has_one_thread(&self) -> bool {
         self.kind == Kind::Threads && self.runs == [1, 1, 1]
@@ -55,7 +56,12 @@ impl Prepared {
     }
 }
 
-pub(crate) fn prepare(module: &Module, kernel: Func, block: [u32; 3], options: &Options) -> Result<Prepared, String> {
+pub(crate) fn prepare(
+    module: &Module,
+    kernel: Func,
+    block: [u32; 3],
+    options: &Options,
+) -> Result<PreparedKernel, CompileFailure> {
     let mut choice = Choice::new(module, [kernel]);
     let mut function = in_ssa_form(module, kernel, block, &mut choice, false)?;
     let apart = without_stores(module, &mut function, options)?;
@@ -64,34 +70,34 @@ pub(crate) fn prepare(module: &Module, kernel: Func, block: [u32; 3], options: &
     let reason = match options.vectorise {
         _ if has_one_thread => "a block has one thread, and it calls functions".to_owned(),
         true => match fast(module, kernel, function.clone(), block, options, choice)? {
-            Ok(prepared) => return Ok(Prepared { apart, ..prepared }),
-            Err(reason) => reason,
+            Ok(prepared) => return Ok(PreparedKernel { apart, ..prepared }),
+            Err(Obstacle(reason)) => reason,
         },
         false => "vectors are not asked for".to_owned(),
     };
-    Ok(Prepared { apart, ..slow(module, kernel, function, block, reason)? })
+    Ok(PreparedKernel { apart, ..slow(module, kernel, function, block, reason)? })
 }
 
 /// Moves stores out of loops, if pointers may be assumed to point to different buffers. Returns the pairs of
 /// pointers assumed.
-fn without_stores(module: &Module, function: &mut Function, options: &Options) -> Result<DisjointParameters, String> {
+fn without_stores(module: &Module, function: &mut Function, options: &Options) -> Result<DisjointParameters, CompileFailure> {
     if !options.assume_apart {
         return Ok(DisjointParameters::new());
     }
     let apart = sink_stores::run(module, function);
     if cfg!(debug_assertions) {
-        check(sink_stores::NAME, module, function).map_err(|broken| broken.to_string())?;
+        check(sink_stores::NAME, module, function)?;
     }
     Ok(apart)
 }
 
 /// Prepares a module in which only kernels contain `exit`.
-fn without_exits(module: &Module, kernel: Func, block: [u32; 3], options: &Options) -> Result<Result<Prepared, String>, String> {
-    let Some(changed) = return_exits::run(module) else { return Err("a function that ends nobody ends a thread".to_owned()) };
+fn without_exits(module: &Module, kernel: Func, block: [u32; 3], options: &Options) -> InStep<PreparedKernel> {
+    let changed = return_exits::run(module).ok_or(CompileFailure::NoExit)?;
     let mut choice = Choice::new(&changed, [kernel]);
     let function = in_ssa_form(&changed, kernel, block, &mut choice, false)?;
     let prepared = fast(&changed, kernel, function, block, options, choice)?;
-    Ok(prepared.map(|prepared| Prepared { module: Some(changed), ..prepared }))
+    Ok(prepared.map(|prepared| PreparedKernel { module: Some(changed), ..prepared }))
 }
 
 /// Prepares the kernel for whole warps in lockstep, or returns the reason why that is impossible.
@@ -102,7 +108,7 @@ fn fast(
     block: [u32; 3],
     options: &Options,
     mut choice: Choice,
-) -> Result<Result<Prepared, String>, String> {
+) -> InStep<PreparedKernel> {
     progress::begin(linearise::NAME);
     let assume = if options.assume_no_wrap { Assume::NoWrap } else { Assume::Nothing };
     unify_exits::run(module, &mut function);
@@ -110,14 +116,14 @@ fn fast(
     let told_apart = told_apart(&function, block);
     let (cfg, loops, plan) = flow(&function)?;
     let shapes = WarpShapes::new(&function, &cfg, &loops, &plan, &LaunchFacts::new(block), assume);
-    let called = match Called::new(module, &function, block, &mut choice)? {
+    let called = match CalledFunctions::new(module, &function, block, &mut choice)? {
         Ok(called) if called.ends_threads() => return without_exits(module, kernel, block, options),
         Ok(called) => called,
         Err(reason) => return Ok(Err(reason)),
     };
     let apart = divergent_barrier(&function, &shapes).or_else(|| called.comes_apart(module, &function, &cfg, &shapes, block));
     if let Some(reason) = apart {
-        return Ok(Err(reason));
+        return Ok(Err(Obstacle(reason)));
     }
     let others = match called.linearised(module, block)? {
         Ok(others) => others,
@@ -129,11 +135,11 @@ fn fast(
     let before = function.clone();
     if let Err(reason) = linearise::run(module, &mut function, &|block| shapes.is_divergent_branch(block), Blocks::Shaped(block))
     {
-        return Ok(Err(reason.to_string()));
+        return Ok(Err(Obstacle(reason.to_string())));
     }
     remove_dead::run(module, &mut function);
     if cfg!(debug_assertions) {
-        check(linearise::NAME, module, &function).map_err(|broken| broken.to_string())?;
+        check(linearise::NAME, module, &function)?;
     }
     let (cfg, loops, plan) = flow(&function)?;
     let facts = LaunchFacts::new(block);
@@ -144,7 +150,7 @@ fn fast(
     // A branch to a `trap` leaves no lanes behind.
     let parts = |block: &Block| known.is_divergent_branch(*block) && cfg.successors(*block).len() > 1;
     if let Some(block) = cfg.order().iter().find(|block| parts(block)) {
-        return Ok(Err(format!("a branch of {block} is still divergent")));
+        return Ok(Err(Obstacle(format!("a branch of {block} is still divergent"))));
     }
     let polls = made_from(&function, &polls);
     restore_spans(&mut function, &spans);
@@ -161,14 +167,23 @@ fn fast(
             drop_barriers(&mut function);
         }
         split_at_barriers::run(module, &mut function);
-        let cfg = Cfg::new(&function).ok_or("a kernel without a body")?;
+        let cfg = Cfg::new(&function).ok_or(CompileFailure::NoBody)?;
         if split_at_barriers::FunctionPieces::new(&function, &cfg, &[]).len() > MOST_PIECES {
             kind = Kind::Warps;
         }
     }
     let kernel = Unit { func: kernel, function, shapes: Shapes::Warp(Box::new(known)), polls };
     let runs = if kind == Kind::Block { told_apart } else { block };
-    Ok(Ok(Prepared { kernel, others, kind, module: None, not_vectorised: None, proof, apart: DisjointParameters::new(), runs }))
+    Ok(Ok(PreparedKernel {
+        kernel,
+        others,
+        kind,
+        module: None,
+        not_vectorised: None,
+        proof,
+        apart: DisjointParameters::new(),
+        runs,
+    }))
 }
 
 fn drop_barriers(function: &mut Function) {
@@ -209,8 +224,14 @@ fn homes(function: &Function) -> SecondaryMap<Reg, Option<Block>> {
 }
 
 /// Prepares the kernel to run each thread on its own.
-fn slow(module: &Module, kernel: Func, function: Function, block: [u32; 3], reason: String) -> Result<Prepared, String> {
-    let unit = |func: Func, choice: &mut Choice| -> Result<Unit, String> {
+fn slow(
+    module: &Module,
+    kernel: Func,
+    function: Function,
+    block: [u32; 3],
+    reason: String,
+) -> Result<PreparedKernel, CompileFailure> {
+    let unit = |func: Func, choice: &mut Choice| -> Result<Unit, CompileFailure> {
         let function = in_ssa_form(module, func, block, choice, false)?;
         let polls = polls(module, &function);
         Ok(Unit { func, function, shapes: Shapes::One, polls })
@@ -229,7 +250,7 @@ fn slow(module: &Module, kernel: Func, function: Function, block: [u32; 3], reas
         }
     }
     others.sort_by_key(|other| other.func);
-    Ok(Prepared {
+    Ok(PreparedKernel {
         kernel: main,
         others,
         kind: Kind::Threads,

@@ -92,7 +92,8 @@ impl Emitter<'_> {
     pub(super) fn load_groups(
         &self,
         access: &LaneAccess,
-        (group, is_broadcast): (u32, bool),
+        group: u32,
+        is_broadcast: bool,
         pointer_of: &dyn Fn(u32) -> Val,
         guard: Option<Val>,
         invariant: bool,

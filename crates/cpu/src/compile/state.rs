@@ -1,4 +1,4 @@
-//! What the translation of a function knows about single subjects: checks, counters, streams, special registers.
+//! State of a function's translation by subject: checks, counters, streams, special registers.
 //!
 //! The types have no code that emits anything. The [`super::emitter`] holds one of each.
 

@@ -3,6 +3,7 @@
 //!
 //! Instructions carry a number through the passes, so that the result of a pass can be matched with its input.
 
+use super::error::CompileFailure;
 use super::lanes::Shapes;
 use super::progress;
 use broadloom_analysis::{Cfg, Dominators, Loops, RangePlan, Shapes as WarpShapes, Waiting};
@@ -28,8 +29,8 @@ pub(crate) struct Unit {
 }
 
 /// Returns the control flow of a function, and the plan for its ranges.
-pub(crate) fn flow(function: &Function) -> Result<(Cfg, Loops, RangePlan), String> {
-    let cfg = Cfg::new(function).ok_or("a kernel without a body")?;
+pub(crate) fn flow(function: &Function) -> Result<(Cfg, Loops, RangePlan), CompileFailure> {
+    let cfg = Cfg::new(function).ok_or(CompileFailure::NoBody)?;
     let dominators = Dominators::new(&cfg);
     let loops = Loops::new(&cfg, &dominators);
     let plan = RangePlan::new(function, &cfg, &dominators, &loops);
@@ -44,13 +45,12 @@ pub(crate) fn in_ssa_form(
     block: [u32; 3],
     choice: &mut Choice,
     called: bool,
-) -> Result<Function, String> {
+) -> Result<Function, CompileFailure> {
     let facts = Facts { block: Some(block), grid: None };
     let mut function = module.functions[func].clone();
     for pass in pipeline::passes(called) {
         progress::begin(pass.name);
-        pipeline::run_pass_with(pass, module, &mut function, &facts, Verification::InDebug, choice)
-            .map_err(|failure| failure.to_string())?;
+        pipeline::run_pass_with(pass, module, &mut function, &facts, Verification::InDebug, choice)?;
     }
     Ok(function)
 }

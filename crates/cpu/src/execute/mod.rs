@@ -13,7 +13,7 @@ mod failure;
 mod gather;
 mod windows;
 
-use crate::abi::{Admitted, Bounds, Exchange, Exchanged, Kind, Services, Warp};
+use crate::abi::{AdmittedRange, Bounds, Exchange, Exchanged, Kind, Services, Warp};
 use crate::barrier::Barriers;
 use crate::cluster;
 use crate::compile::Checks;
@@ -149,8 +149,8 @@ pub(crate) struct Block {
     /// Shared memory of the blocks of a cluster.
     windows: Option<Windows>,
     local: Option<Mapping>,
-    /// Memory that was last admitted, by site: see [`Admitted`].
-    pub(crate) admitted: Vec<Admitted>,
+    /// Memory that was last admitted, by site: see [`AdmittedRange`].
+    pub(crate) admitted: Vec<AdmittedRange>,
     pub(crate) cluster: cluster::Barrier,
     /// Number of strands that wait at barrier 0 for all threads of the only block, which most kernels do.
     /// Whole warps are only counted while no thread has exited. Other events make them ordinary arrivals.
@@ -261,7 +261,7 @@ impl Block {
         (self.count, self.each) = (count, each);
         // Buffers come and go between launches.
         self.admitted.clear();
-        self.admitted.resize(grid.ready.code.sites.len(), Admitted::default());
+        self.admitted.resize(grid.ready.code.sites.len(), AdmittedRange::default());
         let admitted = self.admitted.as_mut_ptr();
         let bounds = Bounds::of_arena();
         // SAFETY: the surroundings outlive the worker, which owns this block.

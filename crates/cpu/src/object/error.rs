@@ -1,31 +1,24 @@
 //! Reasons why an object is not loaded.
 
 /// Reason why an object was not loaded.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ObjectError {
     /// Not an object file, or a broken one, with the reason.
+    #[error("not a whole object file: {0}")]
     Malformed(&'static str),
     /// An object for another machine.
+    #[error("an object file for another machine ({0})")]
     OtherMachine(u16),
     /// A name that nothing defines.
+    #[error("`{0}` is used and nothing defines it")]
     Undefined(String),
     /// A relocation that this loader does not know.
+    #[error("relocation of the unknown kind {0}")]
     UnknownRelocation(u32),
     /// A relocation whose value does not fit.
+    #[error("relocation of the kind {0} does not reach its target")]
     OutOfRange(u32),
     /// The host gave no memory.
+    #[error("no memory for code: {0}")]
     NoMemory(String),
-}
-
-impl std::fmt::Display for ObjectError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            ObjectError::Malformed(what) => write!(f, "not a whole object file: {what}"),
-            ObjectError::OtherMachine(machine) => write!(f, "an object file for another machine ({machine})"),
-            ObjectError::Undefined(name) => write!(f, "`{name}` is used and nothing defines it"),
-            ObjectError::UnknownRelocation(kind) => write!(f, "relocation of the unknown kind {kind}"),
-            ObjectError::OutOfRange(kind) => write!(f, "relocation of the kind {kind} does not reach its target"),
-            ObjectError::NoMemory(why) => write!(f, "no memory for code: {why}"),
-        }
-    }
 }

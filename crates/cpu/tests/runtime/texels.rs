@@ -4,7 +4,7 @@ use broadloom_cpu::texels::fetch;
 use broadloom_device::texture::{AddressMode, Channel, Filter, Format, Image, Layers, Texture};
 use broadloom_device::texture::{Level, Sampler};
 use broadloom_eval::texture::Fetch;
-use broadloom_eval::texture::{Sampled, Texels};
+use broadloom_eval::texture::{SampledTexture, Texels};
 use broadloom_random::Random;
 
 const LANES: usize = 32;
@@ -89,7 +89,7 @@ fn a_warp_reads_what_its_lanes_read() {
                 continue;
             }
             done += 1;
-            let sampled = Sampled { levels: &texture.levels, layers: texture.layers, is_buffer, sampler: &sampler };
+            let sampled = SampledTexture { levels: &texture.levels, layers: texture.layers, is_buffer, sampler: &sampler };
             for lane in 0..LANES {
                 let words: Vec<u64> = (0..axes).map(|axis| inputs[(axis + 1) * LANES + lane]).collect();
                 let one = wanted.run(&sampled, &mut InMemory, &words).map(u64::from);

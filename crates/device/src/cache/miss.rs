@@ -2,60 +2,30 @@
 
 use std::fmt;
 
-/// Reason for a cache miss.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Miss {
-    /// The cache is disabled.
-    Disabled,
-    /// No entry of this code is known.
-    Unseen,
-    /// The entry was made by another version of Broadloom.
-    OtherVersion,
-    /// The entry was made for another machine: other CPU features, another GPU or driver.
-    OtherMachine,
-    /// The entry was made with other options, or for another block shape.
-    OtherOptions,
-    /// The entry was evicted.
-    Evicted,
-    /// The entry was damaged, or not made by this user.
-    Corrupt,
-    /// The folder cannot be read.
-    Unreadable,
-    /// Another user may have written to the folder or the file, or there is no secret to verify it.
-    Untrusted,
-    /// Code of this kind is not cached.
-    Unkept,
-}
-
-impl Miss {
-    /// All reasons.
-    pub const ALL: [Miss; 10] = [
-        Miss::Disabled,
-        Miss::Unseen,
-        Miss::OtherVersion,
-        Miss::OtherMachine,
-        Miss::OtherOptions,
-        Miss::Evicted,
-        Miss::Corrupt,
-        Miss::Unreadable,
-        Miss::Untrusted,
-        Miss::Unkept,
-    ];
-
-    /// Returns a one-word name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Miss::Disabled => "disabled",
-            Miss::Unseen => "unseen",
-            Miss::OtherVersion => "other-version",
-            Miss::OtherMachine => "other-machine",
-            Miss::OtherOptions => "other-options",
-            Miss::Evicted => "evicted",
-            Miss::Corrupt => "corrupt",
-            Miss::Unreadable => "unreadable",
-            Miss::Untrusted => "untrusted",
-            Miss::Unkept => "unkept",
-        }
+broadloom_diag::named! {
+    /// Reason for a cache miss.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Miss {
+        /// The cache is disabled.
+        Disabled = "disabled",
+        /// No entry of this code is known.
+        Unseen = "unseen",
+        /// The entry was made by another version of Broadloom.
+        OtherVersion = "other-version",
+        /// The entry was made for another machine: other CPU features, another GPU or driver.
+        OtherMachine = "other-machine",
+        /// The entry was made with other options, or for another block shape.
+        OtherOptions = "other-options",
+        /// The entry was evicted.
+        Evicted = "evicted",
+        /// The entry was damaged, or not made by this user.
+        Corrupt = "corrupt",
+        /// The folder cannot be read.
+        Unreadable = "unreadable",
+        /// Another user may have written to the folder or the file, or there is no secret to verify it.
+        Untrusted = "untrusted",
+        /// Code of this kind is not cached.
+        Unkept = "unkept",
     }
 }
 

@@ -101,9 +101,9 @@ pub(crate) fn cropped(settings: &Settings, bounds: Rect) -> Result<Rect, EffectE
 /// Turn of an image: transposition, then reversed columns and rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Turn {
-    /// Whether columns and rows of the image are exchanged.
+    /// True if columns and rows of the image are exchanged.
     pub(crate) is_transposed: bool,
-    /// Whether columns of the result, and rows of it, are counted from their ends.
+    /// True for columns and for rows of the result if they are counted from their ends.
     pub(crate) reversed: [bool; 2],
 }
 

@@ -19,6 +19,7 @@ pub(crate) use meaning::{
     Curve, Turn, alpha_name, channel, check, colors, cropped, grid_range, is_color, layer, levels, new_size, range,
 };
 pub use nearest::nearest;
+pub(crate) use parameter::InvalidValue;
 pub use parameter::{Kind, Parameter, PlaneChoice, PlaneSource, Value};
 pub use settings::{Settings, Step};
 

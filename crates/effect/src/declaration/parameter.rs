@@ -96,9 +96,14 @@ const MAX_NUMBER: f64 = 1e30;
 /// Maximum number of values in a list.
 const MAX_NUMBERS: usize = 1024;
 
+/// Text that is no value of a parameter. The message lists the possible values.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("it takes {0}")]
+pub struct InvalidValue(Kind);
+
 impl Kind {
-    /// Parses a value. The error lists the possible values.
-    pub fn parse(self, text: &str) -> Result<Value, String> {
+    /// Parses a value.
+    pub fn parse(self, text: &str) -> Result<Value, InvalidValue> {
         let text = text.trim();
         match self {
             Kind::Integer(low, high) | Kind::Odd(low, high) => {
@@ -121,7 +126,7 @@ impl Kind {
             Kind::Planes => planes(text).map(Value::Planes),
             Kind::File => (!text.is_empty()).then(|| Value::File(text.into())),
         }
-        .ok_or_else(|| format!("it takes {self}"))
+        .ok_or(InvalidValue(self))
     }
 
     /// Returns a short name of the kind: `integer`, `number`, `choice`, `numbers`, `planes`, `file`.

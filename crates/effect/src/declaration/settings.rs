@@ -1,6 +1,6 @@
 //! Values of an effect's parameters.
 
-use super::{Effect, EffectError, Parameter, PlaneChoice, Value, nearest, parameter};
+use super::{Effect, EffectError, InvalidValue, Parameter, PlaneChoice, Value, nearest, parameter};
 use broadloom_skeleton::Rule;
 use std::path::Path;
 
@@ -45,8 +45,12 @@ impl Settings {
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), EffectError> {
         let effect = self.effect.name.to_owned();
         let shown = || text.chars().take(80).collect();
-        let bad =
-            |reason| EffectError::BadValue { effect: self.effect.name.to_owned(), name: name.to_owned(), value: shown(), reason };
+        let bad = |error: InvalidValue| EffectError::BadValue {
+            effect: self.effect.name.to_owned(),
+            name: name.to_owned(),
+            value: shown(),
+            reason: error.to_string(),
+        };
         let Some((parameter, value)) = self.values.iter_mut().find(|(parameter, _)| parameter.name == name) else {
             // An effect that reads nothing outside the image has no rule to change.
             if let Some(rule) = [parameter::BOUNDARY, parameter::BORDER].iter().find(|rule| rule.name == name) {

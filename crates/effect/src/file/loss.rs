@@ -1,4 +1,4 @@
-//! What a file does not say about an image that is written to it.
+//! Properties of an image that a file format cannot store.
 //!
 //! Everything that a format cannot hold is named. Pixels that would be shown wrongly are converted where that is exact,
 //! which is told, and refused elsewhere.

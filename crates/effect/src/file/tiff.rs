@@ -136,7 +136,7 @@ struct Layout {
     tile: (usize, usize),
     /// Tiles along a row and along a column.
     tiles: (usize, usize),
-    /// Whether each plane is by itself.
+    /// True if each plane is stored separately.
     is_planar: bool,
 }
 

@@ -200,26 +200,39 @@ impl Indexer {
         }
     }
 
-    /// Checks the limits. Returns the reason if the indexer is refused.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    /// Checks the limits.
+    pub(crate) fn check(&self) -> Result<(), InvalidIndexer> {
         if let Some(reach) = self.reach()
             && [reach.left, reach.right, reach.above, reach.below].iter().any(|side| *side > MAX_RADIUS)
         {
-            return Err(format!("its window reaches further than {MAX_RADIUS} pixels"));
+            return Err(InvalidIndexer::Window);
         }
         if let Freedom::Sparse(offsets) = &self.freedom
             && (offsets.is_empty() || offsets.len() > MAX_SPARSE)
         {
-            return Err(format!("it has {} offsets, and 1 to {MAX_SPARSE} are possible", offsets.len()));
+            return Err(InvalidIndexer::Offsets(offsets.len()));
         }
         if self.pixel.is_some_and(|components| components == 0 || components > MAX_COMPONENTS) {
-            return Err(format!("a pixel has 1 to {MAX_COMPONENTS} components"));
+            return Err(InvalidIndexer::Components);
         }
         if self.frames.0.saturating_add(self.frames.1) >= MAX_FRAMES {
-            return Err(format!("at most {MAX_FRAMES} frames are possible"));
+            return Err(InvalidIndexer::Frames);
         }
         Ok(())
     }
+}
+
+/// Indexer beyond a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum InvalidIndexer {
+    #[error("its window reaches further than {MAX_RADIUS} pixels")]
+    Window,
+    #[error("it has {0} offsets, and 1 to {MAX_SPARSE} are possible")]
+    Offsets(usize),
+    #[error("a pixel has 1 to {MAX_COMPONENTS} components")]
+    Components,
+    #[error("at most {MAX_FRAMES} frames are possible")]
+    Frames,
 }
 
 /// The declaration of an output.

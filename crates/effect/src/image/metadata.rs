@@ -7,7 +7,7 @@ use exr::image::Layer;
 use exr::meta::header::{ImageAttributes, LayerAttributes};
 use std::sync::Arc;
 
-/// What a file says about an image beside its pixels.
+/// Description of an image in a file, without its pixels.
 #[derive(Clone, Debug, Default)]
 pub struct Metadata {
     /// Colours of the samples.
@@ -34,7 +34,7 @@ pub struct Metadata {
     pub(crate) read_bounds: Option<Rect>,
 }
 
-/// What a file says about the colours of its samples.
+/// Description of the colours of an image's samples.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ColorDescription {
     /// ICC profile.

@@ -35,7 +35,7 @@ pub use metadata::{ColorDescription, Length, Metadata, Profile, Resolution};
 pub use orientation::Orientation;
 pub use plane::{Plane, Sample, SampleType, Samples};
 pub use rect::Rect;
-pub use space::{SpaceError, TargetSpace};
+pub use space::{SpaceError, TargetSpace, UnknownColors};
 
 pub(crate) use limits::reserved;
 pub(crate) use metadata::{Attributes, Chunk, Field, FieldValue, Part, PartChannel};

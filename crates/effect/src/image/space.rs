@@ -190,12 +190,12 @@ struct Source {
 }
 
 /// Returns the space that the code points of ITU-T H.273 name.
-fn of_code_points(cicp: [u8; 4]) -> Result<Source, String> {
+fn of_code_points(cicp: [u8; 4]) -> Result<Source, UnknownColors> {
     let primaries = match cicp[0] {
         1 | 2 => REC709,
         9 => REC2020,
         12 => P3,
-        other => return Err(format!("its code points name the primaries {other}, which are not converted")),
+        other => return Err(UnknownColors::Primaries(other)),
     };
     let curve = match cicp[1] {
         1 | 6 | 14 | 15 => Curve::Rec709,
@@ -203,19 +203,19 @@ fn of_code_points(cicp: [u8; 4]) -> Result<Source, String> {
         4 => Curve::Gamma(2.2),
         5 => Curve::Gamma(2.8),
         8 => Curve::Linear,
-        other => return Err(format!("its code points name the transfer function {other}, which is not converted")),
+        other => return Err(UnknownColors::Transfer(other)),
     };
-    let to_xyz = to_xyz(primaries).ok_or("its primaries have no matrix")?;
+    let to_xyz = to_xyz(primaries).ok_or(UnknownColors::NoMatrix("primaries"))?;
     Ok(Source { curves: vec![curve], to_xyz })
 }
 
-fn source(image: &Image, is_rgb: bool) -> Result<Source, String> {
+fn source(image: &Image, is_rgb: bool) -> Result<Source, UnknownColors> {
     let color = &image.metadata().color;
     if let Some(cicp) = color.cicp {
         return of_code_points(cicp);
     }
     if let Some(profile) = color.profile.as_ref().filter(|profile| profile.components() == Some(if is_rgb { 3 } else { 1 })) {
-        let (curves, to_xyz) = profile.model().ok_or("its ICC profile has tables, which are not converted")?;
+        let (curves, to_xyz) = profile.model().ok_or(UnknownColors::Tables)?;
         return Ok(Source { curves, to_xyz });
     }
     let curve = match (image.color(), color.gamma, color.srgb) {
@@ -226,7 +226,7 @@ fn source(image: &Image, is_rgb: bool) -> Result<Source, String> {
         (ColorSpace::Srgb, ..) => Curve::Srgb,
     };
     let chromaticities = color.chromaticities.filter(|_| color.srgb.is_none()).unwrap_or(REC709);
-    let to_xyz = to_xyz(chromaticities).ok_or("its chromaticities have no matrix")?;
+    let to_xyz = to_xyz(chromaticities).ok_or(UnknownColors::NoMatrix("chromaticities"))?;
     Ok(Source { curves: vec![curve], to_xyz })
 }
 
@@ -257,9 +257,9 @@ impl Image {
     pub fn to_space(&self, target: TargetSpace) -> Result<Image, SpaceError> {
         let is_color = |plane: &Plane| !matches!(plane.channel(), "A" | "Z") && plane.sample_type() != SampleType::U32;
         let is_rgb = self.planes().iter().any(|plane| plane.channel() == "R");
-        let Source { curves, to_xyz: from } = source(self, is_rgb).map_err(SpaceError::Unknown)?;
+        let Source { curves, to_xyz: from } = source(self, is_rgb)?;
         let back = to_xyz(target.chromaticities()).and_then(inverse);
-        let back = back.ok_or_else(|| SpaceError::Unknown("the target has no matrix".to_owned()))?;
+        let back = back.ok_or(UnknownColors::Target)?;
         let matrix = product(back, from).map(|row| row.map(|value| value as f32));
         let (curve_of, encode) = (|index: usize| &curves[index.min(curves.len() - 1)], target.curve());
         let mut planes = self.planes().to_vec();
@@ -307,12 +307,32 @@ impl Image {
     }
 }
 
+/// Colours of an image that have no conversion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnknownColors {
+    /// Unknown primaries.
+    #[error("its code points name the primaries {0}, which are not converted")]
+    Primaries(u8),
+    /// Unknown transfer function.
+    #[error("its code points name the transfer function {0}, which is not converted")]
+    Transfer(u8),
+    /// Profile with tables.
+    #[error("its ICC profile has tables, which are not converted")]
+    Tables,
+    /// Target space without a matrix.
+    #[error("the target has no matrix")]
+    Target,
+    /// Primaries or chromaticities that lie on a line.
+    #[error("its {0} have no matrix")]
+    NoMatrix(&'static str),
+}
+
 /// Colours that cannot be converted.
 #[derive(Debug, thiserror::Error)]
 pub enum SpaceError {
     /// The colours of the image are not known.
-    #[error("{0}")]
-    Unknown(String),
+    #[error(transparent)]
+    Unknown(#[from] UnknownColors),
     /// The image cannot be created.
     #[error(transparent)]
     Image(#[from] ImageError),

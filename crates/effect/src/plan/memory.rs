@@ -9,7 +9,7 @@
 //! the device.
 
 use super::items::{Item, Items};
-use super::{Mode, Plan, Switch, Told};
+use super::{ExplainedStages, Mode, Plan, Switch};
 use crate::Result;
 use std::collections::BTreeSet;
 
@@ -75,13 +75,13 @@ impl Plan {
         if self.items.total() <= enough || !is_fused || !self.options.order.decides(|| true) {
             return Ok(none);
         }
-        let mut told = Told::default();
+        let mut told = ExplainedStages::default();
         self.lower_with(&none, &mut Mode::Explain(&mut told), &mut vec![], &[])?;
         let (mut best, mut least) = (none, told.peak_bytes);
         let mut count = 1;
         while least > enough && count < self.items.items.len() {
             let cuts = self.items.cuts(count);
-            let mut told = Told::default();
+            let mut told = ExplainedStages::default();
             self.lower_with(&cuts, &mut Mode::Explain(&mut told), &mut vec![], &[])?;
             if told.peak_bytes < least {
                 (best, least) = (cuts, told.peak_bytes);

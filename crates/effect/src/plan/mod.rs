@@ -133,7 +133,7 @@ impl Explanation {
 /// Computes stages, explains them, or measures their kernels.
 enum Mode<'a> {
     Run,
-    Explain(&'a mut Told),
+    Explain(&'a mut ExplainedStages),
     Measure(&'a mut Vec<(Summary, Vec<Duration>)>),
     /// Computes stages and adds up their times.
     Time(&'a mut Duration),
@@ -141,7 +141,7 @@ enum Mode<'a> {
 
 /// Stages of a plan that is explained.
 #[derive(Default)]
-struct Told {
+struct ExplainedStages {
     stages: Vec<Summary>,
     peak_bytes: u64,
 }
@@ -272,9 +272,9 @@ impl Plan {
 
     /// Returns the decisions and the kernels. Allocates memory and computes nothing.
     pub fn explain(&self) -> Result<Explanation> {
-        let (mut told, mut notes) = (Told::default(), self.notes.clone());
+        let (mut told, mut notes) = (ExplainedStages::default(), self.notes.clone());
         self.lower(&mut Mode::Explain(&mut told), &mut notes, &[])?;
-        let Told { stages, peak_bytes, .. } = told;
+        let ExplainedStages { stages, peak_bytes, .. } = told;
         Ok(Explanation { notes, stages, peak_bytes, least_bytes: self.least_bytes })
     }
 

@@ -41,7 +41,7 @@ pub enum Flush {
 impl Rounding {
     /// Returns whether a magnitude is rounded up, given that it ends in an odd or even bit and `lost` was cut
     /// off.
-    fn away(self, negative: bool, odd: bool, lost: Lost) -> bool {
+    fn away(self, negative: bool, odd: bool, lost: LostFraction) -> bool {
         match self {
             Rounding::Nearest => lost.half > HalfComparison::At || lost.half == HalfComparison::At && odd,
             Rounding::NearestAway => lost.half >= HalfComparison::At,
@@ -74,13 +74,13 @@ enum HalfComparison {
 
 /// Lost part, as a fraction of one unit.
 #[derive(Clone, Copy, Debug)]
-struct Lost {
+struct LostFraction {
     half: HalfComparison,
     /// Fraction times 2^64, rounded down.
     fraction: u64,
 }
 
-impl Lost {
+impl LostFraction {
     /// Returns whether the fraction plus random bits, read as a binary fraction, is at least one.
     fn carries(self, bits: u32, count: u32) -> bool {
         let random = u64::from(bits) << (64 - count);
@@ -89,10 +89,10 @@ impl Lost {
 }
 
 /// Cuts off the lowest `shift` bits. Returns the rest and the lost part.
-fn cut(value: Exact, shift: i32) -> (u128, Lost) {
+fn cut(value: Exact, shift: i32) -> (u128, LostFraction) {
     if shift <= 0 {
         let half = if value.sticky { HalfComparison::Below } else { HalfComparison::Nothing };
-        return (value.significand << -shift, Lost { half, fraction: 0 });
+        return (value.significand << -shift, LostFraction { half, fraction: 0 });
     }
     // The lost bits, moved to the top of a separate word.
     let (kept, lost, rest) = match shift {
@@ -109,7 +109,7 @@ fn cut(value: Exact, shift: i32) -> (u128, Lost) {
         std::cmp::Ordering::Equal => HalfComparison::At,
         std::cmp::Ordering::Greater => HalfComparison::Above,
     };
-    (kept, Lost { half, fraction: (lost >> 64) as u64 })
+    (kept, LostFraction { half, fraction: (lost >> 64) as u64 })
 }
 
 /// Returns the magnitude in units of 2^quantum, rounded.

@@ -10,8 +10,8 @@ mod sample;
 mod surface;
 
 pub use fetch::{Fetch, FetchInputs, Geometry, LevelBy, MOST_WORDS, Result4};
-pub use sample::{Sampled, Texels};
-pub use surface::{Beyond, Doing, Query, SurfaceAccess, element_type};
+pub use sample::{SampledTexture, Texels};
+pub use surface::{Beyond, Doing, OutsideSurface, Query, SurfaceAccess, element_type};
 
 /// Contents of a channel of a texel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -102,32 +102,60 @@ impl Image {
         u64::from(z) * self.slice_pitch + u64::from(y) * self.row_pitch + u64::from(x) * u64::from(self.format.texel_bytes())
     }
 
-    /// Checks the image: the error describes a size of zero, an invalid format, or overlapping rows.
-    pub fn check(&self, layers: Layers) -> Result<(), String> {
+    /// Checks the size, the format and the pitches.
+    pub fn check(&self, layers: Layers) -> Result<(), InvalidImage> {
         if !self.format.is_valid() {
-            return Err(format!("there is no format of {} channels of {} bits", self.format.channels, self.format.bits));
+            return Err(InvalidImage::Format(self.format));
         }
         if self.width == 0 || self.height == 0 || self.depth == 0 {
-            return Err(format!("{} x {} x {} texels are none", self.width, self.height, self.depth));
+            return Err(InvalidImage::Empty(*self));
         }
         let row = u64::from(self.width) * u64::from(self.format.texel_bytes());
         if self.height > 1 && self.row_pitch < row {
-            return Err(format!("rows of {row} bytes do not fit into a pitch of {}", self.row_pitch));
+            return Err(InvalidImage::Rows { bytes: row, pitch: self.row_pitch });
         }
         let slice = u64::from(self.height - 1).saturating_mul(self.row_pitch).saturating_add(row);
         if self.depth > 1 && self.slice_pitch < slice {
-            return Err(format!("slices of {slice} bytes do not fit into a pitch of {}", self.slice_pitch));
+            return Err(InvalidImage::Slices { bytes: slice, pitch: self.slice_pitch });
         }
         let (square, faces) = (self.width == self.height, self.depth.is_multiple_of(6));
         match layers {
             Layers::None | Layers::Array => Ok(()),
             Layers::Cube if square && self.depth == 6 => Ok(()),
             Layers::CubeArray if square && faces => Ok(()),
-            Layers::Cube | Layers::CubeArray => {
-                Err(format!("{} images of {} x {} texels are no faces of cubes", self.depth, self.width, self.height))
-            }
+            Layers::Cube | Layers::CubeArray => Err(InvalidImage::Faces(*self)),
         }
     }
+}
+
+/// Image that no texture or surface can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidImage {
+    /// Unknown format.
+    #[error("there is no format of {} channels of {} bits", .0.channels, .0.bits)]
+    Format(Format),
+    /// Size of zero.
+    #[error("{} x {} x {} texels are none", .0.width, .0.height, .0.depth)]
+    Empty(Image),
+    /// Overlapping rows.
+    #[error("rows of {bytes} bytes do not fit into a pitch of {pitch}")]
+    Rows {
+        /// Length of a row.
+        bytes: u64,
+        /// Distance of two rows.
+        pitch: u64,
+    },
+    /// Overlapping slices.
+    #[error("slices of {bytes} bytes do not fit into a pitch of {pitch}")]
+    Slices {
+        /// Length of a slice.
+        bytes: u64,
+        /// Distance of two slices.
+        pitch: u64,
+    },
+    /// Images that are not the faces of cubes.
+    #[error("{} images of {} x {} texels are no faces of cubes", .0.depth, .0.width, .0.height)]
+    Faces(Image),
 }
 
 /// Addressing beyond the edge of an image.

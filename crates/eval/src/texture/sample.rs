@@ -11,7 +11,7 @@ use super::{AddressMode, Channel, Filter, Format, Image, Layers, Sampler};
 
 /// Texture to sample.
 #[derive(Clone, Copy, Debug)]
-pub struct Sampled<'s, L> {
+pub struct SampledTexture<'s, L> {
     /// Levels, the largest first.
     pub levels: &'s [L],
     /// Relation of its images.
@@ -127,7 +127,7 @@ impl Taps {
     }
 
     /// Returns a texel, or the border.
-    fn texel<L, T: Texels<L>>(&self, texels: &mut T, level: &L, sampled: &Sampled<'_, L>, at: [Option<u32>; 3]) -> Value {
+    fn texel<L, T: Texels<L>>(&self, texels: &mut T, level: &L, sampled: &SampledTexture<'_, L>, at: [Option<u32>; 3]) -> Value {
         let image = *texels.image(level);
         let float = is_float(image.format, sampled.sampler);
         let z = if self.slice.is_some() { self.slice } else { at[2] };
@@ -139,7 +139,7 @@ impl Taps {
         if float { Value::Floats(floats(bits, image.format, sampled.sampler)) } else { Value::Words(words(bits, image.format)) }
     }
 
-    fn value<L, T: Texels<L>>(&self, texels: &mut T, level: &L, sampled: &Sampled<'_, L>) -> Value {
+    fn value<L, T: Texels<L>>(&self, texels: &mut T, level: &L, sampled: &SampledTexture<'_, L>) -> Value {
         let [x, y, z] = self.axes;
         if !self.mixes {
             return self.texel(texels, level, sampled, [x.texels[0], y.texels[0], z.texels[0]]);
@@ -161,7 +161,7 @@ impl Taps {
     }
 
     /// Returns one component of the four texels around, counter-clockwise from the lower left.
-    fn gather<L, T: Texels<L>>(&self, texels: &mut T, level: &L, sampled: &Sampled<'_, L>, component: usize) -> Value {
+    fn gather<L, T: Texels<L>>(&self, texels: &mut T, level: &L, sampled: &SampledTexture<'_, L>, component: usize) -> Value {
         let [x, y, z] = self.axes;
         let mut one = |i: usize, j: usize| self.texel(texels, level, sampled, [x.texels[i], y.texels[j], z.texels[0]]);
         let four = [one(0, 1), one(1, 1), one(1, 0), one(0, 0)];
@@ -257,7 +257,7 @@ fn level_of_gradient(image: &Image, sampler: &Sampler, is_cube: bool, x: [f32; 3
 }
 
 /// Returns the value of the requested level, or interpolates between two levels.
-fn between_levels<L>(sampled: &Sampled<'_, L>, number: Option<f32>, mut at: impl FnMut(&L) -> Value) -> Value {
+fn between_levels<L>(sampled: &SampledTexture<'_, L>, number: Option<f32>, mut at: impl FnMut(&L) -> Value) -> Value {
     let Some(first) = sampled.levels.first() else { return Value::Words([0; 4]) };
     let most = sampled.levels.len() - 1;
     let Some(number) = number.filter(|_| most > 0) else { return at(first) };
@@ -280,7 +280,7 @@ fn between_levels<L>(sampled: &Sampled<'_, L>, number: Option<f32>, mut at: impl
 
 impl Fetch {
     /// Runs the fetch and returns its result words. `inputs` has [`Fetch::words`] words.
-    pub fn run<L, T: Texels<L>>(&self, sampled: &Sampled<'_, L>, texels: &mut T, inputs: &[u64]) -> [u32; 4] {
+    pub fn run<L, T: Texels<L>>(&self, sampled: &SampledTexture<'_, L>, texels: &mut T, inputs: &[u64]) -> [u32; 4] {
         let word = |index: usize| inputs.get(index).copied().unwrap_or(0) as u32;
         let [coordinates, level_words, _] = self.counts.map(usize::from);
         let (first, last) = (usize::from(self.geometry.has_layer()), coordinates + level_words);

@@ -61,6 +61,18 @@ pub struct SurfaceAccess {
     pub coordinates: u8,
 }
 
+/// Access outside of a surface that ends the launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("({}, {}, {}) is outside of a surface of {row} bytes, {} rows, {} slices", at[0], at[1], at[2], image.height, image.depth)]
+pub struct OutsideSurface {
+    /// Byte in a row, row and slice.
+    pub at: [i64; 3],
+    /// Bytes of a row.
+    pub row: i64,
+    /// The surface.
+    pub image: Image,
+}
+
 impl SurfaceAccess {
     /// Returns the access of an instruction; `None` for other instructions.
     pub fn of(inst: &InstData) -> Option<SurfaceAccess> {
@@ -165,7 +177,7 @@ impl SurfaceAccess {
 
     /// Returns the address in bytes from the first texel; `Ok(None)` if nothing is accessed, an error if the
     /// launch ends.
-    pub fn place(&self, image: &Image, coordinates: &[u64]) -> Result<Option<u64>, String> {
+    pub fn place(&self, image: &Image, coordinates: &[u64]) -> Result<Option<u64>, OutsideSurface> {
         let number = |index: usize| i64::from(coordinates.get(index).copied().unwrap_or(0) as i32);
         let first = usize::from(self.geometry.has_layer());
         let axes = self.geometry.axes();
@@ -193,12 +205,7 @@ impl SurfaceAccess {
             // An access wider than a row has no valid address.
             Beyond::Clamp if total > row => return Ok(None),
             Beyond::Clamp => std::array::from_fn(|axis| at[axis].clamp(0, most[axis])),
-            Beyond::Trap => {
-                return Err(format!(
-                    "({x}, {y}, {z}) is outside of a surface of {row} bytes, {} rows, {} slices",
-                    image.height, image.depth
-                ));
-            }
+            Beyond::Trap => return Err(OutsideSurface { at, row, image: *image }),
         };
         let [x, y, z] = at.map(|at| at as u64);
         // Addresses are multiples of the size of an access.

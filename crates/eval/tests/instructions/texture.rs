@@ -1,7 +1,7 @@
 //! Sampling, tested against plain formulas, and the edges of surfaces.
 
 use broadloom_eval::texture::{
-    AddressMode, Channel, Fetch, Filter, Format, Image, Layers, Sampled, Sampler, SurfaceAccess, Texels,
+    AddressMode, Channel, Fetch, Filter, Format, Image, Layers, SampledTexture, Sampler, SurfaceAccess, Texels,
 };
 use broadloom_ptx::{Address, Base, InstData, Operand, Reg, TextureOperand};
 
@@ -64,7 +64,7 @@ impl Setup {
 
     fn words(&mut self, fetch: &Fetch, inputs: &[u64]) -> [u32; 4] {
         let Setup { memory, levels, layers, is_buffer, sampler } = self;
-        fetch.run(&Sampled { levels, layers: *layers, is_buffer: *is_buffer, sampler }, memory, inputs)
+        fetch.run(&SampledTexture { levels, layers: *layers, is_buffer: *is_buffer, sampler }, memory, inputs)
     }
 
     fn first(&mut self, fetch: &Fetch, inputs: &[f32]) -> f32 {

@@ -8,6 +8,7 @@ use crate::part::{Options, Summary, say};
 use crate::saved;
 use broadloom_cuda::Cuda;
 use broadloom_device::{CacheFolder, Device};
+use broadloom_filetest::Failure;
 use broadloom_fuzzgen::{Kernel, module, run as run_kernel, run_within};
 use broadloom_interp::Interp;
 use broadloom_ptx::Verified;
@@ -64,16 +65,11 @@ struct Process {
 }
 
 impl Process {
-    fn start() -> Result<Process, String> {
-        let program = std::env::current_exe().map_err(|error| error.to_string())?;
-        let mut child = Command::new(program)
-            .args(["judge", "--alone"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|error| error.to_string())?;
+    fn start() -> Result<Process, Failure> {
+        let program = std::env::current_exe()?;
+        let mut child = Command::new(program).args(["judge", "--alone"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let (Some(questions), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err("a process without input and output".to_owned());
+            return Err("a process without input and output".into());
         };
         let (sender, answers) = channel();
         std::thread::spawn(move || {
@@ -97,15 +93,15 @@ impl Drop for Process {
 }
 
 impl KernelJudge {
-    pub(super) fn new() -> Result<KernelJudge, String> {
+    pub(super) fn new() -> Result<KernelJudge, Failure> {
         let path = std::env::temp_dir().join(format!("broadloom-reduce-{}.ptx", std::process::id()));
         Ok(KernelJudge { process: Process::start()?, path })
     }
 
     /// Tests a kernel on the GPU.
-    pub(super) fn ask(&mut self, kernel: &Kernel) -> Result<Verdict, String> {
+    pub(super) fn ask(&mut self, kernel: &Kernel) -> Result<Verdict, Failure> {
         std::fs::write(&self.path, saved::text(kernel)).map_err(|error| format!("{}: {error}", self.path.display()))?;
-        writeln!(self.process.questions, "{}", self.path.display()).map_err(|error| error.to_string())?;
+        writeln!(self.process.questions, "{}", self.path.display())?;
         // A process that ended or hangs is restarted.
         let (verdict, is_lost) = match self.process.answers.recv_timeout(ANSWER_LIMIT) {
             Ok(answer) if answer == VALID => match self.process.answers.recv_timeout(ANSWER_LIMIT) {
@@ -157,8 +153,9 @@ pub(crate) fn run(_: &Options) -> Summary {
     };
     for path in std::io::stdin().lines().map_while(Result::ok) {
         let kernel = std::fs::read_to_string(&path).ok().and_then(|text| saved::kernel(&text));
-        match kernel.ok_or_else(|| format!("{path} is not a kernel")).and_then(|kernel| Ok((expected(&kernel)?, kernel))) {
-            Err(why) => answer(&why),
+        match kernel.ok_or_else(|| Failure(format!("{path} is not a kernel"))).and_then(|kernel| Ok((expected(&kernel)?, kernel)))
+        {
+            Err(why) => answer(&why.0),
             Ok(((code, expected), kernel)) => match run_within(RUN_LIMIT, &plain, &kernel, &code) {
                 Err(_) => answer(LOST),
                 Ok(outcome) if outcome.output != expected => answer("it differs without optimisations, too"),
@@ -179,7 +176,7 @@ pub(crate) fn run(_: &Options) -> Summary {
 }
 
 /// Returns a kernel's code and its result on the interpreter, which must find no error.
-pub(super) fn expected(kernel: &Kernel) -> Result<(Arc<Verified>, Vec<u8>), String> {
+pub(super) fn expected(kernel: &Kernel) -> Result<(Arc<Verified>, Vec<u8>), Failure> {
     let code = module(kernel).map_err(|_| "it is not valid")?;
     let interp = Interp::new(broadloom_interp::Options { check: true, ..broadloom_interp::Options::default() });
     let watched = interp.clone();
@@ -187,6 +184,6 @@ pub(super) fn expected(kernel: &Kernel) -> Result<(Arc<Verified>, Vec<u8>), Stri
         run_within(RUN_LIMIT, &Device::new(interp), kernel, &code).map_err(|error| error.to_string().replace('\n', " "))?;
     match watched.findings().is_empty() {
         true => Ok((code, outcome.output)),
-        false => Err("the interpreter finds fault with it".to_owned()),
+        false => Err("the interpreter finds fault with it".into()),
     }
 }

@@ -11,6 +11,7 @@ pub(crate) use judge::run as run_judge;
 
 use crate::part::{Options, Summary, say};
 use crate::saved;
+use broadloom_filetest::Failure;
 use broadloom_fuzzgen::Kernel;
 use judge::{KernelJudge, Verdict};
 use std::ops::Range;
@@ -22,7 +23,7 @@ pub(crate) fn run(options: &Options) -> Summary {
         let mut judge = KernelJudge::new()?;
         let how = match judge.ask(&kernel)? {
             Verdict::Right => return Ok(None),
-            Verdict::Invalid(why) => return Err(why),
+            Verdict::Invalid(why) => return Err(why.into()),
             wrong @ (Verdict::Differs(_) | Verdict::Faults | Verdict::Stuck) => wrong,
         };
         say(&format!("seed {}: {how:?}", kernel.seed));
@@ -34,14 +35,14 @@ pub(crate) fn run(options: &Options) -> Summary {
     match reduced {
         Ok(None) => summary.passed += 1,
         Ok(Some((left, how))) => summary.failed.push((format!("seed {}: {how:?}", left.seed), left.text)),
-        Err(why) => summary.failed.push(("reduce".to_owned(), why)),
+        Err(why) => summary.failed.push(("reduce".to_owned(), why.0)),
     }
     summary
 }
 
 /// Returns the smallest kernel that still fails, found by removing fewer and fewer pieces at a time until
 /// none can be removed.
-fn smallest(mut kernel: Kernel, mut is_wrong: impl FnMut(&Kernel) -> Result<bool, String>) -> Result<Kernel, String> {
+fn smallest(mut kernel: Kernel, mut is_wrong: impl FnMut(&Kernel) -> Result<bool, Failure>) -> Result<Kernel, Failure> {
     loop {
         let before = kernel.text.len();
         let mut step = pieces::of(&kernel.text).len().div_ceil(2);

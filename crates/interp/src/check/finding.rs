@@ -6,58 +6,38 @@ use broadloom_diag::{Code, Diagnostic, Sources, Span};
 use serde_json::{Value, json};
 use std::fmt;
 
-/// Kind of fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum FindingKind {
-    /// Access outside all memory.
-    OutOfBounds,
-    /// Access whose address is not a multiple of its size.
-    Misaligned,
-    /// Access through an address of another state space.
-    WrongSpace,
-    /// Access to freed memory.
-    UseAfterFree,
-    /// Invalid free: a second free, or a pointer from elsewhere.
-    BadFree,
-    /// Read of memory that was never written.
-    UninitialisedMemory,
-    /// Use of a register that was never written.
-    UninitialisedRegister,
-    /// Accesses of two threads to the same memory without an order between them, at least one a write.
-    Race,
-    /// Read, through a cache that is not coherent, of memory that the launch has written.
-    NonCoherent,
-    /// Barrier that only some threads of a block or warp reach, or different barriers at the same time.
-    DivergentBarrier,
-    /// Barrier used against its rules.
-    BadBarrier,
-    /// Shuffle from an inactive lane.
-    InactiveLane,
-    /// Memory from `malloc` that is never freed.
-    Leak,
-    /// Kernel that stopped: `trap`, a failed assertion, a deadlock, the time limit, a bad call.
-    Stopped,
-}
-
-impl FindingKind {
-    /// Returns its name in reports and JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            FindingKind::OutOfBounds => "out-of-bounds",
-            FindingKind::Misaligned => "misaligned",
-            FindingKind::WrongSpace => "wrong-space",
-            FindingKind::UseAfterFree => "use-after-free",
-            FindingKind::BadFree => "bad-free",
-            FindingKind::UninitialisedMemory => "uninitialised-memory",
-            FindingKind::UninitialisedRegister => "uninitialised-register",
-            FindingKind::Race => "race",
-            FindingKind::NonCoherent => "non-coherent",
-            FindingKind::DivergentBarrier => "divergent-barrier",
-            FindingKind::BadBarrier => "bad-barrier",
-            FindingKind::InactiveLane => "inactive-lane",
-            FindingKind::Leak => "leak",
-            FindingKind::Stopped => "stopped",
-        }
+broadloom_diag::named! {
+    /// Kind of fault.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum FindingKind {
+        /// Access outside all memory.
+        OutOfBounds = "out-of-bounds",
+        /// Access whose address is not a multiple of its size.
+        Misaligned = "misaligned",
+        /// Access through an address of another state space.
+        WrongSpace = "wrong-space",
+        /// Access to freed memory.
+        UseAfterFree = "use-after-free",
+        /// Invalid free: a second free, or a pointer from elsewhere.
+        BadFree = "bad-free",
+        /// Read of memory that was never written.
+        UninitialisedMemory = "uninitialised-memory",
+        /// Use of a register that was never written.
+        UninitialisedRegister = "uninitialised-register",
+        /// Accesses of two threads to the same memory without an order between them, at least one a write.
+        Race = "race",
+        /// Read, through a cache that is not coherent, of memory that the launch has written.
+        NonCoherent = "non-coherent",
+        /// Barrier that only some threads of a block or warp reach, or different barriers at the same time.
+        DivergentBarrier = "divergent-barrier",
+        /// Barrier used against its rules.
+        BadBarrier = "bad-barrier",
+        /// Shuffle from an inactive lane.
+        InactiveLane = "inactive-lane",
+        /// Memory from `malloc` that is never freed.
+        Leak = "leak",
+        /// Kernel that stopped: `trap`, a failed assertion, a deadlock, the time limit, a bad call.
+        Stopped = "stopped",
     }
 }
 

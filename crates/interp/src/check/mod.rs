@@ -93,6 +93,20 @@ pub(crate) struct Findings {
     pub(crate) heap: HashMap<u64, Finding>,
 }
 
+/// Instruction of a thread that a finding is about.
+#[derive(Clone, Copy, Debug)]
+struct BlamedInst {
+    func: Func,
+    inst: Inst,
+    thread: usize,
+}
+
+impl BlamedInst {
+    fn of(site: Site<'_>) -> BlamedInst {
+        BlamedInst { func: site.func, inst: site.op.inst, thread: site.thread }
+    }
+}
+
 /// Watcher of one launch.
 pub(crate) struct Checker<'a> {
     pub(crate) program: &'a Program,
@@ -187,14 +201,14 @@ impl<'a> Checker<'a> {
         message: String,
         other: Option<&Record>,
     ) {
-        self.report_at(cta, (site.func, site.op.inst, site.thread), kind, address, message, other);
+        self.report_at(cta, BlamedInst::of(site), kind, address, message, other);
     }
 
     /// Records a finding about an earlier instruction. Returns the index of the finding.
     fn report_at(
         &mut self,
         cta: &Cta,
-        (func, inst, thread): (Func, Inst, usize),
+        BlamedInst { func, inst, thread }: BlamedInst,
         kind: FindingKind,
         address: Option<u64>,
         message: String,

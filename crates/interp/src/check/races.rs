@@ -2,7 +2,7 @@
 
 use super::history::{Clash, Effect, Manner, Record, Strength, View, Width};
 use super::shadow::Area;
-use super::{Checker, FindingKind};
+use super::{BlamedInst, Checker, FindingKind};
 use crate::cta::{Cta, Site};
 use crate::op::{Handler, Machine};
 use crate::watch::{Access, Home, Kind, Order, Scope};
@@ -85,7 +85,7 @@ impl Checker<'_> {
             Some(Clash::Race(other)) if self.is_use_of_mbarrier(site, &other) => {}
             Some(Clash::Race(other)) => {
                 let message = self.race_message(access, manner, other.manner);
-                let place = (func, inst, site.thread);
+                let place = BlamedInst { func, inst, thread: site.thread };
                 let race = self.report_at(cta, place, FindingKind::Race, None, message, Some(&other));
                 if let (true, Some(race)) = (manner.writes(), race) {
                     self.explain_unwritten(cta, &record, area, access, race);

@@ -2,7 +2,7 @@
 
 use super::origins::Origin;
 use super::value::{Doubt, OperandBits, undecided};
-use super::{Checker, FindingKind};
+use super::{BlamedInst, Checker, FindingKind};
 use crate::cta::{Cta, Site};
 use crate::op::{Arg, Handler, Machine, Op};
 use crate::watch::{Access, Home, Kind};
@@ -100,7 +100,7 @@ impl Checker<'_> {
             return;
         }
         let Some(Origin { func, inst, kind, message }) = self.origins.list.get(origin as usize - 1).cloned() else { return };
-        if let Some(index) = self.report_at(cta, (func, inst, thread), kind, None, message, None) {
+        if let Some(index) = self.report_at(cta, BlamedInst { func, inst, thread }, kind, None, message, None) {
             self.said.insert(origin, index);
         }
     }
@@ -244,7 +244,7 @@ impl Checker<'_> {
         };
         if !any && bytes > 0 {
             let message = self.unwritten_message(access);
-            let (place, known) = ((site.func, site.op.inst, site.thread), self.findings.list.len());
+            let (place, known) = (BlamedInst::of(site), self.findings.list.len());
             if let Some(index) = self.report_at(cta, place, FindingKind::UninitialisedMemory, None, message, None) {
                 self.keep_unwritten(cta, site, access, index, index == known);
                 self.taint(cta, site, index);

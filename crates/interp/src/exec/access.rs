@@ -4,7 +4,7 @@
 use super::ordering::{order, scope};
 use super::{Engine, Next, Stop};
 use crate::cta::{Cta, Site};
-use crate::marks;
+use crate::marks::{self, WrongAddress};
 use crate::memory::{AccessError, CLUSTER_STRIDE, LOCAL_BASE, Owner, PARAM_BASE, SHARED_BASE};
 use crate::op::{Arg, Op};
 use crate::watch::{Access, Home, Kind, Order, Scope, Watch};
@@ -26,36 +26,58 @@ pub(super) enum AddressTarget {
     Param(u64),
 }
 
+/// Memory that an instruction is about to access.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Request {
+    pub(super) space: Space,
+    pub(super) address: u64,
+    pub(super) bytes: u64,
+    /// Alignment that the address must have.
+    pub(super) align: u64,
+    pub(super) kind: Kind,
+    pub(super) order: Order,
+    pub(super) scope: Scope,
+}
+
+impl Request {
+    /// Creates the request of an asynchronous or texture access, which nothing orders.
+    pub(super) fn weak(space: Space, address: u64, bytes: u64, align: u64, kind: Kind) -> Request {
+        Request { space, address, bytes, align, kind, order: Order::Weak, scope: Scope::System }
+    }
+}
+
 /// Returns whether a shared address may lead to another block of the cluster.
 pub(super) fn reaches_cluster(op: &Op) -> bool {
     op.space == Space::Generic || op.has(Modifier::SharedCluster)
 }
 
 impl<W: Watch> Engine<'_, W> {
-    /// Returns the target of a thread's address of a space, or an error text.
+    /// Returns the target of a thread's address of a space.
     pub(super) fn place(
         &self,
-        (cta, thread): (&Cta, usize),
+        cta: &Cta,
+        thread: usize,
         space: Space,
         in_cluster: bool,
         address: u64,
-    ) -> Result<AddressTarget, String> {
+    ) -> Result<AddressTarget, WrongAddress> {
         let address = if W::ON { marks::own(cta, thread, address)? } else { address };
-        let wrong = |why: String| format!("{why}, but the instruction is for `{space}`");
+        let wrong = |actual| WrongAddress::Space { address, actual, space };
+        let shared = |offset| self.place_in_shared(in_cluster, offset).ok_or_else(|| wrong("the shared memory of another block"));
         match space {
-            Space::Shared => self.place_in_shared(in_cluster, address).map_err(wrong),
+            Space::Shared => shared(address),
             Space::Local => Ok(AddressTarget::Local(address)),
             Space::Param if (LOCAL_BASE..SHARED_BASE).contains(&address) => Ok(AddressTarget::Local(address - LOCAL_BASE)),
             Space::Param => Ok(AddressTarget::Param(address.wrapping_sub(PARAM_BASE))),
             Space::Generic => Ok(match address {
                 PARAM_BASE..LOCAL_BASE => AddressTarget::Param(address - PARAM_BASE),
                 LOCAL_BASE..SHARED_BASE => AddressTarget::Local(address - LOCAL_BASE),
-                SHARED_BASE..0x1_0000_0000 => self.place_in_shared(in_cluster, address - SHARED_BASE).map_err(wrong)?,
+                SHARED_BASE..0x1_0000_0000 => shared(address - SHARED_BASE)?,
                 _ => AddressTarget::Device(address),
             }),
             Space::Global | Space::Const | Space::Tex | Space::Reg => match address {
-                LOCAL_BASE..SHARED_BASE => Err(wrong(format!("{address:#x} is an address in local memory"))),
-                SHARED_BASE..0x1_0000_0000 => Err(wrong(format!("{address:#x} is an address in shared memory"))),
+                LOCAL_BASE..SHARED_BASE => Err(wrong("local memory")),
+                SHARED_BASE..0x1_0000_0000 => Err(wrong("shared memory")),
                 // Grid constants are read through the parameter window, for any space of the instruction.
                 PARAM_BASE..LOCAL_BASE => Ok(AddressTarget::Param(address - PARAM_BASE)),
                 _ => Ok(AddressTarget::Device(address)),
@@ -64,21 +86,19 @@ impl<W: Watch> Engine<'_, W> {
     }
 
     /// Translates a shared address. Addresses after the first stride lead to the blocks of the cluster, by
-    /// rank; there are none in a cluster of one.
-    fn place_in_shared(&self, in_cluster: bool, address: u64) -> Result<AddressTarget, String> {
+    /// rank; there are none in a cluster of one. Returns `None` for another block that must not be accessed.
+    fn place_in_shared(&self, in_cluster: bool, address: u64) -> Option<AddressTarget> {
         let blocks = self.cluster.blocks();
         if address < CLUSTER_STRIDE || blocks == 1 {
-            return Ok(AddressTarget::Shared(address));
+            return Some(AddressTarget::Shared(address));
         }
         let (rank, offset) = (address / CLUSTER_STRIDE - 1, address % CLUSTER_STRIDE);
         if rank == u64::from(self.cluster.rank) {
-            Ok(AddressTarget::Shared(offset))
+            Some(AddressTarget::Shared(offset))
         } else if rank >= u64::from(blocks) {
-            Ok(AddressTarget::Shared(address))
-        } else if in_cluster {
-            Ok(AddressTarget::Peer { rank: rank as u32, offset })
+            Some(AddressTarget::Shared(address))
         } else {
-            Err(format!("{address:#x} is an address in the shared memory of another block"))
+            in_cluster.then_some(AddressTarget::Peer { rank: rank as u32, offset })
         }
     }
 
@@ -93,42 +113,21 @@ impl<W: Watch> Engine<'_, W> {
         align: u64,
         kind: Kind,
     ) -> Result<Option<AddressTarget>, Stop> {
-        self.approach_ordered(cta, site, address, (bytes, align), kind, (order(site.op), scope(site.op)))
+        let (order, scope) = (order(site.op), scope(site.op));
+        self.approach_with(cta, site, Request { space: site.op.space, address, bytes, align, kind, order, scope })
     }
 
-    /// Checks and reports an access whose order and scope are not in the instruction.
-    pub(super) fn approach_ordered(
-        &mut self,
-        cta: &Cta,
-        site: Site<'_>,
-        address: u64,
-        size: (u64, u64),
-        kind: Kind,
-        order: (Order, Scope),
-    ) -> Result<Option<AddressTarget>, Stop> {
-        self.approach_in(cta, site, site.op.space, address, size, kind, order)
-    }
-
-    /// Checks and reports an access to a space that the instruction does not name first.
-    #[allow(clippy::too_many_arguments, reason = "where, how much, what for and how ordered")]
-    pub(super) fn approach_in(
-        &mut self,
-        cta: &Cta,
-        site: Site<'_>,
-        space: Space,
-        address: u64,
-        (bytes, align): (u64, u64),
-        kind: Kind,
-        (order, scope): (Order, Scope),
-    ) -> Result<Option<AddressTarget>, Stop> {
-        let place = self.place((cta, site.thread), space, reaches_cluster(site.op), address);
+    /// Checks and reports an access whose space, order or scope are not the instruction's.
+    pub(super) fn approach_with(&mut self, cta: &Cta, site: Site<'_>, request: Request) -> Result<Option<AddressTarget>, Stop> {
+        let Request { space, address, bytes, align, kind, order, scope } = request;
+        let place = self.place(cta, site.thread, space, reaches_cluster(site.op), address);
         let address = if W::ON { marks::unmarked(address) } else { address };
         let complain = |engine: &mut Self, fault: FaultKind, message: String| {
             engine.complain(cta, site, fault, space, Some(address), message).map(|()| None)
         };
         let place = match place {
             Ok(place) => place,
-            Err(why) => return complain(self, FaultKind::WrongSpace, why),
+            Err(why) => return complain(self, FaultKind::WrongSpace, why.to_string()),
         };
         if !address.is_multiple_of(align) {
             return complain(self, FaultKind::Misaligned, format!("{address:#x} is not a multiple of {align}"));
@@ -326,7 +325,7 @@ impl<W: Watch> Engine<'_, W> {
     /// Computes `isspacep`.
     pub(super) fn is_in_space(&mut self, cta: &Cta, thread: usize, op: &Op, address: u64) -> bool {
         let address = if W::ON { marks::unmarked(address) } else { address };
-        let place = self.place((cta, thread), Space::Generic, true, address);
+        let place = self.place(cta, thread, Space::Generic, true, address);
         let constant =
             |engine: &mut Self| engine.memory.find(address, 1).is_ok_and(|found| matches!(found.owner, Owner::Const(_)));
         match (op.space, place) {

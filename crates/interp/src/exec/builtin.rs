@@ -117,7 +117,7 @@ impl<W: Watch> Engine<'_, W> {
                 }
                 Ok(())
             }
-            Err(why) => self.complain(cta, site, FaultKind::BadFree, Space::Global, Some(address), why),
+            Err(why) => self.complain(cta, site, FaultKind::BadFree, Space::Global, Some(address), why.to_string()),
         }
     }
 
@@ -137,7 +137,7 @@ impl<W: Watch> Engine<'_, W> {
     /// Reads bytes of generic memory for a device function.
     pub(super) fn generic_bytes<const N: usize>(&mut self, cta: &mut Cta, site: Site<'_>, address: u64) -> Result<[u8; N], Stop> {
         let mut bytes = [0; N];
-        let place = self.place((cta, site.thread), Space::Generic, true, address).ok();
+        let place = self.place(cta, site.thread, Space::Generic, true, address).ok();
         let readable = match place {
             Some(super::access::AddressTarget::Device(address)) => self.memory.find(address, N as u64).is_ok(),
             Some(super::access::AddressTarget::Shared(offset)) => offset + N as u64 <= self.shared_bytes,

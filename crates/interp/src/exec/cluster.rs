@@ -149,7 +149,7 @@ impl<W: Watch> Engine<'_, W> {
             let message = format!("{bytes} bytes are not a multiple of 8");
             self.complain(cta, site, FaultKind::Misaligned, op.space, Some(address), message)?;
         }
-        if !matches!(self.place((cta, site.thread), op.space, false, address), Ok(AddressTarget::Shared(_))) {
+        if !matches!(self.place(cta, site.thread, op.space, false, address), Ok(AddressTarget::Shared(_))) {
             let address = marks::unmarked(address);
             let message = format!("{address:#x} is not in the shared memory of the block");
             self.complain(cta, site, FaultKind::WrongSpace, op.space, Some(address), message)?;

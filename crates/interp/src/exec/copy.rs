@@ -3,10 +3,11 @@
 //! A copy is done when it is issued, which is allowed. The watcher is told which copies are not waited for
 //! yet: an access to their bytes could see a copy that elsewhere is done at another time.
 
+use super::access::Request;
 use super::{Engine, Next, Stop};
 use crate::cta::{Cta, Site};
 use crate::op::{Arg, Copying};
-use crate::watch::{Kind, Order, Scope, Watch};
+use crate::watch::{Kind, Watch};
 use broadloom_eval::copy::Copy;
 use broadloom_ptx::Space;
 
@@ -41,14 +42,14 @@ impl<W: Watch> Engine<'_, W> {
         let size = operand(copy.size, bytes).min(bytes);
         let size = if operand(copy.ignore, 0) != 0 { 0 } else { size };
         let (to, from) = (operand(Some(0), 0), operand(Some(1), 0));
-        let weak = (Order::Weak, Scope::System);
         let mut buffer = [0; 16];
         if size > 0
-            && let Some(place) = self.approach_in(cta, site, Space::Global, from, (size, bytes), Kind::Read, weak)?
+            && let Some(place) = self.approach_with(cta, site, Request::weak(Space::Global, from, size, bytes, Kind::Read))?
         {
             self.load_bytes(cta, site.thread, place, &mut buffer[..size as usize]);
         }
-        if let Some(place) = self.approach_in(cta, site, Space::Shared, to, (bytes, bytes), Kind::Write, weak)? {
+        let write = Request::weak(Space::Shared, to, bytes, bytes, Kind::Write);
+        if let Some(place) = self.approach_with(cta, site, write)? {
             self.store_bytes(cta, site.thread, place, &buffer[..bytes as usize]);
             if let super::access::AddressTarget::Shared(offset) = place {
                 self.watch.copy(cta, site, offset, bytes);

@@ -1,12 +1,13 @@
 //! Textures and surfaces (manual: "Texture Instructions", "Surface Instructions").
 
+use super::access::Request;
 use super::{Engine, Next, Stop};
 use crate::cta::{Cta, Site};
 use crate::op::{Arg, Image};
-use crate::watch::{Kind, Order, Scope, Watch};
+use crate::watch::{Kind, Order, Watch};
 use broadloom_device::FaultKind;
 use broadloom_device::texture::{Level, Sampler};
-use broadloom_eval::texture::{Doing, Sampled, SurfaceAccess, Texels};
+use broadloom_eval::texture::{Doing, SampledTexture, SurfaceAccess, Texels};
 use broadloom_ptx::{Opcode, Space};
 
 /// Texels in device memory, as an instruction of a thread reads them.
@@ -43,9 +44,9 @@ impl<W: Watch> Engine<'_, W> {
                 let table = self.opaques.clone();
                 let texture = match table.texture(handle) {
                     Ok(texture) => texture,
-                    Err(why) => return self.no_image(cta, site, registers, handle, why),
+                    Err(why) => return self.no_image(cta, site, registers, handle, why.to_string()),
                 };
-                let sampled = Sampled {
+                let sampled = SampledTexture {
                     levels: &texture.levels,
                     layers: texture.layers,
                     is_buffer: texture.is_buffer,
@@ -77,7 +78,7 @@ impl<W: Watch> Engine<'_, W> {
                 let table = self.opaques.clone();
                 let level = match table.surface(handle) {
                     Ok(surface) => surface.level,
-                    Err(why) => return self.no_image(cta, site, registers, handle, why),
+                    Err(why) => return self.no_image(cta, site, registers, handle, why.to_string()),
                 };
                 self.surface(cta, site, &access, level, &words)?
             }
@@ -108,9 +109,8 @@ impl<W: Watch> Engine<'_, W> {
     }
 
     fn texel_bytes(&mut self, cta: &mut Cta, site: Site<'_>, address: u64, bytes: &mut [u8]) -> Result<(), Stop> {
-        let size = (bytes.len() as u64, 1);
-        let weak = (Order::Weak, Scope::System);
-        if let Some(place) = self.approach_in(cta, site, Space::Global, address, size, Kind::Read, weak)? {
+        let request = Request::weak(Space::Global, address, bytes.len() as u64, 1, Kind::Read);
+        if let Some(place) = self.approach_with(cta, site, request)? {
             self.load_bytes(cta, site.thread, place, bytes);
         }
         Ok(())
@@ -128,7 +128,7 @@ impl<W: Watch> Engine<'_, W> {
         let offset = match access.place(&level.image, words) {
             Ok(Some(offset)) => offset,
             Ok(None) => return Ok([0; 4]),
-            Err(why) => return Err(self.fault(cta, site, FaultKind::Trap, None, why)),
+            Err(why) => return Err(self.fault(cta, site, FaultKind::Trap, None, why.to_string())),
         };
         let address = level.address + offset;
         let total = u64::from(access.total(&level.image));
@@ -140,10 +140,8 @@ impl<W: Watch> Engine<'_, W> {
             Doing::Store | Doing::StoreTexel => (Kind::Write, Order::Weak),
             Doing::Add | Doing::Min | Doing::Max | Doing::And | Doing::Or => (Kind::Atomic, Order::Relaxed),
         };
-        let size = (total, 1);
-        let Some(place) = self.approach_in(cta, site, Space::Global, address, size, kind, (order, Scope::System))? else {
-            return Ok([0; 4]);
-        };
+        let request = Request { order, ..Request::weak(Space::Global, address, total, 1, kind) };
+        let Some(place) = self.approach_with(cta, site, request)? else { return Ok([0; 4]) };
         self.load_bytes(cta, site.thread, place, bytes);
         let old = bytes.iter().rev().fold(0u128, |bits, byte| bits << 8 | u128::from(*byte));
         let width = 8 * u32::from(access.bytes);

@@ -3,7 +3,7 @@
 //! A thread that polls an incomplete phase yields to the others first. Then it polls once more and returns
 //! the answer. Threads that poll in a loop therefore do not block those that could complete the phase.
 
-use super::access::{self, AddressTarget};
+use super::access::{self, AddressTarget, Request};
 use super::{Engine, Next, Stop};
 use crate::cta::{Cta, Site, Wait};
 use crate::marks;
@@ -146,7 +146,7 @@ impl<W: Watch> Engine<'_, W> {
         order: Order,
     ) -> Result<Option<AddressTarget>, Stop> {
         let space = site.op.space;
-        let place = self.place((cta, site.thread), space, access::reaches_cluster(site.op), address);
+        let place = self.place(cta, site.thread, space, access::reaches_cluster(site.op), address);
         if !matches!(place, Ok(AddressTarget::Shared(_) | AddressTarget::Peer { .. })) {
             let address = marks::unmarked(address);
             let message = format!("{address:#x} is not in shared memory, where mbarriers live");
@@ -154,7 +154,7 @@ impl<W: Watch> Engine<'_, W> {
             return Ok(None);
         }
         // The object itself is changed atomically for all threads that can access it.
-        self.approach_ordered(cta, site, address, (8, 8), kind, (order, Scope::Gpu))
+        self.approach_with(cta, site, Request { space, address, bytes: 8, align: 8, kind, order, scope: Scope::Gpu })
     }
 
     /// Stores an mbarrier, or none, to memory.

@@ -1,24 +1,10 @@
 //! Error codes of the builder.
 
-use broadloom_diag::Code;
-
-macro_rules! codes {
-    ($($(#[$doc:meta])* $name:ident = $code:literal;)*) => {
-        $($(#[$doc])* pub const $name: Code = Code($code);)*
-    };
-}
-
-codes! {
-    /// Modifiers that the instruction does not take.
-    BAD_MODIFIERS = "B0001";
-    /// Sources or results that do not fit the instruction.
-    BAD_OPERANDS = "B0002";
-    /// Block that is used but never placed, or placed twice.
-    BAD_BLOCK = "B0003";
-    /// Function that was started but not defined, or defined twice.
-    BAD_FUNCTION = "B0004";
-    /// Name that is used twice or that PTX cannot express.
-    BAD_NAME = "B0005";
-    /// Arguments that do not match the called function.
-    BAD_CALL = "B0006";
+broadloom_diag::codes! {
+    BAD_MODIFIERS "B0001" "Modifiers that the instruction does not take.";
+    BAD_OPERANDS "B0002" "Sources or results that do not fit the instruction.";
+    BAD_BLOCK "B0003" "Block that is used but never placed, or placed twice.";
+    BAD_FUNCTION "B0004" "Function that was started but not defined, or defined twice.";
+    BAD_NAME "B0005" "Name that is used twice or that PTX cannot express.";
+    BAD_CALL "B0006" "Arguments that do not match the called function.";
 }

@@ -67,12 +67,6 @@ impl Builder {
         FastDivisor { divisor, multiplier, shift }
     }
 
-    /// Returns a divisor that is known when the code is built.
-    pub fn constant_divisor(&self, divisor: u32) -> FastDivisor {
-        let Divisor { divisor, multiplier, shift } = Divisor::new(divisor);
-        FastDivisor { divisor: self.literal(divisor), multiplier: self.literal(multiplier), shift: self.literal(shift) }
-    }
-
     /// Returns `x / divisor` of a `u32`. The code is shorter if `x` is known to have 31 bits: see
     /// [`assume`](Self::assume).
     #[track_caller]

@@ -204,13 +204,6 @@ impl Builder {
 
     // Memory.
 
-    /// Global memory at an address, a `u64`.
-    #[track_caller]
-    pub fn memory_at(&self, address: Value, element: Element) -> Memory {
-        let address = self.resolve(address.into(), Type::U64).unwrap_or_else(|| self.literal(0u64));
-        Memory { base: Base::Global(address.id), element, owner: self.owner }
-    }
-
     /// The address of global memory, a `u64`.
     #[track_caller]
     pub fn address(&self, memory: Memory) -> Value {

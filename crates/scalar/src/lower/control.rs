@@ -50,7 +50,7 @@ impl Emitter<'_> {
             }
             Statement::SetElement { array, index, value } => self.set_element(*array, *index, *value),
             Statement::Store { base, index, value, access, condition } => {
-                self.store((*base, *index, *access), *value, *condition);
+                self.store(*base, *index, *access, *value, *condition);
             }
             Statement::Prefetch { base, index, access, level } => self.prefetch(*base, *index, *access, *level),
             Statement::Barrier => self.f.bar(Modifier::Sync, 0),

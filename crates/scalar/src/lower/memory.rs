@@ -202,13 +202,13 @@ impl Emitter<'_> {
     }
 
     /// Stores a value at a place, where a condition holds if there is one.
-    pub(super) fn store(&mut self, (base, index, access): (Base, Id, Access), value: Id, condition: Option<Id>) {
+    pub(super) fn store(&mut self, base: Base, index: Id, access: Access, value: Id, condition: Option<Id>) {
         let ty = self.body.type_of(value);
         let lanes = self.lanes(value);
         let condition = condition.map(|condition| self.reg(condition));
         let (address, space) = self.place(base, index, access);
         let words = Words::of(access, space, false);
-        self.store_lanes(&words, address, (ty, &lanes), condition);
+        self.store_lanes(&words, address, ty, &lanes, condition);
     }
 
     /// Shared memory is near already.
@@ -223,7 +223,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn store_lanes(&mut self, words: &Words, address: Address, (ty, values): (ValueType, &[Operand]), condition: Option<Reg>) {
+    fn store_lanes(&mut self, words: &Words, address: Address, ty: ValueType, values: &[Operand], condition: Option<Reg>) {
         let element = ty.element();
         let (step, in_words) = piece(element, ty.lanes());
         for (part, values) in values.chunks(step).enumerate() {
@@ -232,14 +232,14 @@ impl Emitter<'_> {
             if in_words {
                 let per_word = 4 / element.bytes() as usize;
                 let packed: Vec<Reg> = regs.chunks(per_word).map(|parts| self.pack(element, parts)).collect();
-                self.store_registers(words, address, (Type::B32, &packed), condition);
+                self.store_registers(words, address, Type::B32, &packed, condition);
             } else {
-                self.store_registers(words, address, (memory_type(element), &regs), condition);
+                self.store_registers(words, address, memory_type(element), &regs, condition);
             }
         }
     }
 
-    fn store_registers(&mut self, words: &Words, address: Address, (ty, regs): (Type, &[Reg]), condition: Option<Reg>) {
+    fn store_registers(&mut self, words: &Words, address: Address, ty: Type, regs: &[Reg], condition: Option<Reg>) {
         let modifiers = words.with(regs.len(), ty);
         let from: Operand = if regs.len() == 1 { regs[0].into() } else { regs.into() };
         match condition {
@@ -361,7 +361,7 @@ impl Emitter<'_> {
         let value = self.operand(value);
         let address = self.element_place(array, index);
         let words = Words::of(Access::of(element), Space::Local, false);
-        self.store_lanes(&words, address, (element.into(), &[value]), None);
+        self.store_lanes(&words, address, element.into(), &[value], None);
     }
 
     pub(super) fn table_entry(&mut self, table: TableId, index: Id) -> Operand {

@@ -177,7 +177,7 @@ fn emit(module: &mut ModuleBuilder, kernel: &Kernel, dynamic: Option<Symbol>, lo
     let name = word(kernel.name());
     let spaces = uniform::varying_tables(body).into_iter().map(|varies| if varies { Space::Global } else { Space::Const });
     let tables = body.tables.iter().zip(spaces).enumerate();
-    let tables = tables.map(|(index, (table, space))| (table_variable(module, &name, (index, space), table), space)).collect();
+    let tables = tables.map(|(index, (table, space))| (table_variable(module, &name, index, space, table), space)).collect();
     let mut f = module.kernel(&name);
     let bounds = kernel.bounds();
     match (bounds.block, bounds.max_threads) {
@@ -240,12 +240,7 @@ fn emit(module: &mut ModuleBuilder, kernel: &Kernel, dynamic: Option<Symbol>, lo
     module.define(emitter.f);
 }
 
-fn table_variable(
-    module: &mut ModuleBuilder,
-    kernel: &str,
-    (index, space): (usize, Space),
-    table: &crate::body::Table,
-) -> Symbol {
+fn table_variable(module: &mut ModuleBuilder, kernel: &str, index: usize, space: Space, table: &crate::body::Table) -> Symbol {
     let entries = table.entries.iter().map(|entry| Init::Imm(initial(*entry))).collect();
     module.variable(Variable {
         dims: vec![Some(table.entries.len() as u64)],

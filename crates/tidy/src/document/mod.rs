@@ -9,6 +9,8 @@
 
 pub mod output;
 
+use std::fmt;
+
 /// Fenced block.
 #[derive(Clone, Debug)]
 pub struct Block {
@@ -41,6 +43,24 @@ pub enum BlockKind {
     Diagram,
 }
 
+/// Block of a document that no test can read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MalformedBlock {
+    /// Words behind the backticks that are not in the table of [`BlockKind`].
+    Kind(String),
+    /// Console block that begins with output.
+    NoCommand,
+}
+
+impl fmt::Display for MalformedBlock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MalformedBlock::Kind(words) => write!(f, "a block of the kind `{words}`"),
+            MalformedBlock::NoCommand => f.write_str("a console block begins with `$ ` and a command"),
+        }
+    }
+}
+
 /// Requirements of console blocks that are skipped.
 const REQUIREMENTS: &[&str] = &["gpu", "network", "nvcc", "program"];
 
@@ -52,7 +72,7 @@ impl Block {
     ///
     /// # Errors
     /// If the words behind the backticks are not in the table of [`BlockKind`].
-    pub fn kind(&self) -> Result<BlockKind, String> {
+    pub fn kind(&self) -> Result<BlockKind, MalformedBlock> {
         let info: Vec<&str> = self.info.iter().map(String::as_str).collect();
         match info.as_slice() {
             ["console"] => Ok(BlockKind::Console),
@@ -63,7 +83,7 @@ impl Block {
             [language, "fragment"] if LANGUAGES.contains(language) => Ok(BlockKind::Fragment),
             [language, file] if LANGUAGES.contains(language) && file.contains('/') => Ok(BlockKind::Excerpt((*file).to_owned())),
             [language, file] if LANGUAGES.contains(language) && file.contains('.') => Ok(BlockKind::File((*file).to_owned())),
-            _ => Err(format!("a block of the kind `{}`", self.info.join(" "))),
+            _ => Err(MalformedBlock::Kind(self.info.join(" "))),
         }
     }
 
@@ -71,7 +91,7 @@ impl Block {
     ///
     /// # Errors
     /// If the block begins with output.
-    pub fn commands(&self) -> Result<Vec<ConsoleCommand>, String> {
+    pub fn commands(&self) -> Result<Vec<ConsoleCommand>, MalformedBlock> {
         let mut calls: Vec<ConsoleCommand> = vec![];
         let mut continues = false;
         for line in &self.lines {
@@ -84,7 +104,7 @@ impl Block {
                     calls.push(ConsoleCommand { command: command.to_owned(), steps: vec![OutputPart::default()] })
                 }
                 (None, Some(call)) => call.add(line),
-                (None, None) => return Err("a console block begins with `$ ` and a command".to_owned()),
+                (None, None) => return Err(MalformedBlock::NoCommand),
             }
             continues = line.ends_with('\\') && calls.last().is_some_and(|call| call.is_bare());
         }

@@ -93,8 +93,8 @@ fn every_block_of_a_document_is_tested() {
             || rust.iter().any(|text| text.contains("#[doc = include_str!") && text.contains(&format!("/{name}\")")));
         for block in blocks(&file.text) {
             let wrong = match block.kind() {
-                Err(reason) => Some(reason),
-                Ok(BlockKind::Console | BlockKind::Skipped(_)) => block.commands().err(),
+                Err(malformed) => Some(malformed.to_string()),
+                Ok(BlockKind::Console | BlockKind::Skipped(_)) => block.commands().err().map(|malformed| malformed.to_string()),
                 Ok(BlockKind::Example) => {
                     (!has_examples()).then(|| "an example in Rust, and no crate includes the page".to_owned())
                 }
@@ -156,6 +156,27 @@ fn the_architecture_is_whole() {
         }
     }
     hold("docs/ARCHITECTURE.md has a paragraph on every crate.", violations);
+}
+
+/// Returns the words in the first column of the glossary's tables.
+fn glossary(text: &str) -> impl Iterator<Item = &str> {
+    let rows = text.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | ").map(|(words, _)| words));
+    rows.filter(|words| *words != "word" && *words != "---").flat_map(|words| words.split(", "))
+}
+
+#[test]
+fn words_of_the_glossary_are_used_and_stand_there_once() {
+    let repository = Repository::open();
+    let text = repository.file("docs/GLOSSARY.md").expect("docs/GLOSSARY.md is missing").text;
+    let sources: String = repository.rust_files().map(|file| file.text.to_lowercase()).collect();
+    let words: Vec<&str> = glossary(&text).collect();
+    let twice = words.iter().enumerate().filter(|(index, word)| words[..*index].contains(word));
+    let mut violations: Vec<String> = twice.map(|(_, word)| format!("`{word}` stands there twice")).collect();
+    // Parts of a longer word are words of their own.
+    let is_used = |word: &str| word.split(' ').all(|part| sources.contains(&part.to_lowercase()));
+    violations.extend(words.iter().filter(|word| !is_used(word)).map(|word| format!("no source uses `{word}`")));
+    assert!(words.len() > 50, "only {} words were read", words.len());
+    hold("docs/GLOSSARY.md explains each word once, and each is used.", violations);
 }
 
 #[test]
