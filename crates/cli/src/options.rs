@@ -16,6 +16,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
 const STYLES: Styles = Styles::styled()
@@ -68,7 +69,8 @@ Examples:
   broadloom run examples/nesl/quicksort.nesl
   broadloom explain examples/nesl/quicksort.nesl --emit vcode > quicksort.vcode
   broadloom run quicksort.vcode
-  broadloom run examples/stream/low_pass.str -i 10";
+  broadloom run examples/stream/low_pass.str -i 10
+  broadloom run examples/stream/low_pass.str --stream 'Fir(48000, 1000, 64)' --input in.wav --output out.wav";
 
 /// Options that describe the launch of one kernel.
 const LAUNCH: [&str; 9] = ["file", "kernel", "grid", "block", "cluster", "arguments", "shared", "cooperative", "device"];
@@ -230,15 +232,18 @@ pub struct Run {
     /// The launch
     #[command(flatten)]
     pub launch: LaunchOptions,
-    /// More files of a StreamIt program; after `--` the arguments of a NESL program
+    /// More files of a StreamIt program, and after `--` its values (`taps=64`); or the arguments of a NESL program
     #[arg(value_name = "MORE")]
     pub more: Vec<PathBuf>,
     /// Iterations of a StreamIt program after its initial schedule [default: endless]
     #[arg(long, short, value_name = "N")]
     pub iterations: Option<u64>,
-    /// Maximum iterations of a StreamIt program in one launch [default: chosen for the device]
+    /// Most that a launch of a StreamIt program takes together: `8` iterations, `256items` or `20ms` of its input
     #[arg(long, value_name = "N")]
-    pub latency: Option<u64>,
+    pub latency: Option<Latency>,
+    /// The files of a StreamIt program
+    #[command(flatten)]
+    pub files: StreamFiles,
     /// Bits of the ints of a NESL or VCODE program [default: 32]
     #[arg(long, value_name = "BITS", value_parser = PossibleValuesParser::new(["32", "64"]))]
     pub int: Option<String>,
@@ -254,6 +259,74 @@ pub struct Run {
     /// Write a trace to this file, for Perfetto (ui.perfetto.dev) or Chrome (about:tracing)
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
+}
+
+/// Files and values that a StreamIt program takes from the command line.
+#[derive(Debug, Args)]
+pub struct StreamFiles {
+    /// File that a StreamIt program reads in place of its own, `-` for standard input; `NAME=FILE` if it reads several
+    #[arg(long, value_name = "FILE")]
+    pub input: Vec<String>,
+    /// File that a StreamIt program writes in place of its own, `-` for standard output; `NAME=FILE` if it writes several
+    #[arg(long, value_name = "FILE")]
+    pub output: Vec<String>,
+    /// Format of `--input`, and of `--output`: `s16`, `cu8`, `f32`, `wav rate=44100`, … [default: by the file and the program]
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<String>,
+    /// Format of `--output` [default: `--format`]
+    #[arg(long, value_name = "FORMAT")]
+    pub output_format: Option<String>,
+    /// Items of a StreamIt program's input in a second [default: that of a WAV file]
+    #[arg(long, value_name = "ITEMS")]
+    pub rate: Option<f64>,
+    /// Stream of a StreamIt program to run between `--input` and `--output`: `Fir(64)` [default: the top-level stream]
+    #[arg(long, value_name = "STREAM")]
+    pub stream: Option<String>,
+}
+
+impl StreamFiles {
+    /// Returns the first option that the command line has.
+    pub fn first(&self) -> Option<&'static str> {
+        let given = [
+            ("--input", !self.input.is_empty()),
+            ("--output", !self.output.is_empty()),
+            ("--format", self.format.is_some()),
+            ("--output-format", self.output_format.is_some()),
+            ("--rate", self.rate.is_some()),
+            ("--stream", self.stream.is_some()),
+        ];
+        given.into_iter().find(|(_, is_given)| *is_given).map(|(option, _)| option)
+    }
+}
+
+/// The most that a launch of a StreamIt program takes together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Latency {
+    /// Steady states.
+    States(u64),
+    /// Items of the input.
+    Items(u64),
+    /// Seconds of the input.
+    Seconds(f64),
+}
+
+impl FromStr for Latency {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Latency, String> {
+        let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').trim_start();
+        let number = text[..text.len() - unit.len()].trim_end();
+        let seconds = |scale: f64| number.parse::<f64>().ok().map(|number| Latency::Seconds(number * scale));
+        let latency = match unit {
+            "" => number.parse().ok().map(Latency::States),
+            "item" | "items" => number.parse().ok().map(Latency::Items),
+            "s" => seconds(1.0),
+            "ms" => seconds(1e-3),
+            "us" | "µs" => seconds(1e-6),
+            _ => None,
+        };
+        latency.ok_or_else(|| format!("`{text}` is no latency; write `8` for iterations, `256items`, `20ms` or `0.5s`"))
+    }
 }
 
 /// Options of `repl`.

@@ -29,7 +29,8 @@ fn perform(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
         ("--latency", options.latency.is_some()),
         ("more than one file", !options.more.is_empty() && kind != FileKind::Nesl),
     ];
-    if let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
+    let given = given.into_iter().find(|(_, is_given)| *is_given).map(|(option, _)| option);
+    if let Some(option) = given.or(options.files.first()) {
         let message = format!("{option} is for StreamIt programs, whose files end in `.str`");
         return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message)));
     }

@@ -9,18 +9,20 @@ use crate::failure::{Exit, Failure, codes};
 use crate::findings::FindingsReport;
 use crate::input::Input;
 use crate::launching::open;
-use crate::options::{Check, Emit, Explain, Run};
+use crate::options::{Check, Emit, Explain, Latency, Run, StreamFiles};
 use crate::terminal::{Terminal, counted};
 use broadloom::cpu::signals::STOP;
 use broadloom::device::Device;
 use broadloom::diag::Diagnostic;
 use broadloom::interp::Interp;
-use broadloom::stream::Program;
 use broadloom::stream::codes as codes_of_streams;
 use broadloom::stream::compiled::{Compiled, Options};
-use broadloom::stream::eval::{Host, Limits, Settings};
+use broadloom::stream::core::Type;
+use broadloom::stream::eval::{Host, Limits, Settings, amend_file, create_file, file_item, open_file};
+use broadloom::stream::format::{Decoder, FORMATS, Format};
+use broadloom::stream::graph::NodeKind;
 use broadloom::stream::picture::Picture;
-use std::fs::File;
+use broadloom::stream::{Binding, Program};
 use std::io;
 use std::path::Path;
 
@@ -47,11 +49,15 @@ impl Host for Console {
     }
 
     fn open(&mut self, path: &str) -> io::Result<Box<dyn io::Read + Send>> {
-        Ok(Box::new(File::open(path)?))
+        open_file(path)
     }
 
     fn create(&mut self, path: &str) -> io::Result<Box<dyn io::Write + Send>> {
-        Ok(Box::new(File::create(path)?))
+        create_file(path)
+    }
+
+    fn amend(&mut self, path: &str, start: &[u8]) -> io::Result<bool> {
+        amend_file(path, start)
     }
 
     fn warn(&mut self, warning: Diagnostic) {
@@ -65,7 +71,7 @@ const REFUSED: &str = "a StreamIt program says itself what runs";
 /// Explains where each filter of a program runs and why, or draws its graph.
 pub fn explain(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let mut host = Console::new(terminal);
-    let program = compile(&[Input::read(&options.file)?], &mut host)?;
+    let program = compile(&[Input::read(&options.file)?], &Binding::default(), &mut host)?;
     let compiled = |terminal: &Terminal| -> Result<String, Failure> {
         let device = open(options.device.as_deref(), false, terminal)?.device();
         let prefetch = options.prefetch.wish();
@@ -102,10 +108,10 @@ fn failure(exit: Exit, failure: broadloom::stream::Failure) -> Failure {
 }
 
 /// Compiles the sources of a program.
-fn compile(inputs: &[Input], host: &mut dyn Host) -> Result<Program, Failure> {
+fn compile(inputs: &[Input], binding: &Binding<'_>, host: &mut dyn Host) -> Result<Program, Failure> {
     let files: Vec<(&str, &str)> =
         inputs.iter().map(|input| (input.name(), input.sources.get(input.id).map_or("", |source| source.text()))).collect();
-    Program::compile_files(&files, host, &limits()).map_err(|error| {
+    Program::compile_bound(&files, binding, host, &limits()).map_err(|error| {
         let is_stopped = error.diagnostics.iter().any(|diagnostic| diagnostic.code == codes_of_streams::STOPPED);
         failure(if is_stopped { Exit::Failed } else { Exit::Usage }, error)
     })
@@ -125,7 +131,7 @@ pub fn check(options: &Check, interp: &Interp, terminal: &mut Terminal) -> Resul
     let file = options.launch.file.as_deref().unwrap_or(Path::new("-"));
     let mut host = Console::new(terminal);
     let report = FindingsReport::new(file, options, interp);
-    let program = match compile(&[Input::read(file)?], &mut host) {
+    let program = match compile(&[Input::read(file)?], &Binding::default(), &mut host) {
         Err(failure) if STOP.is_requested() => {
             return report.end(Err(failure), None, |what| format!("`{}`: {what}", file.display()), terminal);
         }
@@ -158,20 +164,101 @@ pub fn check(options: &Check, interp: &Interp, terminal: &mut Terminal) -> Resul
     report.end(ended, limit, summary, terminal)
 }
 
+/// Puts the files of the command line in place of those of a program.
+fn bind(program: &mut Program, files: &StreamFiles) -> Result<(), Failure> {
+    let parse = |text: &Option<String>| match text {
+        None => Ok(Format::default()),
+        Some(text) => {
+            Format::parse(text).map_err(|message| Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message).help(FORMATS)))
+        }
+    };
+    let format = parse(&files.format)?;
+    let formats = [format, if files.output_format.is_some() { parse(&files.output_format)? } else { format }];
+    for (at, given) in [&files.input, &files.output].into_iter().enumerate() {
+        let reads = at == 0;
+        let own = |node: &NodeKind| match node {
+            NodeKind::FileReader(_, own) if reads => Some(own.name.to_string()),
+            NodeKind::FileWriter(_, own) if !reads => Some(own.name.to_string()),
+            _ => None,
+        };
+        let names: Vec<String> = program.graph.nodes.values().filter_map(|node| own(&node.kind)).collect();
+        let has_format = if reads { files.format.is_some() } else { files.output_format.is_some() };
+        if given.is_empty() && (files.stream.is_some() || has_format) {
+            // A stream in place of the top level stands between the standard input and output.
+            let file = if files.stream.is_some() { "-" } else { names.first().map_or("", String::as_str) };
+            program.bind_file(reads, None, file, formats[at]).map_err(|error| failure(Exit::Usage, error))?;
+        }
+        for text in given {
+            let (name, file) = match text.split_once('=') {
+                Some((name, file)) if names.iter().any(|own| own == name) => (Some(name), file),
+                _ => (None, &**text),
+            };
+            program.bind_file(reads, name, file, formats[at]).map_err(|error| failure(Exit::Usage, error))?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the rate of items that the header of a WAV file states. A pipe is not opened twice.
+fn file_rate(name: &str, format: &Format, ty: &Type) -> Option<f64> {
+    if !std::fs::metadata(name).is_ok_and(|file| file.is_file()) {
+        return None;
+    }
+    Decoder::new(open_file(name).ok()?, name, format, file_item(ty)?).ok()?.rate()
+}
+
+/// Returns the steady states of a latency.
+fn states_of(latency: Latency, program: &Program, files: &StreamFiles) -> Result<u64, Failure> {
+    let usage = |message: &str, help: &str| Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message).help(help));
+    if let Latency::States(states) = latency {
+        return Ok(states);
+    }
+    // The first reader counts, or the first writer of a program that reads nothing.
+    let ends = |reads: bool| {
+        program.graph.nodes.iter().find_map(move |(id, node)| match &node.kind {
+            NodeKind::FileReader(layout, file) if reads => Some((id, layout.ty(), file)),
+            NodeKind::FileWriter(layout, file) if !reads => Some((id, layout.ty(), file)),
+            _ => None,
+        })
+    };
+    let Some((end, ty, file)) = ends(true).or_else(|| ends(false)) else {
+        return Err(usage("the latency counts items of files, and the program has none", "give a number of iterations"));
+    };
+    let Some(schedule) = &program.schedule else { return Ok(1) };
+    let items = match latency {
+        Latency::States(states) => return Ok(states),
+        Latency::Items(items) => items as f64,
+        Latency::Seconds(seconds) => {
+            let of_file = || file_rate(&file.name, &file.format, &ty).filter(|_| ends(true).is_some());
+            let Some(rate) = files.rate.or_else(of_file).or(file.format.rate.map(f64::from)) else {
+                let help = "add `--rate 48000`, with the items of the input in a second";
+                return Err(usage("a latency in seconds needs the rate of the items", help));
+            };
+            seconds * rate
+        }
+    };
+    Ok((items / schedule.repetition(end).max(1) as f64).max(1.0) as u64)
+}
+
 /// Runs a program.
 pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let launch = &options.launch;
     launch.refuse(REFUSED)?;
     let first = launch.file.as_deref().unwrap_or(Path::new("-"));
-    let inputs = std::iter::once(first).chain(options.more.iter().map(AsRef::as_ref)).map(Input::read);
-    let inputs = inputs.collect::<Result<Vec<Input>, Failure>>()?;
+    // `taps=64` is a value, `a=b.str` a file.
+    let is_value = |word: &Path| word.extension().is_none_or(|ending| ending != "str") && word.to_string_lossy().contains('=');
+    let (values, more): (Vec<&Path>, Vec<&Path>) = options.more.iter().map(AsRef::as_ref).partition(|word| is_value(word));
+    let values: Vec<String> = values.iter().map(|value| value.to_string_lossy().into_owned()).collect();
+    let inputs = std::iter::once(first).chain(more).map(Input::read).collect::<Result<Vec<Input>, Failure>>()?;
     let mut host = Console::new(terminal);
-    let program = compile(&inputs, &mut host)?;
+    let binding = Binding { stream: options.files.stream.as_deref(), values: &values };
+    let mut program = compile(&inputs, &binding, &mut host)?;
+    bind(&mut program, &options.files)?;
+    let latency = options.latency.map(|latency| states_of(latency, &program, &options.files)).transpose()?;
     let settings = Settings { iterations: options.iterations, limits: limits(), style: None };
     let Some(device) = launch.device.as_deref() else {
         let needed = [
             (options.stats, "--stats tells how long sections took on a device, and none is named"),
-            (options.latency.is_some(), "--latency bounds the launches on a device, and none is named"),
             (options.math.is_given(), "--math is for floats on a device, and none is named"),
         ];
         if let Some((_, message)) = needed.into_iter().find(|(is_given, _)| *is_given) {
@@ -183,7 +270,7 @@ pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     };
     let opened = open(Some(device), false, terminal)?.device();
     let precision = options.math.precision();
-    let chosen = Options { latency: options.latency, timed: options.stats, precision, ..Options::default() };
+    let chosen = Options { latency, timed: options.stats, precision, ..Options::default() };
     let compiled = Compiled::with(&program, &opened, chosen).map_err(|error| failure(Exit::Machine, error))?;
     compiled.run(&mut host, &settings).map_err(|error| failure(Exit::Failed, error))?;
     host.report(&program, terminal);

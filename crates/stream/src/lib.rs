@@ -37,6 +37,6 @@
 mod language;
 mod planner;
 
-pub use language::program::{Failure, Program};
-pub use language::{codes, core, elaborate, eval, graph, lower, picture, schedule, syntax};
+pub use language::program::{Binding, Failure, Program};
+pub use language::{blocks, codes, core, elaborate, eval, format, graph, lower, picture, schedule, syntax};
 pub use planner::{classify, compiled, restructure, translate};

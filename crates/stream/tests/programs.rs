@@ -1,15 +1,16 @@
-//! File tests: runs every `.str` file under `tests/programs`, `tests/mistakes` and `examples/stream` of the
-//! repository.
+//! File tests: runs every `.str` file under `tests/programs`, `tests/mistakes`, `tests/blocks` and `examples/stream` of
+//! the repository.
 //!
 //! The file beside it with the ending `.out` contains its output and its final message. `BLESS=1` rewrites
-//! these files. Programs without mistakes are also compiled, for `interp` and `cpu`, and must print the same
+//! these files, except those of `tests/blocks`: SciPy has computed them, in `figures.py` there. Programs without mistakes are also compiled, for `interp` and `cpu`, and must print the same
 //! there.
 //!
 //! Comments at the start of a file set how it is run:
 //! - `// iterations N`: the number of iterations;
 //! - `// steps N`, `// nodes N`: limits;
 //! - `// file NAME HEX`: an input file;
-//! - `// show NAME`: an output file that is shown.
+//! - `// show NAME`: an output file that is shown;
+//! - `// tolerance X`: the largest difference of floats, for programs of `tests/blocks`.
 
 use broadloom_cpu::Cpu;
 use broadloom_device::Device;
@@ -23,7 +24,7 @@ use std::path::{Path, PathBuf};
 fn main() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut trials = vec![];
-    for folder in ["tests/programs", "tests/mistakes", "../../examples/stream"] {
+    for folder in ["tests/programs", "tests/mistakes", "tests/blocks", "../../examples/stream"] {
         let entries = std::fs::read_dir(here.join(folder)).expect("the folder of the tests");
         let mut files: Vec<PathBuf> = entries.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();
         files.retain(|path| path.extension().is_some_and(|ending| ending == "str"));
@@ -91,10 +92,32 @@ fn run(path: &Path) -> Result<(), Failed> {
     if found == expected {
         return Ok(());
     }
+    if let Some(tolerance) = tolerance(&text)? {
+        return within(&found, &expected, tolerance);
+    }
     if std::env::var_os("BLESS").is_some() {
         return Ok(std::fs::write(expected_path, found)?);
     }
     Err(format!("{}: found\n{found}\nexpected\n{expected}\nBLESS=1 rewrites it", path.display()).into())
+}
+
+/// Returns the tolerance that a program states.
+fn tolerance(text: &str) -> Result<Option<f64>, Failed> {
+    let line = text.lines().find_map(|line| line.strip_prefix("// tolerance "));
+    Ok(line.map(str::parse).transpose()?)
+}
+
+/// Compares the printed numbers with those that SciPy has computed.
+fn within(found: &str, expected: &str, tolerance: f64) -> Result<(), Failed> {
+    let numbers = |text: &str| text.lines().map(str::parse).collect::<Result<Vec<f64>, _>>();
+    let (found, expected) = (numbers(found).map_err(|_| found.to_owned())?, numbers(expected)?);
+    if found.len() != expected.len() {
+        return Err(format!("{} numbers, and not {}", found.len(), expected.len()).into());
+    }
+    match found.iter().zip(&expected).position(|(a, b)| (a - b).abs().is_nan() || (a - b).abs() > tolerance) {
+        Some(at) => Err(format!("number {at} is {}, and not {}", found[at], expected[at]).into()),
+        None => Ok(()),
+    }
 }
 
 /// Compares outputs. Floats may differ by 1e-4, because combined linear filters round differently.
@@ -128,6 +151,9 @@ fn run_on(device: &str, path: &Path) -> Result<(), Failed> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let found = transcript(&name, &text, Some(&device))?;
     let expected = std::fs::read_to_string(path.with_extension("out"))?;
+    if let Some(tolerance) = tolerance(&text)? {
+        return within(&found, &expected, tolerance);
+    }
     match agrees(&found, &expected) {
         true => Ok(()),
         false => Err(format!("found\n{found}\nexpected\n{expected}").into()),

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 /// Returns the root of the repository.
 pub(crate) fn root() -> PathBuf {
@@ -76,8 +76,9 @@ pub(crate) fn output_of(arguments: &[&str], input: &[u8]) -> Vec<u8> {
     output.stdout
 }
 
-fn call(arguments: &[&str], input: &[u8]) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_broadloom"))
+/// Starts the command with pipes.
+pub(crate) fn piped(arguments: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_broadloom"))
         .args(arguments)
         .current_dir(root())
         .env_remove("NO_COLOR")
@@ -86,7 +87,11 @@ fn call(arguments: &[&str], input: &[u8]) -> Output {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .unwrap();
+        .unwrap()
+}
+
+fn call(arguments: &[&str], input: &[u8]) -> Output {
+    let mut child = piped(arguments);
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_vec();
     // The command may end without reading; a closed pipe is not a failure of the test.

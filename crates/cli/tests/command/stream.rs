@@ -1,6 +1,7 @@
 //! Tests of StreamIt programs in the command.
 
-use crate::harness::{broadloom, output_of, root};
+use crate::harness::{broadloom, output_of, piped, root};
+use std::io::{Read, Write};
 use std::path::Path;
 
 const COUNTER: &str = "void->void pipeline Top { add Source; add Sink; }\n\
@@ -158,4 +159,66 @@ fn a_check_without_kernels_says_so() {
     let file = program("no_kernels.str", "void->void filter Top { int n; work { println(n++); } }");
     let outcome = broadloom(&["check", &file, "-i2"]).exits(0);
     assert!(outcome.err.contains("nothing was checked: the program has no kernels"), "{}", outcome.err);
+}
+
+/// Files, formats and values come from the command line.
+#[test]
+fn files_and_values_are_given_on_the_command_line() {
+    let text = "static { int offset = 0; }
+        void->void pipeline Top(int factor) { add FileReader<int>(\"none\"); add Gain(factor); add FileWriter<int>(\"/dev/null\"); }
+        int->int filter Gain(int factor) { work push 1 pop 1 { push(factor * pop() + offset); } }";
+    let file = program("bound.str", text);
+    for device in [&[][..], &["--device", "cpu"]] {
+        let bound =
+            [&["run", &file, "--input", "-", "--output", "-", "--format", "s16"], device, &["--", "factor=-3", "offset=1"]];
+        let found = output_of(&bound.concat(), &[1, 0, 2, 0, 0xff, 0xff]);
+        assert_eq!(found, [0xfe, 0xff, 0xfb, 0xff, 4, 0]);
+        let stream = [
+            &["run", &file, "--stream", "Gain", "--format", "u8", "--output-format", "s24be"],
+            device,
+            &["--", "Gain.factor=300"],
+        ];
+        assert_eq!(output_of(&stream.concat(), &[1, 255]), [0, 1, 44, 1, 42, 212]);
+    }
+    let refused: [(&[&str], &str); 6] = [
+        (&["--", "factor=2", "wrong=1"], "is called `wrong`"),
+        (&["--format", "s15", "--", "factor=1"], "there is no format `s15`"),
+        (&["--input", "x", "--format", "f32", "--", "factor=1"], "a tape of int holds none"),
+        (&["--stream", "Loud"], "there is no stream `Loud`"),
+        (&["--latency", "20ms", "--", "factor=1"], "needs the rate of the items"),
+        (&["--latency", "soon"], "`soon` is no latency"),
+    ];
+    for (options, message) in refused {
+        broadloom(&[&["run", &file], options].concat()).exits(2).complains(&[message]);
+    }
+    broadloom(&["run", "examples/saxpy.ptx", "--rate", "3"]).exits(2).complains(&["--rate is for StreamIt programs"]);
+}
+
+/// Each piece of a slow pipe comes out before the next one is given, whatever its size.
+#[test]
+fn live_output_does_not_wait_for_more_input() {
+    let filter = "add int->int filter { work push 1 pop 1 { push(pop() + 1); } }";
+    let text = format!("void->void pipeline Top {{ add FileReader<short>(\"-\"); {filter} add FileWriter<short>(\"-\"); }}");
+    let file = program("live.str", &text);
+    for options in [&[][..], &["--latency", "2ms", "--rate", "8000"], &["--device", "cpu", "--latency", "4items"]] {
+        let mut child = piped(&[&["run", &file], options].concat());
+        let (mut input, mut output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let mut next = 0u16;
+        for count in [1, 2, 700, 3, 5000, 1] {
+            let items: Vec<u8> = (next..next + count).flat_map(u16::to_le_bytes).collect();
+            // An item in two pieces is an item.
+            let (first, rest) = items.split_at(items.len() - 1);
+            input.write_all(first).unwrap();
+            input.flush().unwrap();
+            input.write_all(rest).unwrap();
+            input.flush().unwrap();
+            let mut found = vec![0; items.len()];
+            output.read_exact(&mut found).unwrap();
+            let expected: Vec<u8> = (next + 1..next + 1 + count).flat_map(u16::to_le_bytes).collect();
+            assert_eq!(found, expected, "{options:?}");
+            next += count;
+        }
+        drop(input);
+        assert!(child.wait().unwrap().success());
+    }
 }

@@ -1,6 +1,7 @@
 //! The elaborated program: filters, splitters and joiners, connected by tapes.
 
 use crate::language::core::{Filter, Layout, Program, StreamId, StreamKind, Value};
+use crate::language::format::StreamFile;
 use crate::language::picture::{Line, Picture, Shape};
 use broadloom_diag::Span;
 use cranelift_entity::packed_option::ReservedValue;
@@ -60,9 +61,9 @@ pub enum NodeKind {
     /// A filter that copies its input to its output.
     Identity,
     /// A source that reads items from a file.
-    FileReader(Layout, Arc<str>),
+    FileReader(Layout, StreamFile),
     /// A sink that writes items to a file.
-    FileWriter(Layout, Arc<str>),
+    FileWriter(Layout, StreamFile),
     /// A splitter that gives every item to every output.
     Duplicate,
     /// A splitter that gives each output its number of items in turn, round robin.

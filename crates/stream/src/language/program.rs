@@ -2,18 +2,17 @@
 
 use crate::language::core;
 use crate::language::elaborate::elaborate;
-use crate::language::eval::{self, Host, Outcome, Settings, with_stack};
-use crate::language::graph::Graph;
+use crate::language::eval::{self, Host, Outcome, Settings, file_item, with_stack};
+use crate::language::format::{FORMATS, Format, StreamFile};
+use crate::language::graph::{Graph, NodeKind};
+use crate::language::include::load;
 use crate::language::limits::Limits;
 use crate::language::lower::lower;
 use crate::language::schedule::{Schedule, Style, schedule};
-use crate::language::syntax::{ast, parse};
+use crate::language::syntax::{ast, parse, parse_setting};
 use broadloom_device::trace;
 use broadloom_diag::{Diagnostic, Diagnostics, SourceId, Sources};
 use std::fmt;
-
-/// Maximum size of a program's text, in bytes.
-const MAX_TEXT: usize = 64 << 20;
 
 /// A compiled program: checked, elaborated, and scheduled if all its rates are known.
 #[derive(Clone, Debug)]
@@ -45,6 +44,16 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
+/// Parts of a program that its caller provides.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Binding<'b> {
+    /// The stream to run, written as after `add`, in place of the top-level stream.
+    pub stream: Option<&'b str>,
+    /// Values, written as `name=value` for a static variable or a parameter of the top-level stream, and as
+    /// `Stream.name=value` for a parameter wherever the stream is added.
+    pub values: &'b [String],
+}
+
 impl Program {
     /// Compiles a program from one text. The host provides the files that initialise arrays.
     pub fn compile(name: &str, text: &str, host: &mut dyn Host, limits: &Limits) -> Result<Program, Failure> {
@@ -53,7 +62,7 @@ impl Program {
 
     /// Compiles a program from several texts, given as names and contents.
     pub fn compile_files(files: &[(&str, &str)], host: &mut dyn Host, limits: &Limits) -> Result<Program, Failure> {
-        Program::compile_texts(files, None, host, limits)
+        Program::compile_bound(files, &Binding::default(), host, limits)
     }
 
     /// Compiles one stream of a program. `stream` is written as after `add`: `Fft(1024)`.
@@ -66,35 +75,26 @@ impl Program {
         host: &mut dyn Host,
         limits: &Limits,
     ) -> Result<Program, Failure> {
-        Program::compile_texts(files, Some(stream), host, limits)
+        Program::compile_bound(files, &Binding { stream: Some(stream), values: &[] }, host, limits)
     }
 
-    fn compile_texts(
+    /// Compiles a program with parts that its caller provides. A stream in place of the top level stands between files
+    /// with the names `input` and `output`, as in [`compile_stream`](Self::compile_stream).
+    pub fn compile_bound(
         files: &[(&str, &str)],
-        stream: Option<&str>,
+        binding: &Binding<'_>,
         host: &mut dyn Host,
         limits: &Limits,
     ) -> Result<Program, Failure> {
         let mut sources = Sources::new();
         let ids: Vec<SourceId> = files.iter().map(|(name, text)| sources.add(*name, *text)).collect();
         let compiled = with_stack(|| {
-            if files.iter().map(|(_, text)| text.len()).sum::<usize>() > MAX_TEXT {
-                let message = format!("the program is larger than {} MiB", MAX_TEXT >> 20);
-                return Err(Diagnostic::error(crate::language::codes::TOO_LARGE, message).help("move tables into files").into());
-            }
             let parsing = trace::span("parse");
-            let mut program = ast::Program::default();
-            let mut errors = Diagnostics::new();
-            for (id, (_, text)) in ids.iter().zip(files) {
-                match parse(*id, text) {
-                    Ok(parsed) => program.append(parsed),
-                    Err(found) => errors.extend(found),
-                }
+            let mut program = load(files, &ids, &mut sources, host)?;
+            for value in binding.values {
+                program.append(parse_setting(sources.add("value", value.as_str()), value)?);
             }
-            if errors.has_errors() {
-                return Err(errors);
-            }
-            if let Some(stream) = stream {
+            if let Some(stream) = binding.stream {
                 let text = around(&mut program, stream)?;
                 program.append(parse(sources.add("stream", &*text), &text)?);
             }
@@ -116,6 +116,46 @@ impl Program {
             Ok((core, graph, schedule)) => Ok(Program { sources, core, graph, schedule }),
             Err(diagnostics) => Err(Failure { sources, diagnostics }),
         }
+    }
+
+    /// Replaces the file of a `FileReader`, if `reads`, or of a `FileWriter`. The program has one, or `name` says which.
+    pub fn bind_file(&mut self, reads: bool, name: Option<&str>, file: &str, format: Format) -> Result<(), Failure> {
+        let word = if reads { "FileReader" } else { "FileWriter" };
+        let mut ends = vec![];
+        for (id, node) in &self.graph.nodes {
+            match &node.kind {
+                NodeKind::FileReader(_, own) if reads => ends.push((id, own.name.clone())),
+                NodeKind::FileWriter(_, own) if !reads => ends.push((id, own.name.clone())),
+                _ => {}
+            }
+        }
+        let chosen: Vec<_> = ends.iter().filter(|(_, own)| name.is_none_or(|name| &**own == name)).collect();
+        let fail = |message: String, help: String| {
+            let error = Diagnostic::error(crate::language::codes::FILE, message).help(help);
+            Err(Failure { sources: self.sources.clone(), diagnostics: error.into() })
+        };
+        let [(id, _)] = chosen[..] else {
+            let names = ends.iter().map(|(_, own)| format!("`{own}`")).collect::<Vec<_>>().join(", ");
+            return match (ends.is_empty(), name) {
+                (true, _) => fail(format!("the program has no `{word}`"), format!("`add {word}<float>(\"…\");`")),
+                (_, Some(name)) if chosen.is_empty() => {
+                    fail(format!("the program has no `{word}` of `{name}`"), format!("there are {names}"))
+                }
+                _ => fail(format!("the program has several files of `{word}`: {names}"), "say which: `NAME=FILE`".to_owned()),
+            };
+        };
+        let node = &self.graph.nodes[*id];
+        if let NodeKind::FileReader(layout, _) | NodeKind::FileWriter(layout, _) = &node.kind
+            && let Some(item) = file_item(&layout.ty())
+            && let Err(message) = format.check(file, item, reads)
+        {
+            let error = Diagnostic::error(crate::language::codes::FILE, format!("`{file}`: {message}")).at(node.span, "");
+            return Err(Failure { sources: self.sources.clone(), diagnostics: error.help(FORMATS).into() });
+        }
+        if let NodeKind::FileReader(_, own) | NodeKind::FileWriter(_, own) = &mut self.graph.nodes[*id].kind {
+            *own = StreamFile { name: file.into(), format };
+        }
+        Ok(())
     }
 
     /// Runs the program from its start.

@@ -19,6 +19,7 @@ pub(crate) use facts::{construction, each_call, each_index, each_operand, each_w
 pub(crate) use value::identify;
 pub use value::{Layout, Value};
 
+use crate::language::format::Sample;
 use broadloom_diag::Span;
 use cranelift_entity::{PrimaryMap, entity_impl};
 use std::sync::Arc;
@@ -53,6 +54,8 @@ pub struct Program {
     pub static_init: Vec<FunctionId>,
     /// The top-level stream.
     pub top: StreamId,
+    /// The values of its parameters.
+    pub top_args: Vec<Expr>,
 }
 
 /// The type of a value, without array lengths.
@@ -305,10 +308,10 @@ pub enum Created {
     Stream(StreamId),
     /// `Identity<type>`.
     Identity(Declared),
-    /// `FileReader<type>(name)`.
-    FileReader(Declared),
-    /// `FileWriter<type>(name)`.
-    FileWriter(Declared),
+    /// `FileReader<type>(name, format)`, and the numbers of the file if the type names them.
+    FileReader(Declared, Option<Sample>),
+    /// `FileWriter<type>(name, format)`, and the numbers of the file if the type names them.
+    FileWriter(Declared, Option<Sample>),
 }
 
 /// The distribution of items by a splitter or a joiner.

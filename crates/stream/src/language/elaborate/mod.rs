@@ -42,7 +42,8 @@ pub fn elaborate(program: &Program, host: &mut dyn Host, limits: &Limits) -> Res
     };
     let built = builder.statics().and_then(|()| {
         let top = program.top;
-        builder.stream(top, Arc::new([]), &[], program.streams[top].span)
+        let args = builder.top_arguments()?;
+        builder.stream(top, args, &[], program.streams[top].span)
     });
     match built {
         Ok(top) => Ok(builder.finish(top.tree)),
@@ -74,6 +75,14 @@ impl<'a> Builder<'a> {
             self.statics = statics;
         }
         Ok(())
+    }
+
+    /// Evaluates the parameters of the top-level stream.
+    fn top_arguments(&mut self) -> Result<Arc<[Value]>, Stop> {
+        let (program, statics) = (self.program, self.statics.clone());
+        let mut site = Site { builder: self, parts: Parts::default() };
+        let mut code = Code::new(program, &[], vec![], statics, &mut site);
+        program.top_args.iter().map(|arg| code.eval(arg)).collect()
     }
 
     /// Builds a stream of the program with values for its parameters.

@@ -4,7 +4,8 @@ use super::builder::{Builder, Built, End};
 use crate::language::codes;
 use crate::language::core::{Create, Created, Layout, Role, Type, Value};
 use crate::language::eval::Weights;
-use crate::language::eval::{Budget, PATHS, Stop, World, random};
+use crate::language::eval::{Budget, PATHS, Stop, World, file_item, random};
+use crate::language::format::{FORMATS, Format, StreamFile};
 use crate::language::graph::{NodeKind, Tree};
 use broadloom_diag::{Diagnostic, Span};
 use std::io::Read as _;
@@ -92,7 +93,7 @@ impl World for Site<'_, '_> {
     ) -> Result<(), Stop> {
         let built = match (&create.stream, item) {
             (Created::Stream(id), _) => self.builder.stream(*id, args.into(), &portals, create.span)?,
-            (created, Some(layout)) => self.builder.built_in(created, layout, args.first(), create.span)?,
+            (created, Some(layout)) => self.builder.built_in(created, layout, &args, create.span)?,
             (_, None) => return Err(Stop::error(codes::RUN_TIME, "the type of the items is missing", create.span)),
         };
         let slot = match role {
@@ -156,14 +157,25 @@ impl World for Site<'_, '_> {
 
 impl Builder<'_> {
     /// Builds a stream of the library.
-    fn built_in(&mut self, created: &Created, layout: Layout, file: Option<&Value>, span: Span) -> Result<Built, Stop> {
-        let file: Arc<str> = match file {
-            Some(Value::Text(file)) => file.clone(),
+    fn built_in(&mut self, created: &Created, layout: Layout, args: &[Value], span: Span) -> Result<Built, Stop> {
+        let text = |at: usize| match args.get(at) {
+            Some(Value::Text(text)) => text.clone(),
             _ => "".into(),
         };
+        let (name, written) = (text(0), text(1));
+        let wrong = |message: String| Stop::error(codes::FILE, format!("`{name}`: {message}"), span);
+        let mut format = Format::parse(&written).map_err(|message| wrong(message).help(FORMATS))?;
+        if let Created::FileReader(_, Some(sample)) | Created::FileWriter(_, Some(sample)) = created {
+            format.sample = format.sample.or(Some(*sample));
+        }
+        if let (Some(item), Created::FileReader(..) | Created::FileWriter(..)) = (file_item(&layout.ty()), created) {
+            let reads = matches!(created, Created::FileReader(..));
+            format.check(&name, item, reads).map_err(|message| wrong(message).help(FORMATS))?;
+        }
+        let file = StreamFile { name, format };
         let (name, kind, ports) = match created {
-            Created::FileReader(_) => ("FileReader", NodeKind::FileReader(layout.clone(), file), (0, 1)),
-            Created::FileWriter(_) => ("FileWriter", NodeKind::FileWriter(layout.clone(), file), (1, 0)),
+            Created::FileReader(..) => ("FileReader", NodeKind::FileReader(layout.clone(), file), (0, 1)),
+            Created::FileWriter(..) => ("FileWriter", NodeKind::FileWriter(layout.clone(), file), (1, 0)),
             Created::Identity(_) | Created::Stream(_) => ("Identity", NodeKind::Identity, (1, 1)),
         };
         if layout.ty() == Type::Void {
@@ -175,7 +187,10 @@ impl Builder<'_> {
         if name != "Identity" && !scalar {
             let message = format!("`{name}` has no format for items of type {}", layout.show(&self.program.structs));
             let error = Diagnostic::error(codes::TAPE_TYPE, message).at(span, "");
-            return Err(Stop::Error(Box::new(error.help("read and write int, float, double, complex or bit"))));
+            return Err(Stop::Error(Box::new(
+                error
+                    .help("read and write int, float, double, complex or bit, or numbers of files such as short, uint8 and cs16"),
+            )));
         }
         let node = self.node(name, kind, ports, span)?;
         let end = || End { node, port: 0, layout: layout.clone() };

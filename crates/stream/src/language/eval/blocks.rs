@@ -35,7 +35,7 @@ impl Machine<'_> {
         let node = &self.graph.nodes[id];
         let NodeKind::FileWriter(layout, name) = &node.kind else { return Ok(()) };
         self.nodes[id.index()].fired += items as u64;
-        let writer = self.writer(id, name)?;
+        let writer = self.writer(id, layout, name)?;
         writer.write_words(&layout.ty(), bytes, read)
     }
 
@@ -55,11 +55,11 @@ impl Machine<'_> {
     /// Fires a `FileWriter` many times.
     pub(crate) fn write_block(&mut self, id: NodeId, items: usize) -> Result<(), Stop> {
         let node = &self.graph.nodes[id];
-        let NodeKind::FileWriter(_, name) = &node.kind else { return Ok(()) };
+        let NodeKind::FileWriter(layout, name) = &node.kind else { return Ok(()) };
         self.nodes[id.index()].fired += items as u64;
         for _ in 0..items {
             let value = self.take(node.inputs[0], id)?;
-            self.write_item(id, name, &value)?;
+            self.write_item(id, layout, name, &value)?;
         }
         Ok(())
     }

@@ -41,7 +41,7 @@ impl Machine<'_> {
             let rate = schedule.repetition(id);
             if let (NodeKind::FileReader(layout, name), 1..) = (&node.kind, rate) {
                 // A file that cannot be opened is an error of the firing that reads it.
-                let Ok(reader) = self.reader(id, name) else { return 0 };
+                let Ok(reader) = self.reader(id, layout, name) else { return 0 };
                 states = states.min(reader.read_ahead(&layout.ty(), rate, rate.saturating_mul(states)) / rate);
             }
         }

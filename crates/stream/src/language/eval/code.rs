@@ -239,7 +239,9 @@ impl<'a, W: World> Code<'a, W> {
                 }
                 let item = match &create.stream {
                     Created::Stream(_) => None,
-                    Created::Identity(item) | Created::FileReader(item) | Created::FileWriter(item) => Some(self.layout(item)?),
+                    Created::Identity(item) | Created::FileReader(item, _) | Created::FileWriter(item, _) => {
+                        Some(self.layout(item)?)
+                    }
                 };
                 self.world.create(*role, create, args, portals, item)?;
             }

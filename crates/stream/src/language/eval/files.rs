@@ -1,16 +1,17 @@
-//! Items in files: `int` and `float` as 4 bytes, `double` as 8, `complex` as two floats, all little-endian.
-//! `bit` items are packed, the most significant bit of a byte first.
+//! Items of files as words: `int` and `float` as 4 bytes, `double` as 8, `complex` as two floats, all little-endian.
+//! `bit` items are packed, the most significant bit of a byte first. Files of other [formats](crate::language::format)
+//! are converted to words where they are opened.
 //!
-//! Items between a file and a kernel pass in blocks, as the words that kernels see. Only bits are converted: all other
-//! items have the same bytes in a file.
+//! Items between a file and a kernel pass in blocks, as the words that kernels see. Only bits are converted here.
 //!
 //! Files take part in the checkpoints of a run. A reader keeps the bytes since the last checkpoint and can go back
 //! to it. A writer holds its bytes back until they are committed.
 
 use crate::language::core::{Type, Value};
+use crate::language::format::{Decoder, Encoder, Item};
 use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::io::{self, Read, Write};
+use std::io;
 
 /// Bytes that are read or written at once, item by item.
 const PORTION: usize = 1 << 13;
@@ -26,7 +27,7 @@ struct Bits {
 
 /// A reader of items.
 pub(super) struct Reader {
-    file: Box<dyn Read + Send>,
+    file: Decoder,
     /// The bytes since the last checkpoint, and those that are read ahead.
     bytes: Vec<u8>,
     /// Number of bytes that items have taken.
@@ -38,7 +39,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) fn new(file: Box<dyn Read + Send>) -> Self {
+    pub(super) fn new(file: Decoder) -> Self {
         Reader { file, bytes: vec![], taken: 0, bits: Default::default(), end: None }
     }
 
@@ -68,7 +69,7 @@ impl Reader {
             if missing == 0 {
                 break;
             }
-            let wanted = missing.min(READ_AHEAD);
+            let wanted = missing.min(READ_AHEAD).next_multiple_of(8);
             self.bytes.resize(there + wanted, 0);
             let read = self.file.read(&mut self.bytes[there..]);
             let count = read.as_ref().map_or(0, |count| (*count).min(wanted));
@@ -95,8 +96,7 @@ impl Reader {
 
     /// Returns the bytes behind the last item, and the bytes of an item, if the file ends within an item.
     pub(super) fn partial_item(&self, ty: &Type) -> Option<(u32, usize)> {
-        let size = item_bytes(ty)?;
-        let bytes = self.bytes.len() - self.taken;
+        let (bytes, size) = self.file.partial_item((self.bytes.len() - self.taken, item_bytes(ty)?));
         (self.end.is_some() && (1..size).contains(&bytes)).then_some((bytes as u32, size))
     }
 
@@ -218,7 +218,19 @@ pub(crate) fn decode_scalars(ty: &Type, words: &[u8], into: &mut VecDeque<Value>
     }
 }
 
-/// Returns the bytes of an item in a file. Returns `None` if items are bits.
+/// Returns the items of a type in files. Returns `None` if a file cannot hold them.
+pub fn file_item(ty: &Type) -> Option<Item> {
+    match ty {
+        Type::Bit => Some(Item::Bit),
+        Type::Int => Some(Item::Int),
+        Type::Float => Some(Item::Float),
+        Type::Double => Some(Item::Double),
+        Type::Complex => Some(Item::Complex),
+        Type::Void | Type::Boolean | Type::Struct(_) | Type::Array(_) | Type::Portal(_) | Type::Text | Type::Unknown => None,
+    }
+}
+
+/// Returns the bytes of the words of an item. Returns `None` if items are bits.
 fn item_bytes(ty: &Type) -> Option<usize> {
     match ty {
         Type::Bit => None,
@@ -231,7 +243,7 @@ fn item_bytes(ty: &Type) -> Option<usize> {
 
 /// A writer of items.
 pub(super) struct Writer {
-    file: Box<dyn Write + Send>,
+    file: Encoder,
     /// Bytes that are not written yet.
     bytes: Vec<u8>,
     /// Bits that wait for a full byte, now and at the last commit.
@@ -239,7 +251,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn new(file: Box<dyn Write + Send>) -> Self {
+    pub(super) fn new(file: Encoder) -> Self {
         Writer { file, bytes: vec![], bits: Default::default() }
     }
 
@@ -310,6 +322,11 @@ impl Writer {
             self.bytes.push(bits.byte << (8 - bits.count));
         }
         self.commit()?;
-        self.file.flush()
+        self.file.close()
+    }
+
+    /// Returns the header of the file with its final sizes, if it has one.
+    pub(super) fn final_header(&self) -> io::Result<Option<Vec<u8>>> {
+        self.file.final_header()
     }
 }

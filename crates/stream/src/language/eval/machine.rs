@@ -1,18 +1,20 @@
 //! The state of a run: tapes, nodes, files and printed text.
 
 use super::budget::Budget;
-use super::files::{Reader, Writer};
+use super::files::{Reader, Writer, file_item};
 use super::host::Host;
 use super::mail::{Mail, Messages};
 use super::stop::{PATHS, Stop};
 use crate::language::codes;
 use crate::language::core::{Layout, Program, Value};
+use crate::language::format::{Decoder, Encoder, StreamFile};
 use crate::language::graph::{Flow, Graph, Node, NodeId, NodeKind, TapeId};
 use crate::language::limits::Limits;
 use crate::language::schedule::Style;
 use broadloom_diag::{Diagnostic, Span};
 use cranelift_entity::EntityRef;
 use std::collections::VecDeque;
+use std::time::{Duration, Instant};
 
 /// Settings of a run.
 #[derive(Clone, Debug, Default)]
@@ -41,10 +43,13 @@ pub enum Outcome {
 /// Output is printed in portions of this many bytes.
 const PORTION: usize = 1 << 16;
 
+/// Longest time that output waits for more of it.
+const LONGEST_WAIT: Duration = Duration::from_millis(5);
+
 /// Help text for files that were opened and cannot be written.
 const DISK: &str = "check the space on its disk, and whether its reader still runs";
 
-fn not_written(name: &str, error: &std::io::Error, span: Span) -> Stop {
+fn not_written(name: &StreamFile, error: &std::io::Error, span: Span) -> Stop {
     Stop::error(codes::FILE, format!("`{name}` cannot be written: {error}"), span)
 }
 
@@ -121,6 +126,8 @@ pub(crate) struct Machine<'a> {
     /// Steady states that the run should have, endless if absent, and those that are left.
     pub(super) states_wanted: Option<u64>,
     pub(super) states_left: Option<u64>,
+    /// The time of the last output.
+    written_at: Instant,
 }
 
 impl<'a> Machine<'a> {
@@ -154,6 +161,7 @@ impl<'a> Machine<'a> {
             messages: Messages::default(),
             states_wanted: settings.iterations,
             states_left: settings.iterations,
+            written_at: Instant::now(),
         }
     }
 
@@ -222,48 +230,92 @@ impl<'a> Machine<'a> {
         self.host.warn(warning);
     }
 
-    pub(super) fn read_item(&mut self, id: NodeId, layout: &Layout, name: &str) -> Result<Value, Stop> {
+    pub(super) fn read_item(&mut self, id: NodeId, layout: &Layout, name: &StreamFile) -> Result<Value, Stop> {
         let span = self.graph.nodes[id].span;
         let failed =
             |error: std::io::Error| Stop::error(codes::FILE, format!("`{name}` cannot be read: {error}"), span).help(PATHS);
         let keeps = self.holds;
         if !keeps && !self.nodes[id.index()].reader.as_ref().is_some_and(|reader| reader.has_item(&layout.ty())) {
             // Nothing that was computed waits for the input.
-            self.each_writer(Writer::commit)?;
+            self.write_pending()?;
         }
-        let reader = self.reader(id, name).map_err(failed)?;
+        let reader = self.reader(id, layout, name).map_err(failed)?;
         reader.read(&layout.ty(), keeps).map_err(failed)?.ok_or(Stop::EndOfInput)
     }
 
     /// Returns the reader of a file. Opens the file first.
-    pub(super) fn reader(&mut self, id: NodeId, name: &str) -> std::io::Result<&mut Reader> {
+    pub(super) fn reader(&mut self, id: NodeId, layout: &Layout, file: &StreamFile) -> std::io::Result<&mut Reader> {
         let state = &mut self.nodes[id.index()];
         Ok(match &mut state.reader {
             Some(reader) => reader,
-            absent => absent.insert(Reader::new(self.host.open(name)?)),
-        })
-    }
-
-    pub(super) fn write_item(&mut self, id: NodeId, name: &str, value: &Value) -> Result<(), Stop> {
-        let (span, holds) = (self.graph.nodes[id].span, self.holds);
-        self.writer(id, name)?.write(value, holds).map_err(|error| not_written(name, &error, span).help(DISK))
-    }
-
-    /// Returns the writer of a file. Creates the file first.
-    pub(super) fn writer(&mut self, id: NodeId, name: &str) -> Result<&mut Writer, Stop> {
-        let (span, state) = (self.graph.nodes[id].span, &mut self.nodes[id.index()]);
-        Ok(match &mut state.writer {
-            Some(writer) => writer,
             absent => {
-                let file = self.host.create(name).map_err(|error| not_written(name, &error, span).help(PATHS))?;
-                absent.insert(Writer::new(file))
+                let opened = self.host.open(&file.name)?;
+                let decoder = match file_item(&layout.ty()).filter(|_| !self.host.passes_words()) {
+                    Some(item) => Decoder::new(opened, &file.name, &file.format, item)?,
+                    None => Decoder::plain(opened),
+                };
+                absent.insert(Reader::new(decoder))
             }
         })
     }
 
+    pub(super) fn write_item(&mut self, id: NodeId, layout: &Layout, name: &StreamFile, value: &Value) -> Result<(), Stop> {
+        let (span, holds) = (self.graph.nodes[id].span, self.holds);
+        self.writer(id, layout, name)?.write(value, holds).map_err(|error| not_written(name, &error, span).help(DISK))
+    }
+
+    /// Returns the writer of a file. Creates the file first.
+    pub(super) fn writer(&mut self, id: NodeId, layout: &Layout, name: &StreamFile) -> Result<&mut Writer, Stop> {
+        let (span, state) = (self.graph.nodes[id].span, &mut self.nodes[id.index()]);
+        Ok(match &mut state.writer {
+            Some(writer) => writer,
+            absent => {
+                let failed = |error| not_written(name, &error, span).help(PATHS);
+                let file = self.host.create(&name.name).map_err(failed)?;
+                let encoder = match file_item(&layout.ty()).filter(|_| !self.host.passes_words()) {
+                    Some(item) => Encoder::new(file, &name.name, &name.format, item).map_err(failed)?,
+                    None => Encoder::plain(file),
+                };
+                if let (true, Some(header)) = (encoder.needs_its_size(), encoder.final_header().map_err(failed)?)
+                    && !self.host.amend(&name.name, &header).map_err(failed)?
+                {
+                    let message = format!("`{name}` is a pipe, and a `.npy` file begins with its length");
+                    return Err(Stop::error(codes::FILE, message, span).help("write it to a file, or as `raw` or `wav`"));
+                }
+                absent.insert(Writer::new(encoder))
+            }
+        })
+    }
+
+    /// Writes the text and the items so far.
+    fn write_pending(&mut self) -> Result<(), Stop> {
+        self.written_at = Instant::now();
+        self.flush()?;
+        self.each_writer(Writer::commit)
+    }
+
+    /// Writes the text and the items so far if they have waited long. Called between steady states.
+    pub(super) fn write_in_time(&mut self) -> Result<(), Stop> {
+        if self.holds || self.records.is_some() || self.written_at.elapsed() < LONGEST_WAIT {
+            Ok(())
+        } else {
+            self.write_pending()
+        }
+    }
+
     /// Writes the last items of all files.
     pub(crate) fn close(&mut self) -> Result<(), Stop> {
-        self.each_writer(Writer::close)
+        self.each_writer(Writer::close)?;
+        for (id, node) in self.graph.nodes.iter() {
+            if let (NodeKind::FileWriter(_, file), Some(writer)) = (&node.kind, &self.nodes[id.index()].writer) {
+                let failed = |error| not_written(file, &error, node.span).help(DISK);
+                if let Some(header) = writer.final_header().map_err(failed)? {
+                    // The header of a pipe keeps its unknown size.
+                    self.host.amend(&file.name, &header).map_err(failed)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn each_writer(&mut self, write: fn(&mut Writer) -> std::io::Result<()>) -> Result<(), Stop> {

@@ -63,6 +63,7 @@ impl Machine<'_> {
                 self.phase(phase)?;
             }
             self.flush_if_endless(left)?;
+            self.write_in_time()?;
             left = left.map(|left| left - 1);
             self.states_left = left;
         }
@@ -253,9 +254,9 @@ impl Machine<'_> {
                 let value = self.read_item(id, layout, name)?;
                 self.put(node.outputs[0], value, node.span)?;
             }
-            NodeKind::FileWriter(_, name) => {
+            NodeKind::FileWriter(layout, name) => {
                 let value = self.take(node.inputs[0], id)?;
-                self.write_item(id, name, &value)?;
+                self.write_item(id, layout, name, &value)?;
             }
             NodeKind::Duplicate => {
                 let value = self.take(node.inputs[0], id)?;

@@ -23,7 +23,8 @@ use std::sync::Arc;
 
 /// Lowers a program.
 pub fn lower(program: &ast::Program) -> Result<Program, Diagnostics> {
-    let mut lowerer = Lowerer::default();
+    let mut lowerer =
+        Lowerer { settings: program.settings.iter().map(|setting| (setting.clone(), false)).collect(), ..Lowerer::default() };
     lowerer.declare_structs(program);
     lowerer.declare_streams(program);
     lowerer.declare_packages(program);
@@ -37,12 +38,13 @@ pub fn lower(program: &ast::Program) -> Result<Program, Diagnostics> {
         lowerer.streams[id] = Some(lowered);
     }
     let top = lowerer.find_top(program);
+    lowerer.report_unused_settings(program);
     let Lowerer { structs, streams, mut functions, statics, errors, .. } = lowerer;
     match top {
-        Some(top) if !errors.has_errors() => {
+        Some((top, top_args)) if !errors.has_errors() => {
             mark_written_parameters(&mut functions);
             let streams = streams.into_iter().filter_map(|(_, stream)| stream).collect();
-            Ok(Program { structs, streams, functions, statics, static_init, top })
+            Ok(Program { structs, streams, functions, statics, static_init, top, top_args })
         }
         _ => Err(errors),
     }
@@ -64,6 +66,8 @@ struct Lowerer {
     functions: PrimaryMap<FunctionId, Function>,
     packages: HashMap<Arc<str>, HashMap<Arc<str>, FunctionId>>,
     statics: Vec<Field>,
+    /// Values from outside, and whether something took them.
+    settings: Vec<(ast::Setting, bool)>,
     units: Vec<Unit>,
     errors: Diagnostics,
 }
@@ -220,7 +224,9 @@ impl Lowerer {
             if self.statics.iter().any(|other| other.name == field.name.name) {
                 self.repeated("static variable", &field.name);
             }
-            let lowered = self.field(field);
+            let set = self.set_outside(None, &field.name.name);
+            let field = ast::Variable { value: set.or_else(|| field.value.clone()), ..field.clone() };
+            let lowered = self.field(&field);
             self.statics.push(lowered);
         }
         self.units.clear();
@@ -238,7 +244,62 @@ impl Lowerer {
         inits
     }
 
-    fn find_top(&mut self, program: &ast::Program) -> Option<StreamId> {
+    /// Returns the value from outside for a static variable, or for a parameter of a stream.
+    fn set_outside(&mut self, stream: Option<&str>, name: &str) -> Option<ast::Expr> {
+        let is_it =
+            |setting: &ast::Setting| &*setting.name.name == name && setting.stream.as_ref().map(|stream| &*stream.name) == stream;
+        // The last one counts, as on a command line.
+        let mut found = None;
+        for (setting, is_used) in self.settings.iter_mut().filter(|(setting, _)| is_it(setting)) {
+            *is_used = true;
+            found = Some(setting.value.clone());
+        }
+        found
+    }
+
+    /// Returns the values of the parameters of the top-level stream.
+    fn top_arguments(&mut self, top: &ast::Stream) -> Vec<Expr> {
+        let mut args = vec![];
+        for param in &top.params {
+            let name = &param.name.name;
+            let own = top.name.as_ref().and_then(|stream| self.set_outside(Some(&stream.name), name));
+            let Some(value) = own.or_else(|| self.set_outside(None, name)) else {
+                let message = format!("the parameter `{name}` of the top-level stream has no value");
+                let error = Diagnostic::error(codes::TOP_LEVEL, message).at(param.name.span, "");
+                self.error(error.help(format!("set it where the program is run: `-- {name}=…`, or make it a static variable")));
+                continue;
+            };
+            let ty = self.type_of(&param.ty);
+            args.push(self.initialiser(&value, &ty, name));
+        }
+        self.units.clear();
+        args
+    }
+
+    /// Reports values from outside that nothing took.
+    fn report_unused_settings(&mut self, program: &ast::Program) {
+        let unused: Vec<ast::Setting> =
+            self.settings.iter().filter(|(_, is_used)| !is_used).map(|(setting, _)| setting.clone()).collect();
+        let statics = program.statics.iter().flat_map(|section| &section.fields).map(|field| field.name.name.clone());
+        let mut names: Vec<Arc<str>> = statics.collect();
+        for stream in &program.streams {
+            let own = stream.params.iter().map(|param| &param.name.name);
+            names.extend(own.flat_map(|param| stream.name.as_ref().map(|name| format!("{}.{param}", name.name).into())));
+        }
+        for setting in unused {
+            let written = match &setting.stream {
+                Some(stream) => format!("{}.{}", stream.name, setting.name.name),
+                None => setting.name.name.to_string(),
+            };
+            let message = format!("no static variable or parameter of an added stream is called `{written}`");
+            let span = setting.stream.as_ref().map_or(setting.name.span, |stream| stream.span.to(setting.name.span));
+            let error = Diagnostic::error(codes::UNDEFINED, message).at(span, "");
+            let error = if names.is_empty() { error } else { error.note(format!("there are {}", names.join(", "))) };
+            self.error(error.help("write `name=value`, or `Stream.parameter=value`"));
+        }
+    }
+
+    fn find_top(&mut self, program: &ast::Program) -> Option<(StreamId, Vec<Expr>)> {
         let is_void = |ty: &ast::Type| ty.base == ast::Base::Void;
         let tops: Vec<usize> = program
             .streams
@@ -248,14 +309,10 @@ impl Lowerer {
             .map(|(index, _)| index)
             .collect();
         match tops[..] {
-            [index] if program.streams[index].params.is_empty() => return Some(StreamId::new(index)),
-            [index] => {
-                let error = Diagnostic::error(codes::TOP_LEVEL, "the top-level stream has parameters");
-                self.error(error.at(program.streams[index].span, "nobody gives them values"));
-            }
+            [index] => return Some((StreamId::new(index), self.top_arguments(&program.streams[index]))),
             [] => {
                 let error = Diagnostic::error(codes::TOP_LEVEL, "the program has no top-level stream");
-                self.error(error.help("declare one stream of type `void->void`"));
+                self.error(error.help("declare one stream of type `void->void`, or name a stream to run (`--stream 'Fir(64)'`)"));
             }
             [first, second, ..] => {
                 let error = Diagnostic::error(codes::TOP_LEVEL, "the program has two top-level streams");

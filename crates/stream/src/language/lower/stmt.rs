@@ -4,7 +4,10 @@ use super::call::are;
 use super::expr::read;
 use super::{Context, Lowerer, suggest};
 use crate::language::codes;
-use crate::language::core::{Binary, Create, Created, Distribution, Expr, ExprKind, Role, Send, Stmt, StmtKind, Type, Value};
+use crate::language::core::{
+    Binary, Create, Created, Declared, Distribution, Expr, ExprKind, Role, Send, Stmt, StmtKind, Type, Value,
+};
+use crate::language::format::{Item, Sample};
 use crate::language::syntax::ast;
 use crate::language::text::plural;
 use broadloom_diag::{Diagnostic, Span};
@@ -342,7 +345,10 @@ impl Lowerer {
             self.error(Diagnostic::error(codes::ARGUMENT_COUNT, message).at(ty.span, "").help("leave out what stands in `<…>`"));
         }
         let params = self.signatures[cranelift_entity::EntityRef::index(id)].params.clone();
-        if params.len() != arguments.len() {
+        // Values from outside take the place of arguments. With values for all parameters, arguments may be left out.
+        let set: Vec<Option<ast::Expr>> = params.iter().map(|(param, _)| self.set_outside(Some(&name.name), param)).collect();
+        let is_set = arguments.is_empty() && set.iter().all(Option::is_some);
+        if params.len() != arguments.len() && !is_set {
             let wanted = plural(params.len() as u64, "parameter");
             let message = format!("`{}` has {wanted}, but {} given", name.name, are(arguments.len()));
             let names: Vec<String> = params.iter().map(|(name, _)| format!("`{name}`")).collect();
@@ -353,11 +359,34 @@ impl Lowerer {
             });
         }
         let mut args = vec![];
-        for (argument, (param, ty)) in arguments.iter().zip(&params) {
-            let value = self.expr(argument);
+        for (at, (param, ty)) in params.iter().enumerate() {
+            let Some(argument) = set[at].as_ref().or(arguments.get(at)) else { break };
+            let value = self.argument(argument, ty, set[at].is_some());
             args.push(self.coerce(value, ty, &format!("the parameter `{param}` of `{}`", name.name)));
         }
         (Created::Stream(id), args)
+    }
+
+    /// Lowers an argument. One from outside may be a list.
+    fn argument(&mut self, argument: &ast::Expr, ty: &Type, is_outside: bool) -> Expr {
+        match &argument.kind {
+            ast::ExprKind::List(_) if is_outside => self.initialiser(argument, ty, "the parameter"),
+            _ => self.expr(argument),
+        }
+    }
+
+    /// Returns the type of a tape for numbers of a file that a program names in place of a type: `FileReader<short>`.
+    fn file_numbers(&self, ty: &ast::Type) -> Option<(Declared, Sample)> {
+        let ast::Base::Named(name) = &ty.base else { return None };
+        let sample = Sample::parse(name).filter(|_| ty.lengths.is_empty() && !self.struct_names.contains_key(name))?;
+        let item = match sample.item() {
+            Item::Bit => Type::Bit,
+            Item::Int => Type::Int,
+            Item::Float => Type::Float,
+            Item::Double => Type::Double,
+            Item::Complex => Type::Complex,
+        };
+        Some((Declared { ty: item, lengths: vec![], span: ty.span }, sample))
     }
 
     fn built_in(
@@ -367,10 +396,10 @@ impl Lowerer {
         arguments: &[ast::Expr],
         span: Span,
     ) -> (Created, Vec<Expr>) {
-        let nothing = crate::language::core::Declared { ty: Type::Unknown, lengths: vec![], span };
+        let nothing = Declared { ty: Type::Unknown, lengths: vec![], span };
         let wanted = match &*name.name {
             "Identity" => 0,
-            "FileReader" | "FileWriter" => 1,
+            "FileReader" | "FileWriter" => 2,
             _ => {
                 let error = Diagnostic::error(codes::UNDEFINED, format!("there is no stream `{}`", name.name)).at(name.span, "");
                 let mut names: Vec<Arc<str>> = self.stream_names.keys().cloned().collect();
@@ -384,21 +413,25 @@ impl Lowerer {
             self.error(error.at(span, "").help(format!("write it behind the name: `{}<float>`", name.name)));
             return (Created::Identity(nothing), vec![]);
         };
-        let declared = self.declared(ty);
-        if arguments.len() != wanted {
-            let count = plural(wanted as u64, "parameter");
+        let (declared, sample) = match self.file_numbers(ty).filter(|_| wanted > 0) {
+            Some((declared, sample)) => (declared, Some(sample)),
+            None => (self.declared(ty), None),
+        };
+        if arguments.len() > wanted || arguments.is_empty() && wanted > 0 {
+            let count = if wanted == 0 { "no parameters" } else { "one or two parameters" };
             let message = format!("`{}` has {count}, but {} given", name.name, are(arguments.len()));
-            let help = if wanted == 0 { "leave the arguments out" } else { "give it the name of a file" };
+            let help =
+                if wanted == 0 { "leave the arguments out" } else { "give it the name of a file, and its format if needed" };
             self.error(Diagnostic::error(codes::ARGUMENT_COUNT, message).at(span, "").help(help));
         }
         let mut args = vec![];
         for argument in arguments.iter().take(wanted) {
             let value = self.expr(argument);
-            args.push(self.coerce(value, &Type::Text, "the file name"));
+            args.push(self.coerce(value, &Type::Text, if args.is_empty() { "the file name" } else { "the format" }));
         }
         let created = match &*name.name {
-            "FileReader" => Created::FileReader(declared),
-            "FileWriter" => Created::FileWriter(declared),
+            "FileReader" => Created::FileReader(declared, sample),
+            "FileWriter" => Created::FileWriter(declared, sample),
             _ => Created::Identity(declared),
         };
         (created, args)

@@ -44,7 +44,9 @@ pub(super) fn init_counts(graph: &Graph, levels: &Levels<'_>, limits: &Limits) -
                 waiting.push(producer);
             }
             if total > limits.schedule {
-                return Err(deadlock(graph, levels, node));
+                // Only a loop can need ever more.
+                let has_loop = graph.tapes.values().any(|tape| tape.is_back_edge);
+                return Err(if has_loop { deadlock(graph, levels, node) } else { too_long(graph, node, needed, limits) });
             }
         }
     }
@@ -110,6 +112,15 @@ fn pull(
         chain.pop();
     }
     true
+}
+
+/// Returns the error for an initial schedule with too many firings.
+fn too_long(graph: &Graph, node: NodeId, needed: u64, limits: &Limits) -> Box<Diagnostic> {
+    let node = &graph.nodes[node];
+    let message = format!("`{}` needs {} before its first firing", node.name, plural(needed, "item"));
+    let error = Diagnostic::error(codes::TOO_LARGE, message).at(node.span, "");
+    let note = format!("the firings before a steady state would be more than the limit of {}", limits.schedule);
+    Box::new(error.note(note).help("peek at fewer items, or keep them in an array"))
 }
 
 /// Returns the error for a deadlocked graph, found by following the missing items.

@@ -23,6 +23,33 @@ pub struct Program {
     pub statics: Vec<Static>,
     /// `helper` and `native` packages.
     pub packages: Vec<Package>,
+    /// Other texts that belong to the program.
+    pub includes: Vec<Include>,
+    /// Values that are set from outside of the text.
+    pub settings: Vec<Setting>,
+}
+
+/// `include "name";`, or `include <name>;` for a text of the library.
+#[derive(Clone, Debug)]
+pub struct Include {
+    /// The name.
+    pub name: Arc<str>,
+    /// True for a text of the library.
+    pub is_block: bool,
+    /// Its place.
+    pub span: Span,
+}
+
+/// `name = value`: the value of a static variable or of a parameter of the top-level stream. `Stream.name = value`: the
+/// value of a parameter wherever that stream is added.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// The stream of a parameter.
+    pub stream: Option<Ident>,
+    /// The name of the variable or parameter.
+    pub name: Ident,
+    /// The value.
+    pub value: Expr,
 }
 
 impl Program {
@@ -32,6 +59,8 @@ impl Program {
         self.structs.append(&mut other.structs);
         self.statics.append(&mut other.statics);
         self.packages.append(&mut other.packages);
+        self.includes.append(&mut other.includes);
+        self.settings.append(&mut other.settings);
     }
 }
 

@@ -194,6 +194,10 @@ impl Lexer<'_> {
         }
         let character = rest.chars().next().unwrap_or(' ');
         self.at += character.len_utf8();
+        if rest.starts_with("#include") {
+            // `include` is a declaration; the preprocessor's sign before it changes nothing.
+            return None;
+        }
         if character == '\'' {
             // The rest of a character literal causes no further errors.
             let end = rest[1..].find(['\'', '\n']).filter(|end| *end <= 4 && rest.as_bytes()[end + 1] == b'\'');
@@ -206,8 +210,9 @@ impl Lexer<'_> {
             Diagnostic::error(codes::BAD_CHARACTER, format!("the character `{}` begins no token", character.escape_debug()));
         let error = error.at(self.span(from), "");
         self.errors.push(match character {
-            '#' => error
-                .help("there is no preprocessor: constants stand in `static { int n = 4; }`, further files on the command line"),
+            '#' => error.help(
+                "there is no preprocessor: constants stand in `static { int n = 4; }`, further files by `include \"part.str\";`",
+            ),
             _ => error,
         });
         None

@@ -5,4 +5,4 @@ mod lex;
 mod parse;
 mod token;
 
-pub use parse::parse;
+pub use parse::{parse, parse_setting};

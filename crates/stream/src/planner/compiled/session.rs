@@ -64,6 +64,10 @@ impl Host for Ports {
     fn create(&mut self, _: &str) -> io::Result<Box<dyn Write + Send>> {
         Ok(Box::new(OutputQueue(self.output.clone())))
     }
+
+    fn passes_words(&self) -> bool {
+        true
+    }
 }
 
 /// The delays of a session, in input items.

@@ -3,8 +3,8 @@
 use super::{Parsed, Parser};
 use crate::language::codes;
 use crate::language::syntax::ast::{
-    Composite, Expr, ExprKind, Filter, Function, Package, Program, Rate, Rates, Static, Stream, StreamKind, Struct, Type,
-    Variable, Work,
+    Composite, Expr, ExprKind, Filter, Function, Include, Package, Program, Rate, Rates, Setting, Static, Stream, StreamKind,
+    Struct, Type, Variable, Work,
 };
 use crate::language::syntax::token::Token;
 use broadloom_diag::{Diagnostic, Span};
@@ -52,6 +52,7 @@ impl Parser {
             Token::Word("struct") => program.structs.push(self.structure()?),
             Token::Word("static") => program.statics.push(self.statics()?),
             Token::Word("helper" | "native") => program.packages.push(self.package()?),
+            Token::Name(name) if &**name == "include" => program.includes.push(self.include()?),
             _ => {
                 let start = self.at;
                 let input = self.ty()?;
@@ -64,6 +65,42 @@ impl Parser {
         // A `;` after a declaration is not in the grammar. It is accepted.
         self.accept(";");
         Ok(())
+    }
+
+    fn include(&mut self) -> Parsed<Include> {
+        self.name("`include`")?;
+        let from = self.span();
+        let is_block = self.accept("<");
+        let name = match self.peek(0).clone() {
+            Token::Text(name) if !is_block => {
+                self.at += 1;
+                name
+            }
+            Token::Name(name) if is_block => {
+                self.at += 1;
+                self.expect(".")?;
+                let ending = self.name("the ending `str`")?;
+                self.expect(">")?;
+                format!("{name}.{}", ending.name).into()
+            }
+            _ => return Err(self.unexpected("the text in quotes, or a file of the library: `include <fir.str>;`")),
+        };
+        Ok(Include { name, is_block, span: from.to(self.before()) })
+    }
+
+    /// Parses `name=value` or `Stream.name=value`, up to the end.
+    pub(super) fn setting(&mut self) -> Parsed<Setting> {
+        let mut name = self.name("the name of a static variable or of a parameter")?;
+        let mut stream = None;
+        if self.accept(".") {
+            stream = Some(std::mem::replace(&mut name, self.name("the name of a parameter")?));
+        }
+        self.expect("=")?;
+        let value = self.initialiser()?;
+        match self.peek(0) {
+            Token::End => Ok(Setting { stream, name, value }),
+            _ => Err(self.unexpected("the end of the value")),
+        }
     }
 
     fn structure(&mut self) -> Parsed<Struct> {

@@ -30,6 +30,17 @@ pub fn parse(source: SourceId, text: &str) -> Result<Program, Diagnostics> {
     if parser.errors.has_errors() { Err(parser.errors) } else { Ok(program) }
 }
 
+/// Parses a value that is set from outside: `name=value` or `Stream.name=value`.
+pub fn parse_setting(source: SourceId, text: &str) -> Result<Program, Diagnostics> {
+    let (tokens, errors) = lex(source, text);
+    if errors.has_errors() {
+        return Err(errors);
+    }
+    let mut parser = Parser { tokens, at: 0, nesting: 0, errors };
+    let setting = parser.setting().map_err(|error| Diagnostics::from(*error))?;
+    Ok(Program { settings: vec![setting], ..Program::default() })
+}
+
 struct Parser {
     tokens: Vec<SpannedToken>,
     at: usize,
