@@ -4,7 +4,7 @@ use super::fault::Run;
 use super::stream::Stream;
 use super::{Machine, Value};
 use crate::core::Primitive;
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Instant;
 
 impl Machine<'_> {
@@ -36,9 +36,9 @@ impl Machine<'_> {
                 let read = self.read_until(stream.int(), &delimiters.bytes(), limit);
                 let (read, status) = match read {
                     Ok(read) => (read, Ok(())),
-                    Err(message) => ((vec![], -1), Err(message)),
+                    Err(message) => ((Arc::default(), -1), Err(message)),
                 };
-                let value = Value::pair(self.text(&read.0)?, Value::Int(read.1));
+                let value = Value::pair(self.shared_text(read.0)?, Value::Int(read.1));
                 let status = self.status(status)?;
                 Ok(Value::pair(value, status))
             }
@@ -102,7 +102,7 @@ impl Machine<'_> {
     }
 
     /// Returns the remaining bytes of a stream. A process runs when its output is first read.
-    pub(crate) fn rest(&mut self, stream: i64) -> Result<(Rc<[u8]>, usize), String> {
+    pub(crate) fn rest(&mut self, stream: i64) -> Result<(Arc<[u8]>, usize), String> {
         if let Some(Stream::ProcessOut(command, input)) = self.state.files.streams.get(&stream) {
             let output = self.host.run_command(command, input).map_err(|error| error.to_string())?;
             self.state.files.streams.insert(stream, Stream::In(output.into(), 0));
@@ -132,10 +132,13 @@ impl Machine<'_> {
 
     /// Reads up to a delimiter. The delimiter is consumed and returned as its code; -1 is the end, -2 the
     /// limit.
-    pub(crate) fn read_until(&mut self, stream: i64, delimiters: &[u8], limit: usize) -> Result<(Vec<u8>, i64), String> {
+    pub(crate) fn read_until(&mut self, stream: i64, delimiters: &[u8], limit: usize) -> Result<(Arc<[u8]>, i64), String> {
         let (bytes, at) = self.rest(stream)?;
         let rest = &bytes[at..];
-        let length = rest.iter().position(|byte| delimiters.contains(byte)).unwrap_or(rest.len());
+        let length = match delimiters {
+            [] => rest.len(),
+            _ => rest.iter().position(|byte| delimiters.contains(byte)).unwrap_or(rest.len()),
+        };
         let (length, end, taken) = if limit < length || (limit == length && length == rest.len() && limit > 0) {
             (limit, -2, limit)
         } else if length == rest.len() {
@@ -143,7 +146,8 @@ impl Machine<'_> {
         } else {
             (length, i64::from(rest[length]), length + 1)
         };
-        let text = rest[..length].to_vec();
+        // A whole file is not copied.
+        let text = if length == bytes.len() { bytes.clone() } else { rest[..length].into() };
         self.advance(stream, at + taken);
         Ok((text, end))
     }

@@ -105,6 +105,7 @@ pub(super) fn equal(a: &Value, b: &Value) -> bool {
         (Value::Bool(a), Value::Bool(b)) => a == b,
         (Value::Char(a), Value::Char(b)) => a == b,
         (Value::Pair(a), Value::Pair(b)) => equal(&a.0, &b.0) && equal(&a.1, &b.1),
+        (Value::Seq(a), Value::Seq(b)) if a.text().is_some() && b.text().is_some() => a.text() == b.text(),
         (Value::Seq(a), Value::Seq(b)) => a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| equal(a, b)),
         _ => true,
     }
@@ -126,9 +127,13 @@ fn hash(value: &Value) -> i64 {
         Value::Pair(parts) => hash(&parts.0).wrapping_add(hash(&parts.1).wrapping_add(1).wrapping_mul(ODD)),
         Value::Seq(values) => {
             let mut sum = values.len() as i64;
-            for (index, value) in values.iter().enumerate() {
+            let mut add = |index: usize, own: i64| {
                 let weight = (index as i64).wrapping_mul(0x5851_F42D).wrapping_add(ODD);
-                sum = sum.wrapping_add(hash(value).wrapping_add(1).wrapping_mul(weight.wrapping_mul(weight)));
+                sum = sum.wrapping_add(own.wrapping_add(1).wrapping_mul(weight.wrapping_mul(weight)));
+            };
+            match values.text() {
+                Some(text) => text.iter().enumerate().for_each(|(index, code)| add(index, i64::from(*code))),
+                None => values.iter().enumerate().for_each(|(index, value)| add(index, hash(value))),
             }
             sum
         }

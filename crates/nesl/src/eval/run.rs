@@ -8,6 +8,7 @@ use crate::codes;
 use crate::core::{Each, Expr, ExprId, LocalId, Pattern, PatternId};
 use broadloom_diag::Span;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Stack reserved for the expressions of one function, which nest up to the limit of the parser, and for
@@ -51,7 +52,7 @@ impl Machine<'_> {
             Expr::Float(value) => Ok(Value::Float(*value)),
             Expr::Bool(value) => Ok(Value::Bool(*value)),
             Expr::Char(value) => Ok(Value::Char(*value)),
-            Expr::Text(text) => self.located(span, |machine| machine.text(text)),
+            Expr::Text(text) => self.located(span, |machine| machine.shared_text(text.clone())),
             Expr::Local(local) => Ok(locals[local.as_u32() as usize].clone()),
             Expr::Definition(..) => self.definition(body, expr, span),
             Expr::Pair(first, rest) => {
@@ -271,9 +272,15 @@ impl Machine<'_> {
     }
 
     pub(crate) fn text(&mut self, text: &[u8]) -> Run<Value> {
+        self.shared_text(text.into())
+    }
+
+    /// Makes a string of shared characters.
+    pub(crate) fn shared_text(&mut self, text: Arc<[u8]>) -> Run<Value> {
+        let length = text.len();
         match self.state.meter.text(text) {
             Some(values) => Ok(Value::Seq(values)),
-            None => self.out_of_memory(text.len()),
+            None => self.out_of_memory(length),
         }
     }
 }

@@ -19,6 +19,9 @@ impl Machine<'_> {
             }
             Primitive::Elt => {
                 let (values, index) = argument.parts();
+                if let Some(text) = values.characters() {
+                    return Ok(Value::Char(text[place(index.int(), text.len())?]));
+                }
                 let values = values.elements();
                 Ok(values[place(index.int(), values.len())?].clone())
             }
@@ -58,6 +61,9 @@ impl Machine<'_> {
             }
             Primitive::Append => {
                 let (first, second) = argument.parts();
+                if let (Some(first), Some(second)) = (first.characters(), second.characters()) {
+                    return self.text(&[&first[..], &second[..]].concat());
+                }
                 let (first, second) = (first.elements(), second.elements());
                 self.count((first.len() + second.len()) as i64, "`++`", first.first().or(second.first()))?;
                 self.seq([first, second].concat())
@@ -73,15 +79,18 @@ impl Machine<'_> {
             Primitive::Partition => self.partition(argument.parts()),
             Primitive::Subseq => {
                 let (values, start, end) = argument.three();
-                let values = values.elements();
                 let (start, end) = (start.int(), end.int());
-                if start < 0 || start > end || end > values.len() as i64 {
+                if start < 0 || start > end || end > values.length() as i64 {
                     return Fault::at_run_time(format!(
                         "elements {start} to {end} are outside of a sequence of {}",
-                        values.len()
+                        values.length()
                     ));
                 }
-                self.seq(values[start as usize..end as usize].to_vec())
+                let part = start as usize..end as usize;
+                match values.characters() {
+                    Some(text) => self.text(&text[part]),
+                    None => self.seq(values.elements()[part].to_vec()),
+                }
             }
             _ => self.unpack(argument.parts(), ty),
         }

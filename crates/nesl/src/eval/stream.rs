@@ -1,7 +1,7 @@
 //! The open streams of a session.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// The open streams of a session. Streams below 3 are the console.
 #[derive(Default)]
@@ -11,7 +11,7 @@ pub(super) struct Files {
 
 pub(super) enum Stream {
     /// The rest of a file, from a position on.
-    In(Rc<[u8]>, usize),
+    In(Arc<[u8]>, usize),
     /// A file being written.
     Out(String),
     /// The input of a process that has not started, by the stream of its output.

@@ -6,6 +6,7 @@
 use crate::core::LocalId;
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// A value. The value of a datatype is its content.
 #[derive(Clone, Debug)]
@@ -42,7 +43,7 @@ pub struct Seq(Rc<Buffer>);
 #[derive(Debug)]
 struct Buffer {
     /// The characters, if the sequence was made as a string: a byte each.
-    text: Option<Box<[u8]>>,
+    text: Option<Arc<[u8]>>,
     /// The elements. Those of a string are made when one of them is wanted as a value.
     values: OnceCell<Vec<Value>>,
     bytes: Cell<usize>,
@@ -113,6 +114,9 @@ impl Meter {
 
     /// Makes a sequence; `None` if that exceeds the limit.
     pub(crate) fn seq(self: &Rc<Self>, values: Vec<Value>) -> Option<Seq> {
+        if let Some(Value::Char(_)) = values.first() {
+            return self.text(values.iter().map(Value::char).collect());
+        }
         if !self.allows(values.len(), values.first()) {
             return None;
         }
@@ -122,13 +126,13 @@ impl Meter {
     }
 
     /// Makes a string; `None` if that exceeds the limit.
-    pub(crate) fn text(self: &Rc<Self>, text: &[u8]) -> Option<Seq> {
+    pub(crate) fn text(self: &Rc<Self>, text: Arc<[u8]>) -> Option<Seq> {
         let bytes = text.len() + 64;
         if !self.room(bytes) {
             return None;
         }
         self.live.set(self.live.get() + bytes);
-        let (text, values, meter) = (Some(text.into()), OnceCell::new(), self.clone());
+        let (text, values, meter) = (Some(text), OnceCell::new(), self.clone());
         Some(Seq(Rc::new(Buffer { text, values, bytes: bytes.into(), meter })))
     }
 }
@@ -170,8 +174,8 @@ impl Seq {
     }
 
     /// Returns the characters, if the sequence was made as a string.
-    pub(crate) fn text(&self) -> Option<&[u8]> {
-        self.0.text.as_deref()
+    pub(crate) fn text(&self) -> Option<&Arc<[u8]>> {
+        self.0.text.as_ref()
     }
 }
 
@@ -241,12 +245,15 @@ impl Value {
         }
     }
 
+    /// Returns the characters of a sequence that was made as a string.
+    pub(crate) fn characters(&self) -> Option<&Arc<[u8]>> {
+        if let Value::Seq(values) = self { values.text() } else { None }
+    }
+
     /// Returns the bytes of a string.
-    pub(crate) fn bytes(&self) -> Vec<u8> {
-        if let Value::Seq(values) = self
-            && let Some(text) = values.text()
-        {
-            return text.to_vec();
+    pub(crate) fn bytes(&self) -> Arc<[u8]> {
+        if let Some(text) = self.characters() {
+            return text.clone();
         }
         self.elements().iter().map(Value::char).collect()
     }

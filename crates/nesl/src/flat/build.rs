@@ -10,6 +10,10 @@ use crate::vcode::{self, Constant, Type};
 use broadloom_diag::Span;
 use cranelift_entity::SecondaryMap;
 use smallvec::{SmallVec, smallvec};
+use std::sync::Arc;
+
+/// Number of characters from which on a string that is held elsewhere is compared by identity.
+const LONG: usize = 1 << 12;
 
 /// Function under construction.
 pub(crate) struct Builder {
@@ -135,6 +139,10 @@ impl Builder {
             Op::Const(Constant::Float(values)) => wide(2, &mut values.iter().map(|value| value.to_bits())),
             Op::Const(Constant::Bool(values)) => wide(3, &mut values.iter().map(|value| u64::from(*value))),
             Op::Const(Constant::Segdes(values)) => wide(4, &mut values.iter().map(|value| *value as u64)),
+            // A string that is held elsewhere, such as a variable, is the same only as itself.
+            Op::Const(Constant::Text(bytes)) if bytes.len() > LONG && Arc::strong_count(bytes) > 1 => {
+                wide(8, &mut [bytes.as_ptr().addr() as u64, bytes.len() as u64].into_iter());
+            }
             Op::Const(Constant::Text(bytes)) => wide(5, &mut bytes.iter().map(|byte| u64::from(*byte))),
             Op::Check(check) => key.extend([6, *check as u32]),
             Op::Foreign(_) | Op::Call(_) | Op::Small | Op::Sequential(..) | Op::Loop(..) | Op::If(_) => {

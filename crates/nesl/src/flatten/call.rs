@@ -71,7 +71,10 @@ impl Lowering<'_, '_> {
             Nesl::Seq(element) => {
                 out.push(Constant::Segdes(values.iter().map(|value| value.length() as i64).collect()));
                 if self.base(element) == Some(Base::Char) {
-                    out.push(Constant::Text(values.iter().flat_map(Value::bytes).collect()));
+                    out.push(Constant::Text(match values {
+                        [text] => text.bytes(),
+                        texts => texts.iter().flat_map(|text| text.bytes().to_vec()).collect(),
+                    }));
                     return Ok(());
                 }
                 let elements: Vec<Value> = values.iter().flat_map(|value| value.elements().iter().cloned()).collect();

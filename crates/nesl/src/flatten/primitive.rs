@@ -96,8 +96,11 @@ impl Lowering<'_, '_> {
             }
             P::CharCode => Ok(argument),
             P::CodeChar => {
-                self.b.check(Check::Code, &[scalar(&argument)?]);
-                Ok(argument)
+                let code = scalar(&argument)?;
+                self.b.check(Check::Code, &[code]);
+                // The mask makes known that the results are bytes.
+                let mask = self.int(255, context);
+                Ok(Val::Base(self.b.element(Op::And, Type::Int, &[code, mask])))
             }
             P::IntToAny | P::AsFloat => {
                 let value = if primitive == P::AsFloat { argument } else { two(&argument)?.0 };

@@ -18,6 +18,10 @@ impl Machine<'_, '_, '_> {
     }
 
     pub(super) fn check_on_host(&mut self, check: Check) -> Run<()> {
+        // Messages are read only if they are needed.
+        if !matches!(check, Check::Require | Check::Fail | Check::Undefined) {
+            self.widen_top(check.operands().len())?;
+        }
         let range = self.range(check.operands().len() as u32, 0)?;
         let operands: Vec<Entry> = self.stack.drain(range).collect();
         self.count(operands[0].len())?;
@@ -98,7 +102,7 @@ impl Machine<'_, '_, '_> {
                 Some(code) => Fault::at_run_time(format!("{code} is not the code of a character: codes are 0 to 255")),
                 None => Ok(()),
             },
-            (Check::Require, [Entry::Bool(conditions), Entry::Int(starts), Entry::Int(lengths), Entry::Int(pool)])
+            (Check::Require, [Entry::Bool(conditions), Entry::Int(starts), Entry::Int(lengths), pool])
                 if conditions.len() == starts.len() && starts.len() == lengths.len() =>
             {
                 match conditions.iter().position(|holds| !holds) {
@@ -106,7 +110,7 @@ impl Machine<'_, '_, '_> {
                     None => Ok(()),
                 }
             }
-            (Check::Fail | Check::Undefined, [Entry::Int(starts), Entry::Int(lengths), Entry::Int(pool)])
+            (Check::Fail | Check::Undefined, [Entry::Int(starts), Entry::Int(lengths), pool])
                 if starts.len() == lengths.len() =>
             {
                 let code = if check == Check::Fail { codes::USER_ERROR } else { codes::RUN_TIME };
@@ -145,11 +149,11 @@ fn fits(values: &[i64], segments: &Segments, lengths: &[i64]) -> bool {
 }
 
 /// Returns a text from a pool.
-fn message(start: i64, length: i64, pool: &[i64]) -> String {
+fn message(start: i64, length: i64, pool: &Entry) -> String {
+    let pool = pool.text().unwrap_or_default();
     let start = usize::try_from(start).unwrap_or(0).min(pool.len());
     let length = usize::try_from(length).unwrap_or(0).min(pool.len() - start);
-    let bytes: Vec<u8> = pool[start..start + length].iter().map(|&code| code as u8).collect();
-    String::from_utf8_lossy(&bytes).into_owned()
+    String::from_utf8_lossy(&pool[start..start + length]).into_owned()
 }
 
 /// Checks the start and the end of a part of a sequence.

@@ -184,11 +184,13 @@ impl Machine<'_, '_, '_> {
                         (Some(amount), Some(accelerator)) => accelerator.count_as_column(&amount)?,
                         _ => Column::Ints(values.to_vec()),
                     },
+                    Some(Entry::Bytes(values)) => Column::Ints(values.iter().map(|&value| i64::from(value)).collect()),
                     Some(Entry::Float(values)) => Column::Floats(values.to_vec()),
                     Some(Entry::Bool(values)) => Column::Bools(values.to_vec()),
                     Some(Entry::Device(vector)) => {
                         let Some(accelerator) = self.accelerator.as_deref_mut() else { return misfit() };
-                        let whole = accelerator.whole(&vector.current()?)?;
+                        let vector = accelerator.vector(&Entry::Device(vector))?;
+                        let whole = accelerator.whole(&vector)?;
                         Column::Device(accelerator.finished(&whole)?)
                     }
                     _ => return misfit(),

@@ -4,10 +4,12 @@
 use super::{Machine, wrong_types};
 use crate::codes;
 use crate::eval::{Fault, Run};
-use crate::run::{Accelerator, DeviceSegdes, DeviceVector, ELEMENTS_OF_A_STEP, Entry, Extent, OpResult, Vector, VectorCharge};
+use crate::run::{
+    Accelerator, DeviceSegdes, DeviceVector, ELEMENTS_OF_A_STEP, Elements, Entry, Extent, OpResult, Vector, VectorCharge,
+};
 use crate::vcode::{Check, FuncId, Inst, Op, Slot, Type};
 use broadloom_graph::Amount;
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 
 /// Number of elements of all vectors of a function below which the host continues with them.
@@ -17,7 +19,9 @@ const SMALL: usize = 1 << 12;
 fn each(entry: &Entry) -> Option<Entry> {
     match entry {
         Entry::Device(vector) => vector.each.clone(),
-        Entry::Int(_) | Entry::Float(_) | Entry::Bool(_) => Some(entry.clone()).filter(|entry| entry.len() == 1),
+        Entry::Int(_) | Entry::Bytes(_) | Entry::Float(_) | Entry::Bool(_) => {
+            Some(entry.clone()).filter(|entry| entry.len() == 1)
+        }
         Entry::Segdes(_) | Entry::DeviceSegdes(_) | Entry::Pair(_) => None,
     }
 }
@@ -45,7 +49,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
             // The template computes vectors of such lengths.
             Entry::Int(_) | Entry::Segdes(_) if entry.amount().is_some() => true,
             Entry::Segdes(segments) => segments.total.max(segments.lengths.len()) >= threshold,
-            Entry::Int(_) | Entry::Float(_) | Entry::Bool(_) => entry.len() >= threshold,
+            Entry::Int(_) | Entry::Bytes(_) | Entry::Float(_) | Entry::Bool(_) => entry.len() >= threshold,
             Entry::Pair(_) => false,
         })
     }
@@ -164,6 +168,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
             value: OnceCell::new(),
             each,
             host: OnceCell::new(),
+            wide: RefCell::default(),
             _charge: Some(charge),
         });
         if let Some(accelerator) = &mut self.accelerator {
@@ -272,7 +277,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
                     places.push(place);
                 }
                 Entry::Segdes(segments) => total += segments.total,
-                Entry::Int(_) | Entry::Float(_) | Entry::Bool(_) | Entry::Pair(_) => {}
+                Entry::Int(_) | Entry::Bytes(_) | Entry::Float(_) | Entry::Bool(_) | Entry::Pair(_) => {}
             }
             total += entry.len();
             if total >= limit {
@@ -288,7 +293,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
                 Some(Type::Segdes) => self.segdes(elements.ints())?,
                 Some(Type::Float) => self.floats(elements.floats())?,
                 Some(Type::Bool) => self.bools(elements.bools())?,
-                Some(Type::Int | Type::Char) | None => self.ints(elements.ints())?,
+                Some(Type::Int | Type::Char) | None => self.ints_of(elements)?,
             };
             if let Entry::Device(vector) = &self.stack[place] {
                 let _ = vector.host.set(entry.clone());
@@ -296,6 +301,14 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
             self.stack[place] = entry;
         }
         Ok(())
+    }
+
+    /// Makes a vector of the host from ints that were read.
+    fn ints_of(&mut self, elements: Elements) -> Run<Entry> {
+        match elements.into_bytes() {
+            Ok(bytes) => self.bytes(bytes.into()),
+            Err(elements) => self.ints(elements.ints()),
+        }
     }
 
     /// Copies an entry to the host; waits for it.
@@ -326,8 +339,8 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
                         self.ints(vec![value])?
                     }
                     Type::Int | Type::Char | Type::Segdes => {
-                        let values = accelerator.elements(&current)?.ints();
-                        self.ints(values)?
+                        let elements = accelerator.elements(&current)?;
+                        self.ints_of(elements)?
                     }
                     Type::Float => {
                         let values = accelerator.elements(&current)?.floats();
@@ -349,7 +362,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
                 let (first, second) = (self.local(parts.0.clone())?, self.local(parts.1.clone())?);
                 Ok(Entry::Pair(Rc::new((first, second))))
             }
-            Entry::Int(_) | Entry::Float(_) | Entry::Bool(_) | Entry::Segdes(_) => Ok(entry),
+            Entry::Int(_) | Entry::Bytes(_) | Entry::Float(_) | Entry::Bool(_) | Entry::Segdes(_) => Ok(entry),
         }
     }
 

@@ -27,6 +27,7 @@ impl Machine<'_, '_, '_> {
             }
             ([Entry::Bool(flags), a, b], _) => match (a, b) {
                 (Entry::Int(a), Entry::Int(b)) if ty == Type::Int => self.ints(select(flags, a, b)),
+                (Entry::Bytes(a), Entry::Bytes(b)) if ty == Type::Int => self.bytes(select(flags, a, b).into()),
                 (Entry::Float(a), Entry::Float(b)) if ty == Type::Float => self.floats(select(flags, a, b)),
                 (Entry::Bool(a), Entry::Bool(b)) if ty == Type::Bool => self.bools(select(flags, a, b)),
                 _ => wrong_types(op, &operands),

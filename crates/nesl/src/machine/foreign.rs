@@ -3,9 +3,10 @@
 use super::Machine;
 use crate::core::Primitive;
 use crate::eval::{Fault, Meter, Run, Value};
-use crate::run::{Entry, OpResult};
-use crate::vcode::{Foreign, Layout, Type};
+use crate::run::Entry;
+use crate::vcode::{Foreign, Layout};
 use std::rc::Rc;
+use std::sync::Arc;
 
 impl Machine<'_, '_, '_> {
     pub(super) fn foreign(&mut self, call: &Foreign) -> Run<()> {
@@ -21,6 +22,9 @@ impl Machine<'_, '_, '_> {
             }
         }
         let range = self.range(types.len() as u32, 0)?;
+        if primitive == Primitive::Iseq {
+            self.widen_top(range.len())?;
+        }
         let operands: Vec<Entry> = self.stack.drain(range).collect();
         if !operands.iter().zip(&types).all(|(operand, &ty)| operand.ty() == Some(ty)) {
             return Fault::at_run_time(format!("the operands of HOST \"{}\" have wrong types", call.name));
@@ -72,43 +76,30 @@ impl Machine<'_, '_, '_> {
     }
 }
 
-/// Returns characters as bytes.
-fn bytes_of(codes: &[i64]) -> Vec<u8> {
-    codes.iter().map(|code| *code as u8).collect()
-}
-
 impl Machine<'_, '_, '_> {
     /// Calls a function that reads or prints a string, without values of the evaluator. Returns `None` for
     /// other functions.
     fn on_text(&mut self, primitive: Primitive, operands: &[Entry]) -> Run<Option<Vec<Entry>>> {
         match (primitive, operands) {
-            (Primitive::PrintString, [Entry::Segdes(_), Entry::Int(codes)]) => {
-                self.world.print(&bytes_of(codes));
+            (Primitive::PrintString, [Entry::Segdes(_), codes]) => {
+                self.world.print(&codes.text().unwrap_or_default());
                 Ok(Some(vec![self.bools(vec![true])?]))
             }
-            (Primitive::Read, [Entry::Segdes(_), Entry::Int(delimiters), Entry::Int(limit), Entry::Int(stream)]) => {
+            (Primitive::Read, [Entry::Segdes(_), delimiters, Entry::Int(limit), Entry::Int(stream)]) => {
+                let delimiters = delimiters.text().unwrap_or_default();
                 let limit = usize::try_from(limit[0]).unwrap_or(usize::MAX);
-                let (text, end, message) = match self.world.read_until(stream[0], &bytes_of(delimiters), limit) {
+                let (text, end, message) = match self.world.read_until(stream[0], &delimiters, limit) {
                     Ok((text, end)) => (text, end, None),
-                    Err(message) => (vec![], -1, Some(message)),
+                    Err(message) => (Arc::default(), -1, Some(message)),
                 };
-                let (length, text) = (self.segments(vec![text.len()])?, self.text(&text)?);
+                let (length, text) = (self.segments(vec![text.len()])?, self.bytes(text)?);
                 let (end, is_read) = (self.ints(vec![end])?, self.bools(vec![message.is_none()])?);
                 let message = message.unwrap_or_default();
-                let message = [self.segments(vec![message.len()])?, self.text(message.as_bytes())?];
+                let message = [self.segments(vec![message.len()])?, self.bytes(message.as_bytes().into())?];
                 Ok(Some([vec![length, text, end, is_read], message.to_vec()].concat()))
             }
             _ => Ok(None),
         }
-    }
-
-    /// Makes a vector of characters. A long one is on the device, a byte for each character.
-    pub(super) fn text(&mut self, text: &[u8]) -> Run<Entry> {
-        if let Some(accelerator) = self.accelerator.as_deref_mut().filter(|known| text.len() >= known.threshold().max(1)) {
-            let vector = accelerator.text(text)?;
-            return self.entry(OpResult::Vector(Type::Int, vector));
-        }
-        self.ints(text.iter().map(|&byte| i64::from(byte)).collect())
     }
 }
 
@@ -130,10 +121,12 @@ pub(crate) fn to_values<'a>(
         Layout::Seq(element) => {
             let Some(Entry::Segdes(segments)) = entries.next() else { return misfit() };
             if **element == Layout::Char {
-                let Some(Entry::Int(codes)) = entries.next() else { return misfit() };
-                let text = bytes_of(codes);
+                let Some(text) = entries.next().and_then(Entry::text) else { return misfit() };
                 if text.len() != segments.total || segments.lengths.len() != count {
                     return misfit();
+                }
+                if let [_] = segments.lengths[..] {
+                    return Ok(vec![world.shared_text(text)?]);
                 }
                 return segments.ranges().map(|range| world.text(&text[range])).collect();
             }
@@ -146,6 +139,8 @@ pub(crate) fn to_values<'a>(
         }
         Layout::Int | Layout::Float | Layout::Bool | Layout::Char => match (layout, entries.next()) {
             (Layout::Int, Some(Entry::Int(values))) => values.iter().map(|&value| Value::Int(value)).collect(),
+            (Layout::Int, Some(Entry::Bytes(values))) => values.iter().map(|&value| Value::Int(value.into())).collect(),
+            (Layout::Char, Some(Entry::Bytes(values))) => values.iter().map(|&value| Value::Char(value)).collect(),
             (Layout::Char, Some(Entry::Int(values))) => values.iter().map(|&value| Value::Char(value as u8)).collect(),
             (Layout::Float, Some(Entry::Float(values))) => values.iter().map(|&value| Value::Float(value)).collect(),
             (Layout::Bool, Some(Entry::Bool(values))) => values.iter().map(|&value| Value::Bool(value)).collect(),
@@ -172,8 +167,11 @@ fn from_values(layout: &Layout, values: &[Value], meter: &Rc<Meter>, out: &mut V
         Layout::Seq(element) => {
             out.push(Entry::segdes(meter, values.iter().map(Value::length).collect())?);
             if **element == Layout::Char {
-                let codes = values.iter().flat_map(Value::bytes).map(i64::from).collect();
-                return Entry::ints(meter, codes).map(|codes| out.push(codes));
+                let text = match values {
+                    [text] => text.bytes(),
+                    texts => texts.iter().flat_map(|text| text.bytes().to_vec()).collect(),
+                };
+                return Entry::bytes(meter, text).map(|text| out.push(text));
             }
             let elements: Vec<Value> = values.iter().flat_map(|value| value.elements().iter().cloned()).collect();
             from_values(element, &elements, meter, out)?;

@@ -4,6 +4,7 @@ use super::{Machine, wrong_types};
 use crate::eval::{Fault, Run};
 use crate::run::Entry;
 use crate::vcode::{Op, Type};
+use std::sync::Arc;
 use std::time::Instant;
 
 impl Machine<'_, '_, '_> {
@@ -52,8 +53,8 @@ impl Machine<'_, '_, '_> {
             (Op::ReadChars, [delimiters, limit, stream]) => {
                 let limit = usize::try_from(scalar(op, limit)?).unwrap_or(usize::MAX);
                 let read = self.world.read_until(scalar(op, stream)?, &text(op, delimiters)?, limit);
-                let (bytes, end) = read.clone().unwrap_or((vec![], -1));
-                let bytes = self.ints(bytes.iter().map(|&byte| i64::from(byte)).collect())?;
+                let (bytes, end) = read.clone().unwrap_or((Arc::default(), -1));
+                let bytes = self.bytes(bytes)?;
                 let end = self.ints(vec![end])?;
                 self.status(vec![bytes, end], read.map(|_| ()))
             }
@@ -73,7 +74,7 @@ impl Machine<'_, '_, '_> {
     /// Appends the message and the flag that end the results of operations on streams.
     fn status(&mut self, mut results: Vec<Entry>, outcome: Result<(), String>) -> Run<Vec<Entry>> {
         let message = outcome.as_ref().err().map_or("", String::as_str);
-        results.push(self.ints(message.bytes().map(i64::from).collect())?);
+        results.push(self.bytes(message.as_bytes().into())?);
         results.push(self.bools(vec![outcome.is_ok()])?);
         Ok(results)
     }
@@ -101,7 +102,7 @@ impl Machine<'_, '_, '_> {
             Type::Float => self.floats(words.iter().map(|word| word.parse().unwrap_or(0.0)).collect())?,
             Type::Bool => self.bools(words.iter().map(|word| word == "T").collect())?,
             Type::Segdes => self.segdes(words.iter().map(|word| word.parse::<i64>().unwrap_or(0).max(0)).collect())?,
-            Type::Char => self.ints(words.concat().bytes().map(i64::from).collect())?,
+            Type::Char => self.bytes(words.concat().into_bytes().into())?,
         };
         self.status(vec![entry], outcome.map(|_| ()))
     }
@@ -173,7 +174,7 @@ fn scalar(op: Op, entry: &Entry) -> Run<i64> {
 
 fn text(op: Op, entry: &Entry) -> Run<Vec<u8>> {
     match entry {
-        Entry::Int(values) => Ok(values.iter().map(|&value| value as u8).collect()),
+        Entry::Int(_) | Entry::Bytes(_) => Ok(entry.text().unwrap_or_default().to_vec()),
         _ => wrong_types(op, std::slice::from_ref(entry)),
     }
 }
@@ -186,6 +187,7 @@ pub(super) fn show(entry: &Entry) -> String {
     };
     match entry {
         Entry::Int(values) => list(values.iter().map(ToString::to_string).collect(), '(', ')'),
+        Entry::Bytes(values) => list(values.iter().map(ToString::to_string).collect(), '(', ')'),
         Entry::Float(values) => list(values.iter().map(|&value| float(value)).collect(), '(', ')'),
         Entry::Bool(values) => list(values.iter().map(|&value| if value { "T" } else { "F" }.to_owned()).collect(), '(', ')'),
         Entry::Segdes(segments) => list(segments.lengths.iter().map(ToString::to_string).collect(), '[', ']'),

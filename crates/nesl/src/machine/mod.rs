@@ -34,6 +34,7 @@ use broadloom_diag::Span;
 use frame::Frame;
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// A run of a program.
 pub(crate) struct Machine<'p, 'w, 'e> {
@@ -93,7 +94,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
     /// have learned facts of this run.
     pub(crate) fn take_constants(&mut self) -> Constants {
         let mut constants = std::mem::take(&mut self.constants);
-        constants.retain(|_, entry| matches!(entry, Entry::Int(_) | Entry::Float(_) | Entry::Bool(_)));
+        constants.retain(|_, entry| matches!(entry, Entry::Int(_) | Entry::Bytes(_) | Entry::Float(_) | Entry::Bool(_)));
         constants
     }
 
@@ -354,7 +355,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
             Constant::Float(values) => self.floats(values.iter().map(|&value| self.world.round(value)).collect()),
             Constant::Bool(values) => self.bools(values.to_vec()),
             Constant::Segdes(values) => self.segdes(values.to_vec()),
-            Constant::Text(bytes) => self.text(bytes),
+            Constant::Text(bytes) => self.bytes(bytes.clone()),
         }
     }
 
@@ -368,6 +369,65 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
     pub(crate) fn ints(&mut self, values: Vec<i64>) -> Run<Entry> {
         let (length, entry) = (values.len(), Entry::ints(self.world.meter(), values));
         self.charged(length, entry)
+    }
+
+    /// Makes a vector of ints from 0 to 255, a byte for each.
+    pub(crate) fn bytes(&mut self, values: Arc<[u8]>) -> Run<Entry> {
+        if let [value] = values[..] {
+            return self.ints(vec![i64::from(value)]);
+        }
+        let (length, entry) = (values.len(), Entry::bytes(self.world.meter(), values));
+        self.charged(length, entry)
+    }
+
+    /// Replaces bytes among the operands of an instruction by ints. Instructions that only move elements keep
+    /// bytes.
+    fn agree_on_bytes(&mut self, op: Op) -> Run<()> {
+        let count = op.operands().len();
+        let values: &[usize] = match op {
+            Op::Length | Op::Pack | Op::Distribute | Op::BackPermute | Op::BackFlagPermute => &[0],
+            Op::Permute | Op::FlagPermute | Op::Extract => &[0],
+            Op::DefaultPermute | Op::Replace => &[0, 2],
+            Op::DefaultFlagPermute => &[0, 3],
+            Op::Select => &[1, 2],
+            _ => &[],
+        };
+        let start = self.range(count as u32, 0)?.start;
+        let is_bytes = |entry: &Entry| matches!(entry, Entry::Bytes(_));
+        if !self.stack[start..].iter().any(is_bytes) {
+            return Ok(());
+        }
+        let is_byte = |value: &i64| (0..256).contains(value);
+        let fits = |index: &usize| match &self.stack[start + index] {
+            Entry::Int(codes) => codes.iter().all(is_byte),
+            entry => is_bytes(entry),
+        };
+        let keeps = values.iter().any(|index| is_bytes(&self.stack[start + index])) && values.iter().all(fits);
+        for index in 0..count {
+            let place = start + index;
+            if !keeps || !values.contains(&index) {
+                self.widen(place)?;
+            } else if let (Entry::Int(_), Some(text)) = (&self.stack[place], self.stack[place].text()) {
+                let made = Entry::bytes(self.world.meter(), text);
+                self.stack[place] = self.charged(self.stack[place].len(), made)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Replaces bytes among the top entries of the stack by ints.
+    fn widen_top(&mut self, count: usize) -> Run<()> {
+        (self.stack.len().saturating_sub(count)..self.stack.len()).try_for_each(|index| self.widen(index))
+    }
+
+    /// Replaces bytes by ints.
+    fn widen(&mut self, index: usize) -> Run<()> {
+        if let Entry::Bytes(values) = &self.stack[index] {
+            let values = values.clone();
+            self.reserve(values.len())?;
+            self.stack[index] = self.ints(values.iter().map(|&value| i64::from(value)).collect())?;
+        }
+        Ok(())
     }
 
     pub(crate) fn floats(&mut self, values: Vec<f64>) -> Run<Entry> {
@@ -420,6 +480,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
     }
 
     fn op_on_host(&mut self, op: Op, ty: Type) -> Run<()> {
+        self.agree_on_bytes(op)?;
         let results = if op.is_elementwise() {
             vec![self.element(op, ty)?]
         } else if op.has_effect() {

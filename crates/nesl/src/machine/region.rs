@@ -69,6 +69,7 @@ fn is_long(entry: &Entry) -> bool {
 fn is_one(a: &Entry, b: &Entry) -> bool {
     match (a, b) {
         (Entry::Int(a), Entry::Int(b)) => Rc::ptr_eq(a, b),
+        (Entry::Bytes(a), Entry::Bytes(b)) => Rc::ptr_eq(a, b),
         (Entry::Float(a), Entry::Float(b)) => Rc::ptr_eq(a, b),
         (Entry::Bool(a), Entry::Bool(b)) => Rc::ptr_eq(a, b),
         (Entry::Segdes(a), Entry::Segdes(b)) => Rc::ptr_eq(a, b),
@@ -180,6 +181,7 @@ impl Machine<'_, '_, '_> {
                 Some(EntryPart::Single)
             }
             Entry::Int(values) => Some(EntryPart::Ints(values.to_vec())),
+            Entry::Bytes(values) => Some(EntryPart::Bytes((***values).clone())),
             Entry::Float(values) => Some(EntryPart::Floats(values.iter().map(|value| value.to_bits()).collect())),
             Entry::Bool(values) => Some(EntryPart::Bools(values.to_vec())),
             Entry::Segdes(segments) => Some(EntryPart::Segments(segments.lengths.clone())),
@@ -236,7 +238,7 @@ impl Machine<'_, '_, '_> {
                 inputs.segdes(&segdes)?.map(EntryPart::Segdes)
             }
             _ => {
-                let vector = accelerator.vector(entry)?;
+                let vector = accelerator.stored_vector(entry)?;
                 inputs.vector(ty, &vector)?.map(|part| EntryPart::Vector(ty, part))
             }
         })
@@ -251,6 +253,7 @@ impl Machine<'_, '_, '_> {
             }
             EntryPart::Single => self.single(&symbols.number()?)?,
             EntryPart::Ints(values) => self.ints(values.clone())?,
+            EntryPart::Bytes(values) => self.bytes(values.clone())?,
             EntryPart::Floats(values) => self.floats(values.iter().map(|bits| f64::from_bits(*bits)).collect())?,
             EntryPart::Bools(values) => self.bools(values.clone())?,
             EntryPart::Segments(lengths) => self.segments(lengths.clone())?,
@@ -494,6 +497,7 @@ impl Machine<'_, '_, '_> {
             EntryResult::Int(amount) => self.ints(vec![results.amount(*amount)])?,
             EntryResult::Single(amount) => self.segdes(vec![results.amount(*amount)])?,
             EntryResult::Ints(values) => self.ints(values.clone())?,
+            EntryResult::Bytes(values) => self.bytes(values.clone())?,
             EntryResult::Floats(values) => self.floats(values.clone())?,
             EntryResult::Bools(values) => self.bools(values.clone())?,
             EntryResult::Segments(lengths) => self.segments(lengths.clone())?,
@@ -581,6 +585,7 @@ fn answer(entry: &Entry, ending: &mut Ending) -> Option<EntryResult> {
     }
     Some(match entry {
         Entry::Int(values) => EntryResult::Ints(values.to_vec()),
+        Entry::Bytes(values) => EntryResult::Bytes((***values).clone()),
         Entry::Float(values) => EntryResult::Floats(values.to_vec()),
         Entry::Bool(values) => EntryResult::Bools(values.to_vec()),
         Entry::Segdes(segments) => EntryResult::Segments(segments.lengths.clone()),

@@ -7,6 +7,7 @@ use broadloom_diag::Span;
 use broadloom_graph::Template;
 use std::collections::HashMap;
 use std::rc::{Rc, Weak};
+use std::sync::Arc;
 
 /// Maximum number of failed traces of regions with the same start.
 pub(super) const MAX_REFUSED: u32 = 2;
@@ -25,6 +26,7 @@ pub(super) enum EntryPart {
     /// A descriptor of the host of one segment.
     Single,
     Ints(Vec<i64>),
+    Bytes(Arc<[u8]>),
     /// Floats of the host, as bits.
     Floats(Vec<u64>),
     Bools(Vec<bool>),
@@ -46,6 +48,7 @@ pub(super) enum EntryPart {
 #[derive(Clone, Debug)]
 pub(super) enum Long {
     Int(Weak<Charged<Vec<i64>>>),
+    Bytes(Weak<Charged<Arc<[u8]>>>),
     Float(Weak<Charged<Vec<f64>>>),
     Bool(Weak<Charged<Vec<bool>>>),
     Segdes(Weak<Charged<Segments>>),
@@ -55,6 +58,7 @@ impl PartialEq for Long {
     fn eq(&self, other: &Long) -> bool {
         match (self, other) {
             (Long::Int(a), Long::Int(b)) => Weak::ptr_eq(a, b),
+            (Long::Bytes(a), Long::Bytes(b)) => Weak::ptr_eq(a, b),
             (Long::Float(a), Long::Float(b)) => Weak::ptr_eq(a, b),
             (Long::Bool(a), Long::Bool(b)) => Weak::ptr_eq(a, b),
             (Long::Segdes(a), Long::Segdes(b)) => Weak::ptr_eq(a, b),
@@ -67,6 +71,7 @@ impl Long {
     pub(super) fn of(entry: &Entry) -> Option<Long> {
         Some(match entry {
             Entry::Int(values) => Long::Int(Rc::downgrade(values)),
+            Entry::Bytes(values) => Long::Bytes(Rc::downgrade(values)),
             Entry::Float(values) => Long::Float(Rc::downgrade(values)),
             Entry::Bool(values) => Long::Bool(Rc::downgrade(values)),
             Entry::Segdes(segments) => Long::Segdes(Rc::downgrade(segments)),
@@ -77,6 +82,7 @@ impl Long {
     pub(super) fn entry(&self) -> Option<Entry> {
         match self {
             Long::Int(values) => values.upgrade().map(Entry::Int),
+            Long::Bytes(values) => values.upgrade().map(Entry::Bytes),
             Long::Float(values) => values.upgrade().map(Entry::Float),
             Long::Bool(values) => values.upgrade().map(Entry::Bool),
             Long::Segdes(segments) => segments.upgrade().map(Entry::Segdes),
@@ -94,6 +100,7 @@ pub(super) enum EntryResult {
     Int(usize),
     Single(usize),
     Ints(Vec<i64>),
+    Bytes(Arc<[u8]>),
     Floats(Vec<f64>),
     Bools(Vec<bool>),
     Segments(Vec<usize>),

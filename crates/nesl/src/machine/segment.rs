@@ -39,6 +39,7 @@ impl Machine<'_, '_, '_> {
                 self.reserve(segments.total)?;
                 match values {
                     Entry::Int(values) => self.ints(distribute(values, segments)),
+                    Entry::Bytes(values) => self.bytes(distribute(values, segments).into()),
                     Entry::Float(values) => self.floats(distribute(values, segments)),
                     Entry::Bool(values) => self.bools(distribute(values, segments)),
                     _ => wrong_types(op, &operands),
@@ -60,6 +61,7 @@ impl Machine<'_, '_, '_> {
             (_, [values, Entry::Segdes(segments)]) => self.fold(op, values, segments),
             (_, [values, ..]) => match values {
                 Entry::Int(_) => self.moved(op, &operands, ints, 0, Machine::ints),
+                Entry::Bytes(_) => self.moved(op, &operands, bytes, 0, |machine, values| machine.bytes(values.into())),
                 Entry::Float(_) => self.moved(op, &operands, floats, 0.0, Machine::floats),
                 Entry::Bool(_) => self.moved(op, &operands, bools, false, Machine::bools),
                 Entry::Segdes(_) | Entry::Pair(_) | Entry::Device(_) | Entry::DeviceSegdes(_) => wrong_types(op, &operands),
@@ -75,6 +77,7 @@ impl Machine<'_, '_, '_> {
         let lengths = segments.ranges().map(|range| flags[range].iter().filter(|flag| **flag).count()).collect();
         let packed = match values {
             Entry::Int(values) => self.ints(kept(values, flags))?,
+            Entry::Bytes(values) => self.bytes(kept(values, flags).into())?,
             Entry::Float(values) => self.floats(kept(values, flags))?,
             Entry::Bool(values) => self.bools(kept(values, flags))?,
             Entry::Segdes(_) | Entry::Pair(_) | Entry::Device(_) | Entry::DeviceSegdes(_) => {
@@ -142,7 +145,7 @@ impl Machine<'_, '_, '_> {
                 };
                 self.bools(out)
             }
-            Entry::Segdes(_) | Entry::Pair(_) | Entry::Device(_) | Entry::DeviceSegdes(_) => {
+            Entry::Bytes(_) | Entry::Segdes(_) | Entry::Pair(_) | Entry::Device(_) | Entry::DeviceSegdes(_) => {
                 wrong_types(op, std::slice::from_ref(values))
             }
         }
@@ -211,6 +214,10 @@ impl Machine<'_, '_, '_> {
 
 fn ints(entry: &Entry) -> Option<&[i64]> {
     if let Entry::Int(values) = entry { Some(values) } else { None }
+}
+
+fn bytes(entry: &Entry) -> Option<&[u8]> {
+    if let Entry::Bytes(values) = entry { Some(values) } else { None }
 }
 
 fn floats(entry: &Entry) -> Option<&[f64]> {

@@ -43,6 +43,7 @@ struct HostLoop<'a> {
 fn element_of(entry: &Entry, index: usize) -> Option<i64> {
     match entry {
         Entry::Int(values) => values.get(index).copied(),
+        Entry::Bytes(values) => values.get(index).map(|value| i64::from(*value)),
         Entry::Float(values) => values.get(index).map(|value| value.to_bits() as i64),
         Entry::Bool(values) => values.get(index).map(|value| i64::from(*value)),
         Entry::Segdes(_) | Entry::Pair(_) | Entry::Device(_) | Entry::DeviceSegdes(_) => None,
@@ -70,7 +71,7 @@ impl Machine<'_, '_, '_> {
                 LoopOperand::Table(_) => tables.push(entry.clone()),
             }
         }
-        let is_host = |entry: &Entry| matches!(entry, Entry::Int(_) | Entry::Float(_) | Entry::Bool(_));
+        let is_host = |entry: &Entry| matches!(entry, Entry::Int(_) | Entry::Bytes(_) | Entry::Float(_) | Entry::Bool(_));
         if let (Entry::Segdes(segments), true) = (context, params.iter().chain(&tables).all(is_host)) {
             let calls = segments.total;
             let threshold = self.accelerator.as_deref().map_or(usize::MAX, |accelerator| accelerator.threshold());

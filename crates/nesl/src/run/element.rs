@@ -16,13 +16,24 @@ const MAX_DEPTH: u16 = 16;
 impl Accelerator {
     pub(super) fn element(&mut self, op: Op, ty: Type, operands: &[Entry]) -> Run<OpResult> {
         let mut inputs = vec![];
-        for operand in operands {
-            inputs.push(self.vector(operand)?);
+        if let (Op::Select, Type::Int, [flags, yes, no]) = (op, ty, operands) {
+            let both = [self.stored_vector(yes)?, self.stored_vector(no)?];
+            inputs.push(self.vector(flags)?);
+            inputs.extend(self.of_one_type(both)?);
+        } else {
+            for operand in operands {
+                inputs.push(self.vector(operand)?);
+            }
         }
+        let is_mask = |input: &Vector| input.facts.constant().is_some_and(|value| (0..256).contains(&value));
+        let is_byte = (op, ty) == (Op::And, Type::Int) && inputs.iter().any(is_mask);
         let inst = Inst::Op(op, ty);
         let extent = self.aligned(&inst, operands, &mut inputs)?;
         let nodes: Vec<&Node> = inputs.iter().map(|input| &input.node).collect();
-        let node = self.computed(op, ty, &nodes)?;
+        let mut node = self.computed(op, ty, &nodes)?;
+        if is_byte {
+            node = self.convert(&node, Element::U8)?;
+        }
         match (op, ty) {
             (Op::Divide | Op::Modulo, _) if inputs[1].facts.nonzero => {}
             (Op::Divide | Op::Modulo, _) => {
@@ -42,7 +53,7 @@ impl Accelerator {
         let depth = inputs.iter().map(|input| input.depth).max().unwrap_or(0) + 1;
         let generated = depth < MAX_DEPTH && inputs.iter().all(|input| input.generated);
         let depth = if generated { depth } else { 0 };
-        let packed = self.before_pack(op, ty, &inputs)?;
+        let packed = self.before_pack(op, ty, &inputs, is_byte)?;
         let mut facts = if ty == Type::Int { Facts::of_element(op, &inputs) } else { Facts::default() };
         if op == Op::IntToFloat {
             facts.nonzero = inputs[0].facts.nonzero;
@@ -55,7 +66,7 @@ impl Accelerator {
 
     /// Applies elementwise work also to the vectors before a pack: a reduction of the result then needs no
     /// pack.
-    fn before_pack(&mut self, op: Op, ty: Type, inputs: &[Vector]) -> Run<Option<BeforePack>> {
+    fn before_pack(&mut self, op: Op, ty: Type, inputs: &[Vector], is_byte: bool) -> Run<Option<BeforePack>> {
         let Some(flags) = inputs.iter().find_map(|input| input.packed.as_ref().map(|packed| packed.flags.clone())) else {
             return Ok(None);
         };
@@ -67,7 +78,10 @@ impl Accelerator {
                 _ => return Ok(None),
             }
         }
-        let before = self.computed(op, ty, &nodes)?;
+        let mut before = self.computed(op, ty, &nodes)?;
+        if is_byte {
+            before = self.convert(&before, Element::U8)?;
+        }
         Ok(Some(BeforePack { flags, before }))
     }
 

@@ -8,8 +8,9 @@ use super::vector::Vector;
 use crate::eval::{Charge, Meter, Run};
 use crate::vcode::Type;
 use broadloom_graph::{Amount, Length, Node};
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// A vector that is charged to a run.
 ///
@@ -75,6 +76,8 @@ impl Segments {
 #[derive(Clone, Debug)]
 pub(crate) enum Entry {
     Int(Rc<Charged<Vec<i64>>>),
+    /// Ints from 0 to 255, a byte for each: characters.
+    Bytes(Rc<Charged<Arc<[u8]>>>),
     Float(Rc<Charged<Vec<f64>>>),
     Bool(Rc<Charged<Vec<bool>>>),
     Segdes(Rc<Charged<Segments>>),
@@ -88,7 +91,7 @@ pub(crate) enum Entry {
 impl Entry {
     pub(crate) fn ty(&self) -> Option<Type> {
         Some(match self {
-            Entry::Int(_) => Type::Int,
+            Entry::Int(_) | Entry::Bytes(_) => Type::Int,
             Entry::Float(_) => Type::Float,
             Entry::Bool(_) => Type::Bool,
             Entry::Segdes(_) => Type::Segdes,
@@ -107,6 +110,7 @@ impl Entry {
     pub(crate) fn len(&self) -> usize {
         match self {
             Entry::Int(values) => values.values.len(),
+            Entry::Bytes(values) => values.values.len(),
             Entry::Float(values) => values.values.len(),
             Entry::Bool(values) => values.values.len(),
             Entry::Segdes(segments) => segments.values.lengths.len(),
@@ -162,6 +166,15 @@ impl Entry {
         Some(Entry::Segdes(Rc::new(Charged { values, amount, copy: OnceCell::new(), _charge: charge })))
     }
 
+    /// Returns ints of the host as characters.
+    pub(crate) fn text(&self) -> Option<Arc<[u8]>> {
+        match self {
+            Entry::Int(codes) => Some(codes.iter().map(|code| *code as u8).collect()),
+            Entry::Bytes(text) => Some((***text).clone()),
+            _ => None,
+        }
+    }
+
     /// Returns a copy of the entry that is not in the list of live vectors.
     pub(crate) fn detached(&self) -> Entry {
         match self {
@@ -169,7 +182,8 @@ impl Entry {
                 let (kept, learned) = (OnceCell::new(), OnceCell::new());
                 let (ty, value, host) = (vector.ty, vector.value.clone(), vector.host.clone());
                 let (each, _charge) = (vector.each.clone(), None);
-                let vector = DeviceVector { ty, vector: vector.vector.clone(), kept, learned, value, each, host, _charge };
+                let (vector, wide) = (vector.vector.clone(), RefCell::default());
+                let vector = DeviceVector { ty, vector, kept, learned, value, each, host, wide, _charge };
                 Entry::Device(Rc::new(vector))
             }
             Entry::DeviceSegdes(segdes) => Entry::DeviceSegdes(Rc::new(segdes.detached())),
@@ -181,6 +195,12 @@ impl Entry {
     pub(crate) fn ints(meter: &Rc<Meter>, values: Vec<i64>) -> Option<Entry> {
         let charge = meter.charge(values.len().saturating_mul(8))?;
         Some(Entry::Int(Charged::new(values, charge)))
+    }
+
+    /// Makes an entry of ints from 0 to 255.
+    pub(crate) fn bytes(meter: &Rc<Meter>, values: Arc<[u8]>) -> Option<Entry> {
+        let charge = meter.charge(values.len())?;
+        Some(Entry::Bytes(Charged::new(values, charge)))
     }
 
     pub(crate) fn floats(meter: &Rc<Meter>, values: Vec<f64>) -> Option<Entry> {
@@ -215,6 +235,8 @@ pub(crate) struct DeviceVector {
     pub(crate) each: Option<Entry>,
     /// The elements on the host, if they were read.
     pub(crate) host: OnceCell<Entry>,
+    /// The elements as ints, if they are bytes and were needed as ints, with the bytes.
+    pub(crate) wide: RefCell<Option<(Node, Vector)>>,
     pub(crate) _charge: Option<VectorCharge>,
 }
 

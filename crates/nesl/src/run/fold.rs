@@ -143,7 +143,7 @@ impl Accelerator {
         let (int, whole) = (self.int(), self.whole(values)?);
         // Zeros of both signs are equal.
         let is_float = whole.ty().element().is_float();
-        let key = if is_float { self.call("key", &[&whole], |f, x| f.add(x[0], 0))? } else { whole.clone() };
+        let key = if is_float { self.call("key", &[&whole], |f, x| f.add(x[0], 0))? } else { self.convert(&whole, int)? };
         let mut segments = self.segments(segdes)?;
         if let Some(longest) = longest {
             segments = segments.no_longer_than(longest);
@@ -171,9 +171,10 @@ impl Accelerator {
         self.made += 4;
         let keys = [(&ranked.key, ranked.order)];
         // The key of a float has lost the sign of zero.
-        let others = if ranked.key.is_same(&ranked.values) { vec![] } else { vec![&ranked.values] };
-        let sorted = on_device(ranked.segments.sort(&keys, &others))?.pop();
-        Ok(sorted.map(|node| Vector::new(node, values.extent.clone())))
+        let element = ranked.values.ty().element();
+        let others = if element.is_float() { vec![&ranked.values] } else { vec![] };
+        let Some(sorted) = on_device(ranked.segments.sort(&keys, &others))?.pop() else { return Ok(None) };
+        Ok(Some(Vector::new(self.convert(&sorted, element)?, values.extent.clone())))
     }
 
     /// Returns the length of the longest of several segments. The host waits for it. If all segments are

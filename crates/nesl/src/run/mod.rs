@@ -64,6 +64,7 @@ pub(crate) use segdes::DeviceSegdes;
 pub(crate) use tail_loop::{LoopOutcome, LoopRun};
 pub use target::{Opener, THRESHOLD, Target};
 pub(crate) use template::{CallTemplate, Launched, Templates};
+pub(crate) use transfer::Elements;
 pub(crate) use vector::Vector;
 
 use crate::codes;

@@ -20,7 +20,7 @@ impl Accelerator {
         let inst = Inst::Op(op, ty);
         match (op, operands) {
             (Op::Length, [values]) => {
-                let values = self.vector(values)?;
+                let values = self.stored_vector(values)?;
                 let int = self.int();
                 let count = self.count_of(&values.extent, int)?;
                 result(Type::Int, Vector::of(self.as_vector(&count)?).generated(true))
@@ -38,7 +38,7 @@ impl Accelerator {
                 result(Type::Int, segdes.lengths())
             }
             (Op::Distribute, [values, segdes]) => {
-                let (values, segdes) = (self.vector(values)?, self.segdes(segdes)?);
+                let (values, segdes) = (self.stored_vector(values)?, self.segdes(segdes)?);
                 let (values, segdes) = self.each(&inst, operands, &values, &segdes)?;
                 let spread = self.spread(&values, &segdes)?;
                 result(ty, spread)
@@ -53,7 +53,7 @@ impl Accelerator {
             }
             (Op::Pack, [values, flags, segdes]) => self.pack(ty, [values, flags, segdes], operands),
             (Op::RankUp | Op::RankDown, [values, segdes]) => {
-                let (values, segdes) = (self.vector(values)?, self.segdes(segdes)?);
+                let (values, segdes) = (self.stored_vector(values)?, self.segdes(segdes)?);
                 let (values, segdes) = self.cut(&inst, operands, &values, &segdes)?;
                 let longest = self.longest(&segdes)?;
                 // The host may have learned the number of elements.
@@ -70,7 +70,7 @@ impl Accelerator {
                 }
             }
             (_, [values, indices, ..]) => {
-                let (values, indices) = (self.vector(values)?, self.vector(indices)?);
+                let (values, indices) = (self.stored_vector(values)?, self.vector(indices)?);
                 let moved = self.moved(op, ty, &values, &indices, operands)?;
                 result(ty, moved)
             }
@@ -162,7 +162,7 @@ impl Accelerator {
 
     fn pack(&mut self, ty: Type, [values, flags, segdes]: [&Entry; 3], operands: &[Entry]) -> Run<Vec<OpResult>> {
         let (inst, segdes) = (Inst::Op(Op::Pack, ty), self.segdes(segdes)?);
-        let (vector, chosen) = (self.vector(values)?, self.vector(flags)?);
+        let (vector, chosen) = (self.stored_vector(values)?, self.vector(flags)?);
         let (_, segdes) = self.cut(&inst, operands, &vector, &segdes)?;
         let (chosen, segdes) = self.cut(&inst, operands, &chosen, &segdes)?;
         let (vector, segdes) = self.cut(&inst, operands, &vector, &segdes)?;
@@ -271,6 +271,13 @@ impl Accelerator {
     }
 
     fn moved(&mut self, op: Op, ty: Type, values: &Vector, indices: &Vector, operands: &[Entry]) -> Run<Vector> {
+        // The elements that are replaced, if there are any.
+        let others = match (op, &operands[2..]) {
+            (Op::DefaultPermute | Op::Replace, [others, ..]) | (Op::DefaultFlagPermute, [_, others, ..]) => others,
+            _ => &operands[0],
+        };
+        let others = self.stored_vector(others)?;
+        let [values, others] = &self.of_one_type([values.clone(), others])?;
         let element = values.node.ty().element();
         let inst = Inst::Op(op, ty);
         match (op, &operands[2..]) {
@@ -285,11 +292,11 @@ impl Accelerator {
                 self.require_inside(op, ty, operands, &moves)?;
                 self.scatter(&values, &moves, None, element)
             }
-            (Op::DefaultPermute, [default, from, to]) => {
-                let (default, from, to) = (self.vector(default)?, self.segdes(from)?, self.segdes(to)?);
+            (Op::DefaultPermute, [_, from, to]) => {
+                let (from, to) = (self.segdes(from)?, self.segdes(to)?);
                 let (indices, from) = self.cut(&inst, operands, indices, &from)?;
                 let (values, from) = self.cut(&inst, operands, values, &from)?;
-                let (default, to) = self.cut(&inst, operands, &default, &to)?;
+                let (default, to) = self.cut(&inst, operands, others, &to)?;
                 let moves = Moves { indices: &indices, flags: None, by: &from, to: &to };
                 self.require_inside(op, ty, operands, &moves)?;
                 self.scatter(&values, &moves, Some(&default), element)
@@ -303,13 +310,13 @@ impl Accelerator {
                 self.require_inside(op, ty, operands, &moves)?;
                 self.scatter(&values, &moves, None, element)
             }
-            (Op::DefaultFlagPermute, [flags, default, from, to]) => {
-                let (flags, default) = (self.vector(flags)?, self.vector(default)?);
+            (Op::DefaultFlagPermute, [flags, _, from, to]) => {
+                let flags = self.vector(flags)?;
                 let (from, to) = (self.segdes(from)?, self.segdes(to)?);
                 let (indices, from) = self.cut(&inst, operands, indices, &from)?;
                 let (values, from) = self.cut(&inst, operands, values, &from)?;
                 let (flags, from) = self.cut(&inst, operands, &flags, &from)?;
-                let (default, to) = self.cut(&inst, operands, &default, &to)?;
+                let (default, to) = self.cut(&inst, operands, others, &to)?;
                 let moves = Moves { indices: &indices, flags: Some(&flags), by: &from, to: &to };
                 self.require_inside(op, ty, operands, &moves)?;
                 self.scatter(&values, &moves, Some(&default), element)
@@ -339,11 +346,11 @@ impl Accelerator {
                 let places = self.first_places(&indices, &segdes)?;
                 self.taken(&values, &places, element, segdes.count(), false)
             }
-            (Op::Replace, [new, segdes]) => {
-                let (new, segdes) = (self.vector(new)?, self.segdes(segdes)?);
+            (Op::Replace, [_, segdes]) => {
+                let segdes = self.segdes(segdes)?;
                 let (values, segdes) = self.cut(&inst, operands, values, &segdes)?;
                 let (indices, segdes) = self.each(&inst, operands, indices, &segdes)?;
-                let (new, segdes) = self.each(&inst, operands, &new, &segdes)?;
+                let (new, segdes) = self.each(&inst, operands, others, &segdes)?;
                 self.require_each(op, ty, operands, &indices, &segdes)?;
                 let places = self.first_places(&indices, &segdes)?;
                 self.made += 1;

@@ -125,8 +125,8 @@ impl Symbols<'_> {
 
 /// Makes an entry from a vector that is not charged to the run.
 pub(crate) fn uncharged(ty: Type, vector: Vector) -> DeviceVector {
-    let (kept, learned, value, host) = Default::default();
-    DeviceVector { ty, vector, kept, learned, value, each: None, host, _charge: None }
+    let (kept, learned, value, host, wide) = Default::default();
+    DeviceVector { ty, vector, kept, learned, value, each: None, host, wide, _charge: None }
 }
 
 impl Inputs {

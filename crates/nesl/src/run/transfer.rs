@@ -3,7 +3,7 @@
 use super::entry::{DeviceCopy, Entry};
 use super::extent::{Extent, line};
 use super::segdes::DeviceSegdes;
-use super::vector::{Facts, Vector};
+use super::vector::{BeforePack, Facts, Vector};
 use super::{Accelerator, device_error, on_device};
 use crate::eval::{Fault, Run};
 use crate::vcode::Type;
@@ -27,9 +27,63 @@ impl Accelerator {
         }
     }
 
-    /// Returns a vector on the device. A vector of the host is copied; a scalar becomes an argument of
-    /// kernels.
+    /// Returns a vector on the device like [`Accelerator::stored_vector`], with ints for bytes.
     pub(crate) fn vector(&mut self, entry: &Entry) -> Run<Vector> {
+        let vector = self.stored_vector(entry)?;
+        if vector.node.ty().element() != Element::U8 {
+            return Ok(vector);
+        }
+        let Entry::Device(own) = entry else { return self.widened(&vector) };
+        if let Some((bytes, wide)) = &*own.wide.borrow()
+            && bytes.is_same(&vector.node)
+        {
+            return Ok(wide.clone());
+        }
+        let wide = self.widened(&vector)?;
+        *own.wide.borrow_mut() = Some((vector.node, wide.clone()));
+        Ok(wide)
+    }
+
+    /// Converts bytes to ints. They are converted where they are read: ints are not stored.
+    pub(super) fn widened(&mut self, vector: &Vector) -> Run<Vector> {
+        let int = self.int();
+        if vector.node.ty().element() == int {
+            return Ok(vector.clone());
+        }
+        let node = self.convert(&vector.node, int)?;
+        let padded = vector.padded.as_ref().map(|padded| self.convert(padded, int)).transpose()?;
+        let generated = vector.generated || vector.stored().buffer().is_some();
+        let packed = match &vector.packed {
+            Some(BeforePack { flags, before }) if !generated => {
+                Some(BeforePack { flags: flags.clone(), before: self.convert(before, int)? })
+            }
+            _ => None,
+        };
+        Ok(Vector { node, padded, generated, packed, ..vector.clone() })
+    }
+
+    /// Returns vectors with elements of one type: bytes if all are bytes, or equal ints that are bytes.
+    pub(super) fn of_one_type<const N: usize>(&mut self, vectors: [Vector; N]) -> Run<[Vector; N]> {
+        let is_bytes = |vector: &Vector| vector.node.ty().element() == Element::U8;
+        if !vectors.iter().any(is_bytes) {
+            return Ok(vectors);
+        }
+        let is_byte = |vector: &Vector| vector.facts.constant().is_some_and(|value| (0..256).contains(&value));
+        let keeps = vectors.iter().all(|vector| is_bytes(vector) || vector.is_uniform() && is_byte(vector));
+        let mut made = vectors;
+        for vector in &mut made {
+            if !keeps {
+                *vector = self.widened(vector)?;
+            } else if !is_bytes(vector) {
+                *vector = Vector { node: self.convert(&vector.node, Element::U8)?, packed: None, ..vector.clone() };
+            }
+        }
+        Ok(made)
+    }
+
+    /// Returns a vector on the device as it is stored: characters are bytes. A vector of the host is copied; a
+    /// scalar becomes an argument of kernels.
+    pub(crate) fn stored_vector(&mut self, entry: &Entry) -> Run<Vector> {
         let ty = match (entry, entry.ty()) {
             (Entry::Device(vector), _) => {
                 let mut current = vector.current()?;
@@ -54,7 +108,7 @@ impl Accelerator {
             };
             return Ok(Vector::of(self.one(literal)?).generated(true).with_facts(facts));
         }
-        let element = self.element_of(ty);
+        let element = if let Entry::Bytes(_) = entry { Element::U8 } else { self.element_of(ty) };
         let context = self.context()?;
         let copies = &mut self.copies;
         let upload = |count: usize, bytes: &[u8]| on_device(Node::upload(&context, element.into(), Shape::from(count), bytes));
@@ -69,6 +123,7 @@ impl Accelerator {
         };
         let node = match entry {
             Entry::Int(values) => copied(&values.copy, values.len(), &|| ints(values, element))?,
+            Entry::Bytes(values) => copied(&values.copy, values.len(), &|| values.to_vec())?,
             Entry::Float(values) => copied(&values.copy, values.len(), &|| match element {
                 Element::F32 => values.iter().flat_map(|value| (*value as f32).to_le_bytes()).collect(),
                 _ => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
@@ -125,16 +180,6 @@ impl Accelerator {
             }
             _ => Fault::at_run_time("internal error: a vector as a segment descriptor; please report it"),
         }
-    }
-
-    /// Copies characters to the device, a byte for each. They become ints where they are read.
-    pub(crate) fn text(&mut self, text: &[u8]) -> Run<Vector> {
-        let (context, int) = (self.context()?, self.int());
-        let bytes = on_device(Node::upload(&context, Element::U8.into(), Shape::from(text.len()), text))?;
-        self.copies += 1;
-        let count = Amount::from(text.len());
-        self.note_largest(&count);
-        Ok(Vector::of(self.convert(&bytes, int)?).generated(true))
     }
 
     /// Returns a vector with an extent equal to its own. In parsed programs the equality is a condition that
@@ -324,8 +369,18 @@ impl Elements {
         if self.times == 1 { values } else { values.repeat(self.times) }
     }
 
+    /// Returns elements that are bytes, and others unchanged.
+    pub(crate) fn into_bytes(self) -> Result<Vec<u8>, Elements> {
+        match self.element {
+            Element::U8 if self.times == 1 => Ok(self.bytes),
+            Element::U8 => Ok(self.repeated(self.bytes.clone())),
+            _ => Err(self),
+        }
+    }
+
     pub(crate) fn ints(&self) -> Vec<i64> {
         self.repeated(match self.element {
+            Element::U8 => self.bytes.iter().map(|value| i64::from(*value)).collect(),
             Element::I64 => self.bytes.as_chunks::<8>().0.iter().map(|bytes| i64::from_le_bytes(*bytes)).collect(),
             _ => self.bytes.as_chunks::<4>().0.iter().map(|bytes| i64::from(i32::from_le_bytes(*bytes))).collect(),
         })
