@@ -630,6 +630,9 @@ pub struct Effect {
     /// Device memory limit, such as 512M; larger images are computed in tiles [default: most of the memory]
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes, conflicts_with = "reference")]
     pub memory: Option<u64>,
+    /// Read, compute and write this many rows at a time, where effects and formats allow it; 0 takes the whole image [default: large images in bands of a suitable size]
+    #[arg(long, value_name = "ROWS", conflicts_with = "reference")]
+    pub rows: Option<u32>,
     /// Switch techniques of the optimiser off: fuse, contract, chain, carry, stage, transpose, cancel, split, realign, several, shape, order; or all
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = parse_technique, conflicts_with = "reference")]
     pub without: Vec<String>,

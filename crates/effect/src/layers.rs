@@ -123,7 +123,9 @@ impl Layers {
 
     /// Returns the image with an additional plane of one value.
     pub(crate) fn with_filled(&self, name: &str, value: f32) -> Result<Layers> {
-        let image = Image::filled(self.bounds, &[name], value)?;
+        // All rows are one row in memory.
+        let row = Image::filled(Rect { height: 1, ..self.bounds }, &[name], value)?;
+        let image = row.repeated(self.bounds)?;
         let mut result = self.clone();
         result.planes.extend(Layers::from(&image).planes);
         Ok(result)
@@ -220,6 +222,43 @@ impl Layers {
         self.image_with(options, &mut |_, _| {})
     }
 
+    /// Returns the image without its samples.
+    pub(crate) fn placeholder(&self) -> std::result::Result<Image, ImageError> {
+        let typed = |layer: &Layer| match &layer.content {
+            Content::Host(plane) => (layer.name.clone(), plane.sample_type()),
+            Content::Device(..) => (layer.name.clone(), SampleType::F32),
+        };
+        let planes: Vec<(String, SampleType)> = self.planes.iter().map(typed).collect();
+        self.described(Image::placeholder(self.bounds, &planes)?)
+    }
+
+    /// Returns an image with the colours and the metadata of this one.
+    fn described(&self, image: Image) -> std::result::Result<Image, ImageError> {
+        Ok(image.with_implied_color(self.color).with_metadata(self.metadata.clone()))
+    }
+
+    /// Returns the planes in memory that are results.
+    pub(crate) fn host_planes(&self) -> impl Iterator<Item = &Plane> {
+        self.planes.iter().filter_map(|layer| match &layer.content {
+            Content::Host(plane) => Some(plane),
+            Content::Device(..) => None,
+        })
+    }
+
+    /// Returns rows of the image. `images` are the rows of [`Layers::pictures`], and `host` returns those of a plane in
+    /// memory.
+    pub(crate) fn assembled(&self, region: Rect, images: &[Image], host: impl Fn(&Plane) -> Result<Plane>) -> Result<Image> {
+        let pictures = self.pictures();
+        let plane = |layer: &Layer| match &layer.content {
+            Content::Host(plane) => Ok(host(plane)?.renamed(&layer.name)),
+            Content::Device(picture, component) => {
+                let known = pictures.iter().position(|own| own.identity() == picture.identity()).unwrap_or(0);
+                Ok(images[known].planes()[*component].clone().renamed(&layer.name))
+            }
+        };
+        Ok(self.described(Image::new(region, self.planes.iter().map(plane).collect::<Result<_>>()?)?)?)
+    }
+
     /// Computes the image. After each tile, calls `progress` with the number of finished tiles and the total.
     pub fn image_with(&self, options: &Options, progress: &mut dyn FnMut(usize, usize)) -> Result<Image> {
         let pictures = self.pictures();
@@ -230,14 +269,6 @@ impl Layers {
                 Plan::new(&wanted, options)?.run_with(progress)?
             }
         };
-        let plane = |layer: &Layer| match &layer.content {
-            Content::Host(plane) => plane.clone().renamed(&layer.name),
-            Content::Device(picture, component) => {
-                let known = pictures.iter().position(|own| own.identity() == picture.identity()).unwrap_or(0);
-                images[known].planes()[*component].clone().renamed(&layer.name)
-            }
-        };
-        let image = Image::new(self.bounds, self.planes.iter().map(plane).collect())?;
-        Ok(image.with_implied_color(self.color).with_metadata(self.metadata.clone()))
+        self.assembled(self.bounds, &images, |plane| Ok(plane.clone()))
     }
 }

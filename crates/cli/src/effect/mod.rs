@@ -3,8 +3,10 @@
 //! - [`list`]: the catalogue as text and as JSON;
 //! - [`frames`]: file names with a frame number;
 //! - [`pipeline`]: concurrent reading, computing and writing;
+//! - [`bands`]: the same for the bands of one large image;
 //! - [`failure`](mod@failure): failures of effects.
 
+mod bands;
 mod failure;
 mod frames;
 mod list;

@@ -14,10 +14,10 @@ use broadloom::cpu::signals;
 use broadloom::diag::Diagnostic;
 use broadloom::effect::catalogue::{Chain, Engine, Inputs, Reference, Step};
 use broadloom::effect::effects::OnDevice;
-use broadloom::effect::file::{self, Compression, FileError, Format, Limits, Problem, WriteOptions};
+use broadloom::effect::file::{self, Compression, FileError, Format, Limits, Problem, RowReader, WriteOptions};
 use broadloom::effect::image::{SpaceError, TargetSpace};
 use broadloom::effect::plan::{Options, Switch};
-use broadloom::effect::{ColorSpace, EffectError, Image, Plane, SampleType};
+use broadloom::effect::{ColorSpace, EffectError, Image, Plane, Rect, SampleType};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, Read, Write};
 use std::ops::Range;
@@ -57,10 +57,10 @@ struct Times {
 }
 
 /// Error of a stage.
-struct Failed {
-    error: EffectError,
+pub(super) struct Failed {
+    pub(super) error: EffectError,
     /// File whose image could not be computed.
-    output: Option<Box<Path>>,
+    pub(super) output: Option<Box<Path>>,
 }
 
 impl From<EffectError> for Failed {
@@ -85,7 +85,14 @@ pub fn run(
     let started = Instant::now();
     let shows = std::io::stderr().is_terminal() && !broadloom::device::settings::is_quiet();
     remove_unfinished_on_signals();
-    let outcome = work.run(&mut *engine, shows);
+    let outcome = match &mut engine {
+        Machine::Device(engine) => match work.run_banded(engine, shows) {
+            Ok(true) => Ok(Times::default()),
+            Ok(false) => work.run(engine, shows),
+            Err(failed) => Err(failed),
+        },
+        Machine::References(engine) => work.run(engine, shows),
+    };
     if shows {
         // Clears the progress line. A closed standard error is ignored.
         let _ = write!(std::io::stderr(), "\r\x1b[K");
@@ -119,10 +126,16 @@ fn remove_unfinished_on_signals() {
     });
 }
 
+/// Where effects run.
+enum Machine {
+    References(Reference),
+    Device(OnDevice),
+}
+
 /// Returns the reference implementation or the effects on a device, with a name.
-fn engine(options: &Effect) -> Result<(Box<dyn Engine>, String), Failure> {
+fn engine(options: &Effect) -> Result<(Machine, String), Failure> {
     if options.reference {
-        return Ok((Box::new(Reference), "the references".to_owned()));
+        return Ok((Machine::References(Reference), "the references".to_owned()));
     }
     let name = options.device.as_deref().unwrap_or("auto");
     let device = broadloom::open(name)
@@ -136,31 +149,33 @@ fn engine(options: &Effect) -> Result<(Box<dyn Engine>, String), Failure> {
         }
     }
     let engine = OnDevice::new(&Context::new(&device), choices);
-    Ok((Box::new(engine), device.machine().id.clone()))
+    Ok((Machine::Device(engine), device.machine().id.clone()))
 }
 
 /// Files and frames of a call.
-struct Work<'a> {
-    options: &'a Effect,
-    steps: &'a [Step],
+pub(super) struct Work<'a> {
+    pub(super) options: &'a Effect,
+    pub(super) steps: &'a [Step],
     inputs: Vec<Input>,
-    output: PathBuf,
+    pub(super) output: PathBuf,
     /// Choices of the written files, without the type of their samples.
-    write_options: WriteOptions,
+    pub(super) write_options: WriteOptions,
     /// Format of the written files.
-    format: Format,
+    pub(super) format: Format,
     /// Numbers of the frames that are read; a single `None` if there is no sequence.
     frames: Vec<Option<u64>>,
     /// Indices of the frames that are computed. The other frames are their neighbours.
     computed: Range<usize>,
     written: Option<Pattern>,
     /// Number of frames before the current one that the first effect takes; as many are taken after it.
-    around: usize,
+    pub(super) around: usize,
     terminal: Terminal,
     /// Warnings that were printed, without the names of the files.
     warned: Mutex<BTreeSet<String>>,
     /// Number of frames that were skipped.
     skipped: AtomicUsize,
+    /// Input files that are open, by their places, if they are no sequences.
+    pub(super) open: Mutex<BTreeMap<usize, RowReader>>,
 }
 
 impl<'a> Work<'a> {
@@ -223,7 +238,20 @@ impl<'a> Work<'a> {
             terminal,
             warned,
             skipped,
+            open: Mutex::default(),
         })
+    }
+
+    /// Returns the input files, unless frames of a sequence are processed.
+    pub(super) fn single_files(&self) -> Option<Vec<&Path>> {
+        let mut files = vec![];
+        for input in &self.inputs {
+            match input {
+                Input::One(path) => files.push(path.as_path()),
+                Input::Frames(_) => return None,
+            }
+        }
+        Some(files).filter(|_| self.written.is_none())
     }
 
     /// Says that a frame is skipped, and why.
@@ -233,7 +261,7 @@ impl<'a> Work<'a> {
     }
 
     /// Prints a warning about a file. For a sequence, it is printed for the first file alone.
-    fn warn(&self, path: &Path, text: &str) {
+    pub(super) fn warn(&self, path: &Path, text: &str) {
         let is_new = self.warned.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned());
         if is_new && !broadloom::device::settings::is_quiet() {
             self.terminal.clone().remark(&format!("warning: {}: {text}", path.display()));
@@ -283,7 +311,7 @@ impl<'a> Work<'a> {
                     let image = match kept.get(&(place, at)) {
                         Some(image) => image.clone(),
                         None => {
-                            let image = match self.read(input, self.frames[at]) {
+                            let image = match self.read(place, self.frames[at]) {
                                 Ok(image) => image,
                                 Err(error) if self.options.keep_going => {
                                     failure = Some(error);
@@ -303,11 +331,7 @@ impl<'a> Work<'a> {
                 self.skip(&output, &error);
                 continue;
             }
-            let taken = match self.steps[0].effect().inputs {
-                Inputs::Images(roles) => roles.len(),
-                Inputs::Frames(_) => 2 * self.around + 1,
-            };
-            let further = images.split_off(taken);
+            let further = images.split_off(self.inputs_of_first());
             if out.send(Frame { output, inputs: images, further }).is_err() {
                 break;
             }
@@ -315,20 +339,31 @@ impl<'a> Work<'a> {
         Ok(spent)
     }
 
-    fn read(&self, input: &Input, frame: Option<u64>) -> Result<Image, EffectError> {
-        let path = match (input, frame) {
+    fn read(&self, place: usize, frame: Option<u64>) -> Result<Image, EffectError> {
+        let path = match (&self.inputs[place], frame) {
             (Input::Frames(pattern), Some(number)) => pattern.file(number),
             (Input::Frames(pattern), None) => pattern.file(0),
             (Input::One(path), _) => path.clone(),
         };
-        let image = if is_stream(&path) { read_stream()? } else { file::read(&path)? };
-        image.metadata().losses.iter().for_each(|loss| self.warn(&path, loss));
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&place);
+        let image = match open {
+            Some(reader) => reader.into_image()?,
+            None if is_stream(&path) => read_stream()?.into_image()?,
+            None => file::read(&path)?,
+        };
+        self.check_input(&path, &image)?;
+        Ok(if self.options.auto_orient { image.upright()? } else { image })
+    }
+
+    /// Reports what is lost of an input file, and fails if its colours cannot be converted. `image` may be a placeholder.
+    pub(super) fn check_input(&self, path: &Path, image: &Image) -> Result<(), EffectError> {
+        image.metadata().losses.iter().for_each(|loss| self.warn(path, loss));
         if let Some(doubt) = image.encoding_doubt().filter(|_| self.options.linear) {
             let reason =
                 format!("--linear converts sRGB, and {doubt}: leave out --linear, or convert the colours to sRGB before");
-            return Err(FileError { path, problem: Problem::Unsupported(reason) }.into());
+            return Err(FileError { path: path.to_owned(), problem: Problem::Unsupported(reason) }.into());
         }
-        Ok(if self.options.auto_orient { image.upright()? } else { image })
+        Ok(())
     }
 
     /// Runs the effects on frames as they come.
@@ -366,9 +401,8 @@ impl<'a> Work<'a> {
     ) -> Result<(PathBuf, Image, Option<SampleType>), Failed> {
         let total = self.computed.len();
         let source = frame.inputs[frame.inputs.len() / 2 * usize::from(self.around > 0)].clone();
-        let light = |image: Image| if self.options.linear { image.to_linear() } else { image };
-        let inputs: Vec<Image> = frame.inputs.into_iter().map(light).collect();
-        let further: Vec<Image> = frame.further.into_iter().map(light).collect();
+        let inputs: Vec<Image> = frame.inputs.into_iter().map(|image| self.in_light(image)).collect();
+        let further: Vec<Image> = frame.further.into_iter().map(|image| self.in_light(image)).collect();
         if shows {
             let place = if total > 1 { format!("frame {} of {total}, ", index + 1) } else { String::new() };
             let names = &self.options.name;
@@ -409,20 +443,46 @@ impl<'a> Work<'a> {
             times.lines = engine.statistics(&chain)?;
         }
         times.pixels += image.bounds().area();
-        if self.options.region.is_none() && image.bounds() == source.bounds() {
-            image = image.with_display(source.display()).map_err(EffectError::from)?;
+        if let Some(display) = self.display(image.bounds(), &source) {
+            image = image.with_display(display).map_err(EffectError::from)?;
         }
         let samples = self.samples(&source);
+        let image = self.finished(image, &source, samples, &frame.output)?;
+        Ok((frame.output, image, samples))
+    }
+
+    /// Returns the result of the effects with the colours and the sample types with which it is written. Every sample is
+    /// converted by itself, so the images may be bands or placeholders of one row.
+    pub(super) fn finished(
+        &self,
+        mut image: Image,
+        source: &Image,
+        samples: Option<SampleType>,
+        path: &Path,
+    ) -> Result<Image, EffectError> {
         if self.options.linear {
-            image = self.encoded(image, &source, samples, &frame.output)?;
+            image = self.encoded(image, source, samples, path)?;
         }
         if let Some(space) = self.options.to {
-            image = self.in_space(image, space, &frame.output)?;
+            image = self.in_space(image, space, path)?;
         }
         if samples.is_none() {
-            image = like(&image, &source)?;
+            image = like(&image, source)?;
         }
-        Ok((frame.output, image, samples))
+        Ok(image)
+    }
+
+    /// Returns the number of images of the first effect.
+    pub(super) fn inputs_of_first(&self) -> usize {
+        match self.steps[0].effect().inputs {
+            Inputs::Images(roles) => roles.len(),
+            Inputs::Frames(_) => 2 * self.around + 1,
+        }
+    }
+
+    /// Returns an input image as the effects take it.
+    pub(super) fn in_light(&self, image: Image) -> Image {
+        if self.options.linear { image.to_linear() } else { image }
     }
 
     /// Returns an image in linear light as it is written: in the colours of the source where the file has integers.
@@ -466,9 +526,14 @@ impl<'a> Work<'a> {
         Ok(image)
     }
 
+    /// Returns the displayed rectangle of a result, if it is that of the source.
+    pub(super) fn display(&self, bounds: Rect, source: &Image) -> Option<Rect> {
+        (self.options.region.is_none() && bounds == source.bounds()).then(|| source.display())
+    }
+
     /// Returns the sample type of the output: the requested one, or that of the source. `None` if planes have
     /// different types.
-    fn samples(&self, source: &Image) -> Option<SampleType> {
+    pub(super) fn samples(&self, source: &Image) -> Option<SampleType> {
         let types = self.format.sample_types();
         match (self.options.depth, self.format) {
             (Some(depth), _) => Some(depth.sample_type()),
@@ -516,7 +581,7 @@ fn write_options(options: &Effect, output: &Path) -> WriteOptions {
 }
 
 /// Returns whether a path means standard input or output.
-fn is_stream(path: &Path) -> bool {
+pub(super) fn is_stream(path: &Path) -> bool {
     path == Path::new("-")
 }
 
@@ -539,12 +604,12 @@ fn check_streams(options: &Effect, inputs: &[Input], output: &Path) -> Result<()
     }
 }
 
-/// Reads an image from standard input.
-fn read_stream() -> Result<Image, FileError> {
+/// Opens an image from standard input.
+pub(super) fn read_stream() -> Result<RowReader, FileError> {
     let (name, mut bytes) = ("standard input", vec![]);
     let read = std::io::stdin().lock().read_to_end(&mut bytes);
     read.map_err(|error| FileError { path: name.into(), problem: Problem::Read(error) })?;
-    file::decode(name, bytes, Limits::default())
+    file::decode_rows(name, bytes, Limits::default())
 }
 
 /// Writes an image to standard output.

@@ -327,3 +327,42 @@ fn pictures_of_documents_are_results() {
         assert!(far < 1.5 / 255.0, "{}: BLESS=1 rewrites it ({far})", shown.display());
     }
 }
+
+/// Bands with rows around them give the file that the whole image gives. Effects that read anywhere take the whole image.
+#[test]
+fn bands_of_rows_are_those_of_the_whole_image() {
+    let folder = empty_folder("effect-bands");
+    let at = in_folder(&folder);
+    let input = root().join("examples/effects/grainy.png").display().to_string();
+    let small = at("small.tif");
+    broadloom(&["effect", "crop", &input, &small, "--set", "x=40", "--set", "y=20", "--set", "width=67", "--set", "height=101"])
+        .exits(0);
+    let cases: [&[&str]; 8] = [
+        &["gaussian,unsharp"],
+        &["degrain", "--depth", "float"],
+        &["median,tone_map", "--planes", "R,B", "--to", "p3"],
+        &["composite,bilateral"],
+        &["channels,key", "--set", "planes=G,R,B,A=1", "--depth", "16"],
+        &["gaussian", "--region", "5,31,40,60", "--linear"],
+        &["erode", "--set", "boundary=wrap"],
+        &["clahe,canny"],
+    ];
+    for case in cases {
+        let files: &[&str] = if case[0].starts_with("composite") { &[&small, &small] } else { &[&small] };
+        let results = ["0", "7"].map(|rows| {
+            let out = at(&format!("{rows}.tif"));
+            let words = [&["effect", case[0]], files, &[&out], &case[1..], &["--rows", rows, "--device", "cpu"]].concat();
+            broadloom(&words).exits(0);
+            std::fs::read(out).unwrap()
+        });
+        assert!(results[0] == results[1], "{case:?}");
+    }
+    // A file that is broken behind the rows that are needed is an error, and leaves no result.
+    let bytes = std::fs::read(&input).unwrap();
+    let broken = at("broken.png");
+    std::fs::write(&broken, &bytes[..bytes.len() - 200]).unwrap();
+    broadloom(&["effect", "gaussian", &broken, &at("out.png"), "--region", "0,0,50,20", "--rows", "8"])
+        .exits(2)
+        .complains(&["broken PNG"]);
+    assert!(!folder.join("out.png").exists());
+}

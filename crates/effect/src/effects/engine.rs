@@ -13,8 +13,8 @@ use broadloom_graph::Context;
 /// Engine that runs effects of the catalogue on a device.
 #[derive(Clone, Debug)]
 pub struct OnDevice {
-    context: Context,
-    options: Options,
+    pub(super) context: Context,
+    pub(super) options: Options,
 }
 
 impl OnDevice {
@@ -62,7 +62,7 @@ impl Engine for OnDevice {
 }
 
 /// Returns the names of a chain's effects.
-fn names(chain: &Chain<'_>) -> String {
+pub(super) fn names(chain: &Chain<'_>) -> String {
     chain.steps.iter().map(|step| step.effect().name).collect::<Vec<&str>>().join(",")
 }
 

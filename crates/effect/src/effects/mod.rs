@@ -4,6 +4,7 @@
 //! has the formulas. The guide says which effects are approximate.
 
 mod alpha;
+mod banded;
 mod blur;
 pub(crate) mod calls;
 mod canny;
@@ -28,6 +29,7 @@ mod warp;
 pub use crate::declaration::KeyFactor;
 pub use crate::layers::Layers;
 pub use alpha::{alpha_over, by_alpha, over};
+pub use banded::{Band, BandedChain};
 pub use blur::{box_blur, gaussian, line_mean, unsharp};
 pub use canny::canny;
 pub use clahe::{Clahe, clahe};

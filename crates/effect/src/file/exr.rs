@@ -3,8 +3,11 @@
 //! Attributes, parts and channels of integers are kept. All parts of a file are planes of one image, and its planes are
 //! written to their parts.
 
+use super::exr_rows::{self, ExrRows, unwritten};
+use super::interleave::Rows;
 use super::limits::check_size;
 use super::options::{self, WriteOptions};
+use super::rows::Opened;
 use super::source::Source;
 use super::target::Out;
 use super::{Limits, Problem};
@@ -14,7 +17,7 @@ use crate::image::{
 };
 use exr::image::read::read as reading;
 use exr::image::{AnyChannel, AnyChannels, Encoding, FlatSamples, Layer};
-use exr::meta::attribute::{Chromaticities, LevelMode, LineOrder, Text};
+use exr::meta::attribute::{ChannelDescription, Chromaticities, LevelMode, LineOrder, Text};
 use exr::meta::header::{Header, ImageAttributes, LayerAttributes};
 use exr::meta::{BlockDescription, MetaData};
 use exr::prelude::{Blocks, Compression, IntegerBounds, ReadChannels, ReadLayers, SmallVec, Vec2, WritableImage};
@@ -73,8 +76,17 @@ fn order(name: &str) -> (&str, usize, &str) {
     (layer, known.unwrap_or(usize::MAX), channel)
 }
 
-/// Reads all parts of a file. Planes of parts with different rectangles are 0 where they have no pixels.
-pub(super) fn read(mut source: Source, limits: Limits) -> Result<Image, Problem> {
+/// What is known of a file before its pixels are read.
+struct ExrFile {
+    meta: MetaData,
+    /// Displayed rectangle; `None` if it is empty.
+    display: Option<Rect>,
+    losses: Vec<String>,
+}
+
+/// Opens a file. All parts are planes of one image. Planes of parts with different rectangles are 0 where they have no
+/// pixels.
+pub(super) fn open(mut source: Source, limits: Limits) -> Result<Opened, Problem> {
     let len = source.len();
     let meta = MetaData::read_from_buffered(&mut source, false).map_err(broken)?;
     check(&meta, len, limits)?;
@@ -85,62 +97,103 @@ pub(super) fn read(mut source: Source, limits: Limits) -> Result<Image, Problem>
     let levels = meta.headers.iter().any(has_levels);
     let differ = meta.headers.iter().any(|header| header.shared_attributes != meta.headers[0].shared_attributes);
     source.seek(SeekFrom::Start(0)).map_err(Problem::Read)?;
-    let read = reading().no_deep_data().largest_resolution_level().all_channels().all_layers().all_attributes();
-    let file = read.from_buffered(source).map_err(broken)?;
-    let several = file.layer_data.len() > 1;
-    let IntegerBounds { position: Vec2(x, y), size: Vec2(width, height) } = file.attributes.display_window;
+    let IntegerBounds { position: Vec2(x, y), size: Vec2(width, height) } = meta.headers[0].shared_attributes.display_window;
     let side = |extent: usize| u32::try_from(extent).ok();
     let display = side(width).zip(side(height)).and_then(|(width, height)| Rect::new(x, y, width, height).checked().ok());
-    let (mut planes, mut parts) = (vec![], vec![]);
-    for (index, layer) in file.layer_data.into_iter().enumerate() {
-        let Vec2(x, y) = layer.attributes.layer_position;
-        let (width, height) = check_size(layer.size.0 as u64, layer.size.1 as u64, 1, limits)?;
-        let bounds = Rect::new(x, y, width, height).checked()?;
-        let mut part = Part::of(&layer, bounds);
-        let prefix = layer.attributes.layer_name.map_or_else(|| format!("part{index}"), |name| name.to_string());
-        for channel in layer.channel_data.list {
-            let own = channel.name.to_string();
-            let is_prefixed = own.strip_prefix(prefix.as_str()).is_some_and(|rest| rest.starts_with('.'));
-            let name = if several && !is_prefixed { format!("{prefix}.{own}") } else { own.clone() };
-            let plane = match channel.sample_data {
-                FlatSamples::F16(samples) => Plane::new(&name, width, height, samples),
-                FlatSamples::F32(samples) => Plane::new(&name, width, height, samples),
-                FlatSamples::U32(samples) => Plane::new(&name, width, height, samples),
-            };
-            planes.push((bounds, plane?));
-            part.channels.push(PartChannel { plane: name, channel: own, is_linear: channel.quantize_linearly });
-        }
-        parts.push(part);
-    }
-    let whole = planes.iter().try_fold(planes[0].0, |whole, (bounds, _)| whole.union(*bounds))?;
-    let pixel: usize = planes.iter().map(|(_, plane)| plane.sample_type().bytes()).sum();
-    check_size(u64::from(whole.width), u64::from(whole.height), pixel as u64, limits)?;
-    let planes = planes.into_iter().map(|(bounds, plane)| match bounds == whole {
-        true => Ok(plane),
-        false => placed(&plane, bounds, whole),
-    });
-    let mut planes = planes.collect::<Result<Vec<Plane>, Problem>>()?;
-    planes.sort_by(|a, b| order(a.name()).cmp(&order(b.name())));
-    let mut metadata = Metadata { alpha: Alpha::Associated, ..Metadata::default() };
+    let mut losses = vec![];
     if levels {
-        metadata.losses.push("its smaller levels are not read: the image is written at its full size alone".to_owned());
+        losses.push("its smaller levels are not read: the image is written at its full size alone".to_owned());
     }
     if differ {
-        metadata.losses.push("its parts differ in attributes that parts must share; those of the first are kept".to_owned());
+        losses.push("its parts differ in attributes that parts must share; those of the first are kept".to_owned());
     }
-    let mut shared = file.attributes;
-    if !are_sound(&mut shared, &mut parts, &meta) {
-        metadata.losses.push("its attributes are not kept: some are broken".to_owned());
+    let file = ExrFile { meta, display, losses };
+    match &file.meta.headers[..] {
+        [header] if header.blocks == BlockDescription::ScanLines && header.line_order != LineOrder::Decreasing => {
+            file.rows(source, limits)
+        }
+        _ => Ok(Opened::Whole(file.read(source, limits)?)),
     }
-    metadata.color.chromaticities = shared.chromaticities.map(|of| {
-        let Chromaticities { white, red, green, blue } = of;
-        [white.0, white.1, red.0, red.1, green.0, green.1, blue.0, blue.1].map(f64::from)
-    });
-    metadata.resolution = parts[0].own.horizontal_density.and_then(|x| density(x, shared.pixel_aspect));
-    metadata.attributes = Some(Arc::new(Attributes { shared, parts }));
-    let image = Image::new(whole, planes)?.with_implied_color(ColorSpace::Linear).with_metadata(metadata);
-    // The whole image is displayed if the display window is empty.
-    Ok(image.with_display(display.unwrap_or(whole))?)
+}
+
+impl ExrFile {
+    /// Opens a file of one part in lines.
+    fn rows(self, source: Source, limits: Limits) -> Result<Opened, Problem> {
+        let header = &self.meta.headers[0];
+        let Vec2(x, y) = header.own_attributes.layer_position;
+        let (width, height) = check_size(header.layer_size.0 as u64, header.layer_size.1 as u64, 1, limits)?;
+        let bounds = Rect::new(x, y, width, height).checked()?;
+        let list = &header.channels.list;
+        let types: Vec<SampleType> = list.iter().map(|channel| sample_type(channel.sample_type)).collect();
+        let names: Vec<String> = list.iter().map(|channel| channel.name.to_string()).collect();
+        let mut places: Vec<usize> = (0..names.len()).collect();
+        places.sort_by(|a, b| order(&names[*a]).cmp(&order(&names[*b])));
+        let planes: Vec<(String, SampleType)> = places.iter().map(|place| (names[*place].clone(), types[*place])).collect();
+        let channel = |channel: &ChannelDescription| {
+            let name = channel.name.to_string();
+            PartChannel { plane: name.clone(), channel: name, is_linear: channel.quantize_linearly }
+        };
+        let part = Part { own: header.own_attributes.clone(), bounds, channels: list.iter().map(channel).collect() };
+        let shared = header.shared_attributes.clone();
+        let image = self.described(Image::placeholder(bounds, &planes)?, shared, vec![part])?;
+        let rows = ExrRows::new(source, image.clone(), types, places, broken)?;
+        Ok(Opened::Rows(image, Box::new(rows)))
+    }
+
+    /// Reads all parts.
+    fn read(self, source: Source, limits: Limits) -> Result<Image, Problem> {
+        let read = reading().no_deep_data().largest_resolution_level().all_channels().all_layers().all_attributes();
+        let file = read.from_buffered(source).map_err(broken)?;
+        let several = file.layer_data.len() > 1;
+        let (mut planes, mut parts) = (vec![], vec![]);
+        for (index, layer) in file.layer_data.into_iter().enumerate() {
+            let Vec2(x, y) = layer.attributes.layer_position;
+            let (width, height) = check_size(layer.size.0 as u64, layer.size.1 as u64, 1, limits)?;
+            let bounds = Rect::new(x, y, width, height).checked()?;
+            let mut part = Part::of(&layer, bounds);
+            let prefix = layer.attributes.layer_name.map_or_else(|| format!("part{index}"), |name| name.to_string());
+            for channel in layer.channel_data.list {
+                let own = channel.name.to_string();
+                let is_prefixed = own.strip_prefix(prefix.as_str()).is_some_and(|rest| rest.starts_with('.'));
+                let name = if several && !is_prefixed { format!("{prefix}.{own}") } else { own.clone() };
+                let plane = match channel.sample_data {
+                    FlatSamples::F16(samples) => Plane::new(&name, width, height, samples),
+                    FlatSamples::F32(samples) => Plane::new(&name, width, height, samples),
+                    FlatSamples::U32(samples) => Plane::new(&name, width, height, samples),
+                };
+                planes.push((bounds, plane?));
+                part.channels.push(PartChannel { plane: name, channel: own, is_linear: channel.quantize_linearly });
+            }
+            parts.push(part);
+        }
+        let whole = planes.iter().try_fold(planes[0].0, |whole, (bounds, _)| whole.union(*bounds))?;
+        let pixel: usize = planes.iter().map(|(_, plane)| plane.sample_type().bytes()).sum();
+        check_size(u64::from(whole.width), u64::from(whole.height), pixel as u64, limits)?;
+        let planes = planes.into_iter().map(|(bounds, plane)| match bounds == whole {
+            true => Ok(plane),
+            false => placed(&plane, bounds, whole),
+        });
+        let mut planes = planes.collect::<Result<Vec<Plane>, Problem>>()?;
+        planes.sort_by(|a, b| order(a.name()).cmp(&order(b.name())));
+        self.described(Image::new(whole, planes)?, file.attributes, parts)
+    }
+
+    /// Returns an image with its attributes.
+    fn described(&self, image: Image, mut shared: ImageAttributes, mut parts: Vec<Part>) -> Result<Image, Problem> {
+        let mut metadata = Metadata { alpha: Alpha::Associated, losses: self.losses.clone(), ..Metadata::default() };
+        if !are_sound(&mut shared, &mut parts, &self.meta) {
+            metadata.losses.push("its attributes are not kept: some are broken".to_owned());
+        }
+        metadata.color.chromaticities = shared.chromaticities.map(|of| {
+            let Chromaticities { white, red, green, blue } = of;
+            [white.0, white.1, red.0, red.1, green.0, green.1, blue.0, blue.1].map(f64::from)
+        });
+        metadata.resolution = parts[0].own.horizontal_density.and_then(|x| density(x, shared.pixel_aspect));
+        metadata.attributes = Some(Arc::new(Attributes { shared, parts }));
+        // The whole image is displayed if the display window is empty.
+        let display = self.display.unwrap_or(image.bounds());
+        Ok(image.with_implied_color(ColorSpace::Linear).with_metadata(metadata).with_display(display)?)
+    }
 }
 
 /// Gives parts names of their own, and returns whether a file may have the attributes. Removes them if not.
@@ -262,7 +315,15 @@ fn distributed(image: &Image) -> Vec<WrittenPart<'_>> {
 }
 
 /// Writes an image with its attributes, each plane to its part.
-pub(super) fn write(out: &mut dyn Out, image: &Image, options: &WriteOptions) -> Result<(), Problem> {
+pub(super) fn write(out: &mut dyn Out, from: Rows<'_>, options: &WriteOptions) -> Result<(), Problem> {
+    let whole;
+    let (image, queue) = match from {
+        Rows::Bands(image, queue) if distributed(image).len() == 1 => (image, Some(queue)),
+        Rows::Bands(..) | Rows::Whole(_) => {
+            whole = from.whole(options)?;
+            (&whole, None)
+        }
+    };
     let metadata = image.metadata();
     let is_moved = metadata.read_bounds != Some(image.bounds());
     let parts = distributed(image);
@@ -278,6 +339,9 @@ pub(super) fn write(out: &mut dyn Out, image: &Image, options: &WriteOptions) ->
                 return Err(Problem::Unsupported(format!("the name of the plane `{}` cannot be in an EXR", plane.name())));
             };
             let Some(plane) = view.plane(plane.name()) else { continue };
+            // Rows that come in bands follow later.
+            let part = if queue.is_some() { view.rows(0..1) } else { view.clone() };
+            let plane = part.plane(plane.name()).unwrap_or(plane);
             let mut channel = AnyChannel::new(text, flat(plane, options.samples));
             channel.quantize_linearly = is_linear.unwrap_or(channel.quantize_linearly);
             list.push(channel);
@@ -311,16 +375,44 @@ pub(super) fn write(out: &mut dyn Out, image: &Image, options: &WriteOptions) ->
         let at = |index: usize| Vec2(of[index] as f32, of[index + 1] as f32);
         Chromaticities { white: at(0), red: at(2), green: at(4), blue: at(6) }
     });
-    let unwritten = |error| match error {
-        exr::error::Error::Io(error) => Problem::Write(error),
-        error => Problem::Unsupported(format!("an EXR cannot hold the image: {error}")),
-    };
+    if let (Some(queue), [layer], [part]) = (queue, &layers[..], &parts[..]) {
+        let description = |channel: &AnyChannel<FlatSamples>| {
+            let ty = match channel.sample_data {
+                FlatSamples::F16(_) => exr::meta::attribute::SampleType::F16,
+                FlatSamples::F32(_) => exr::meta::attribute::SampleType::F32,
+                FlatSamples::U32(_) => exr::meta::attribute::SampleType::U32,
+            };
+            ChannelDescription::new(channel.name.clone(), ty, channel.quantize_linearly)
+        };
+        let list: SmallVec<[ChannelDescription; 5]> = layer.channel_data.list.iter().map(description).collect();
+        let place = |channel: &ChannelDescription| {
+            let of = |(_, name, _): &&(&Plane, String, Option<bool>)| *name == channel.name.to_string();
+            let plane = part.planes.iter().find(of).map_or("", |(plane, ..)| plane.name());
+            let index = image.planes().iter().position(|own| own.name() == plane).unwrap_or(0);
+            (index, sample_type(channel.sample_type))
+        };
+        let channels: Vec<(usize, SampleType)> = list.iter().map(place).collect();
+        let header = Header::new(layer.attributes.layer_name.clone().unwrap_or_default(), layer.size, list)
+            .with_encoding(layer.encoding.compression, BlockDescription::ScanLines, layer.encoding.line_order)
+            .with_attributes(layer.attributes.clone())
+            .with_shared_attributes(shared);
+        return exr_rows::write(out, header, &channels, queue);
+    }
     match layers.len() {
         1 => {
             let layer = layers.remove(0);
             exr::image::Image::new(shared, layer).write().to_buffered(out).map_err(unwritten)
         }
         _ => exr::image::Image::from_layers(shared, layers).write().to_buffered(out).map_err(unwritten),
+    }
+}
+
+/// Returns the sample type of a channel.
+fn sample_type(ty: exr::meta::attribute::SampleType) -> SampleType {
+    match ty {
+        exr::meta::attribute::SampleType::F16 => SampleType::F16,
+        exr::meta::attribute::SampleType::F32 => SampleType::F32,
+        exr::meta::attribute::SampleType::U32 => SampleType::U32,
     }
 }
 

@@ -2,10 +2,10 @@
 //!
 //! A sample is its byte times 2 to the power of the exponent − 136, as in OpenCV and most readers.
 
-use super::interleave::{ByteOrder, Interleaved};
+use super::interleave::{ByteOrder, Interleaved, Rows};
 use super::limits::check_size;
-use super::options::WriteOptions;
 use super::planes::simple_planes;
+use super::rows::{Opened, ReadRows};
 use super::source::Source;
 use super::target::Out;
 use super::{Format, Limits, Problem};
@@ -125,8 +125,35 @@ fn power(exponent: i32) -> f32 {
     normal(exponent / 2) * normal(exponent - exponent / 2)
 }
 
-/// Reads an image.
-pub(super) fn read(mut source: Source, limits: Limits) -> Result<Image, Problem> {
+/// Rows of a file.
+struct HdrRows {
+    source: Source,
+    row: Vec<[u8; 4]>,
+}
+
+impl ReadRows for HdrRows {
+    fn read(&mut self, rows: u32) -> Result<Vec<Plane>, Problem> {
+        let width = self.row.len() as u32;
+        let mut samples = [(); 3].map(|()| reserved::<f32>(u64::from(width) * u64::from(rows)));
+        for _ in 0..rows {
+            read_row(&mut self.source, &mut self.row)?;
+            for (component, samples) in samples.iter_mut().enumerate() {
+                let Ok(samples) = samples else { continue };
+                samples.extend(self.row.iter().map(|pixel| match pixel[3] {
+                    0 => 0.0,
+                    exponent => f32::from(pixel[component]) * power(i32::from(exponent) - 136),
+                }));
+            }
+        }
+        NAMES.iter().zip(samples).map(|(name, samples)| Ok(Plane::new(name, width, rows, samples?)?)).collect()
+    }
+}
+
+/// Names of the planes.
+const NAMES: [&str; 3] = ["R", "G", "B"];
+
+/// Opens an image.
+pub(super) fn open(mut source: Source, limits: Limits) -> Result<Opened, Problem> {
     let mut metadata = Metadata::default();
     let (width, height) = header(&mut source, &mut metadata)?;
     let (width, height) = check_size(width, height, 12, limits)?;
@@ -135,22 +162,9 @@ pub(super) fn read(mut source: Source, limits: Limits) -> Result<Image, Problem>
     if bounds.area() > source.len().saturating_mul(1 << 22) {
         return Err(Problem::Decode(format!("{width}×{height} pixels cannot be in a file of {} bytes", source.len())));
     }
-    let names = ["R", "G", "B"];
-    let mut samples = [(); 3].map(|()| reserved::<f32>(bounds.area()));
-    let mut row = vec![[0; 4]; width as usize];
-    for _ in 0..height {
-        read_row(&mut source, &mut row)?;
-        for (component, samples) in samples.iter_mut().enumerate() {
-            let Ok(samples) = samples else { continue };
-            samples.extend(row.iter().map(|pixel| match pixel[3] {
-                0 => 0.0,
-                exponent => f32::from(pixel[component]) * power(i32::from(exponent) - 136),
-            }));
-        }
-    }
-    let planes = names.iter().zip(samples).map(|(name, samples)| Plane::new(name, width, height, samples?));
-    let image = Image::new(bounds, planes.collect::<Result<_, _>>()?)?;
-    Ok(image.with_implied_color(ColorSpace::Linear).with_metadata(metadata))
+    let header = Image::placeholder(bounds, &NAMES.map(|name| (name.to_owned(), SampleType::F32)))?;
+    let header = header.with_implied_color(ColorSpace::Linear).with_metadata(metadata);
+    Ok(Opened::Rows(header, Box::new(HdrRows { source, row: vec![[0; 4]; width as usize] })))
 }
 
 /// Returns the bytes of a pixel. Values below 0 and NaN become 0. Values that are too large saturate.
@@ -193,15 +207,16 @@ fn append_runs(row: &[[u8; 4]], component: usize, bytes: &mut Vec<u8>) {
 }
 
 /// Writes red, green and blue; grey as equal ones.
-pub(super) fn write(out: &mut dyn Out, image: &Image, _: &WriteOptions) -> Result<(), Problem> {
+pub(super) fn write(out: &mut dyn Out, from: Rows<'_>) -> Result<(), Problem> {
+    let image = from.image();
     let planes = simple_planes(Format::Hdr, image, false)?;
     let (width, height) = (image.width() as usize, image.height());
     write!(out, "#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y {height} +X {width}\n").map_err(Problem::Write)?;
-    let pixels = Interleaved { planes, wanted: SampleType::F32, order: ByteOrder::Little };
+    let pixels = Interleaved { planes, wanted: SampleType::F32, order: ByteOrder::Little, from };
     let count = pixels.planes.len();
     let mut bytes = vec![];
     for y in 0..height {
-        let line = pixels.rows(y..y + 1);
+        let line = pixels.rows(y..y + 1)?;
         let (values, _) = line.as_chunks::<4>();
         let value = |at: usize| f32::from_le_bytes(values[at]);
         let row: Vec<[u8; 4]> = (0..width)

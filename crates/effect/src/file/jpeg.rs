@@ -1,15 +1,19 @@
 //! JPEG, read by the `zune-jpeg` crate and written by the `jpeg-encoder` crate.
 
-use super::interleave::{ByteOrder, Interleaved};
+use super::interleave::{ByteOrder, Interleaved, Rows};
 use super::limits::check_size;
 use super::options::{Compression, WriteOptions};
 use super::planes::simple_planes;
 use super::png::Planes;
+use super::rows::{Opened, ReadRows};
 use super::source::Source;
 use super::target::Out;
 use super::{Format, Limits, Problem, chunks, segments};
-use crate::image::{ColorSpace, Image, Length, Rect, SampleType};
-use jpeg_encoder::{ColorType, Encoder, EncodingError, PixelDensity, PixelDensityUnit, SamplingFactor};
+use crate::image::{ColorSpace, Image, Length, Plane, Rect, SampleType};
+use jpeg_encoder::{
+    ColorType, Encoder, EncodingError, ImageBuffer, JpegColorType, PixelDensity, PixelDensityUnit, SamplingFactor, rgb_to_ycbcr,
+};
+use std::cell::{Cell, RefCell};
 use std::io::{BufRead, Seek, SeekFrom};
 use zune_jpeg::JpegDecoder;
 use zune_jpeg::errors::DecodeErrors;
@@ -42,8 +46,28 @@ fn check_end(source: &mut Source) -> Result<(), Problem> {
     }
 }
 
-/// Reads an image. A file that ends too early is an error.
-pub(super) fn read(mut source: Source, limits: Limits) -> Result<Image, Problem> {
+/// Rows of a file that is decoded.
+struct JpegRows {
+    pixels: Vec<u8>,
+    header: Image,
+    /// Number of bytes that were returned.
+    at: usize,
+}
+
+impl ReadRows for JpegRows {
+    fn read(&mut self, rows: u32) -> Result<Vec<Plane>, Problem> {
+        let names: Vec<&str> = self.header.names().collect();
+        let bounds = Rect::sized(self.header.width(), rows);
+        let line = bounds.width as usize * names.len();
+        let mut planes = Planes::new(&names, bounds, false)?;
+        self.pixels[self.at..].chunks_exact(line).take(rows as usize).for_each(|row| planes.push(row));
+        self.at += line * rows as usize;
+        Ok(planes.image(&names, bounds)?.planes().to_vec())
+    }
+}
+
+/// Opens an image: decodes its samples of 8 bits. A file that ends too early is an error.
+pub(super) fn open(mut source: Source, limits: Limits) -> Result<Opened, Problem> {
     check_end(&mut source)?;
     let mut metadata = segments::read(&mut source).map_err(Problem::of_read)?;
     let options = DecoderOptions::default().set_strict_mode(true).set_max_width(65535).set_max_height(65535);
@@ -61,13 +85,13 @@ pub(super) fn read(mut source: Source, limits: Limits) -> Result<Image, Problem>
     if pixels.len() as u64 != bounds.area() * names.len() as u64 {
         return Err(Problem::Decode(format!("its pixels are {} bytes", pixels.len())));
     }
-    let mut planes = Planes::new(names, bounds, false)?;
-    pixels.chunks_exact(width as usize * names.len()).for_each(|row| planes.push(row));
     if metadata.color.profile.as_ref().is_some_and(|profile| !chunks::fits(profile, names.len() == 3)) {
         metadata.color.profile = None;
         metadata.losses.push("the ICC profile is not kept: it is for other colours than the samples that are read".to_owned());
     }
-    Ok(planes.image(names, bounds)?.with_implied_color(ColorSpace::Srgb).with_metadata(metadata))
+    let planes: Vec<(String, SampleType)> = names.iter().map(|name| ((*name).to_owned(), SampleType::U8)).collect();
+    let header = Image::placeholder(bounds, &planes)?.with_implied_color(ColorSpace::Srgb).with_metadata(metadata);
+    Ok(Opened::Rows(header.clone(), Box::new(JpegRows { pixels, header, at: 0 })))
 }
 
 /// Maximum width and height.
@@ -83,11 +107,59 @@ fn unwritten(error: EncodingError) -> Problem {
     }
 }
 
+/// Rows that are encoded as they come.
+struct Lines<'a> {
+    pixels: &'a Interleaved<'a>,
+    /// The last row that was asked for, and its bytes. The row at the lower edge is asked for several times.
+    last: RefCell<(Option<u16>, Vec<u8>)>,
+    failed: &'a Cell<Option<Problem>>,
+}
+
+impl ImageBuffer for Lines<'_> {
+    fn get_jpeg_color_type(&self) -> JpegColorType {
+        if self.pixels.planes.len() == 3 { JpegColorType::Ycbcr } else { JpegColorType::Luma }
+    }
+
+    fn width(&self) -> u16 {
+        side(self.pixels.planes[0].width())
+    }
+
+    fn height(&self) -> u16 {
+        side(self.pixels.planes[0].height())
+    }
+
+    fn fill_buffers(&self, y: u16, buffers: &mut [Vec<u8>; 4]) {
+        let mut last = self.last.borrow_mut();
+        if last.0 != Some(y) {
+            let row = self.pixels.rows(u32::from(y)..u32::from(y) + 1).unwrap_or_else(|problem| {
+                self.failed.set(Some(problem));
+                vec![0; self.pixels.line()]
+            });
+            *last = (Some(y), row);
+        }
+        if self.pixels.planes.len() == 1 {
+            return buffers[0].extend(&last.1);
+        }
+        let [luma, blue, red, _] = buffers;
+        for [r, g, b] in last.1.as_chunks::<3>().0 {
+            let (y, cb, cr) = rgb_to_ycbcr(*r, *g, *b);
+            luma.push(y);
+            blue.push(cb);
+            red.push(cr);
+        }
+    }
+}
+
+/// Returns a side as the library takes it. It was checked before.
+fn side(side: u32) -> u16 {
+    u16::try_from(side).unwrap_or(u16::MAX)
+}
+
 /// Writes an image of 8 bits with its profile, EXIF, XMP and resolution.
-pub(super) fn write(out: &mut dyn Out, image: &Image, options: &WriteOptions) -> Result<(), Problem> {
+pub(super) fn write(out: &mut dyn Out, from: Rows<'_>, options: &WriteOptions) -> Result<(), Problem> {
+    let image = from.image();
     let planes = simple_planes(Format::Jpeg, image, false)?;
-    let pixels = Interleaved { planes, wanted: SampleType::U8, order: ByteOrder::Little };
-    let side = |side: u32| u16::try_from(side).unwrap_or(u16::MAX);
+    let pixels = Interleaved { planes, wanted: SampleType::U8, order: ByteOrder::Little, from };
     let is_rgb = pixels.planes.len() == 3;
     let mut encoder = Encoder::new(out, options.quality.clamp(1, 100));
     encoder.set_sampling_factor(match options.quality >= FULL_COLOR {
@@ -106,6 +178,13 @@ pub(super) fn write(out: &mut dyn Out, image: &Image, options: &WriteOptions) ->
     if let Some(profile) = profile {
         encoder.add_icc_profile(&profile.bytes).map_err(unwritten)?;
     }
+    if let (Rows::Bands(..), Compression::Fast) = (from, options.compression) {
+        let failed = Cell::new(None);
+        let lines = Lines { pixels: &pixels, last: RefCell::default(), failed: &failed };
+        encoder.encode_image(lines).map_err(unwritten)?;
+        return failed.take().map_or(Ok(()), Err);
+    }
+    // Optimised tables are made of all rows.
     let color = if is_rgb { ColorType::Rgb } else { ColorType::Luma };
-    encoder.encode(&pixels.rows(0..image.height()), side(image.width()), side(image.height()), color).map_err(unwritten)
+    encoder.encode(&pixels.rows(0..image.height())?, side(image.width()), side(image.height()), color).map_err(unwritten)
 }

@@ -21,6 +21,7 @@
 //! - No file makes the process panic.
 //! - A file is written under another name in the folder of its target, and renamed to the target when it is
 //!   complete.
+//! - Rows that are read and written band by band are those of the whole image.
 //! - No file says something false about its pixels: metadata is kept, or [`losses`] names it.
 
 mod chunks;
@@ -30,6 +31,7 @@ mod directory;
 mod error;
 mod exif;
 mod exr;
+mod exr_rows;
 mod fields;
 mod filter;
 mod format;
@@ -42,6 +44,9 @@ mod options;
 mod pfm;
 mod planes;
 mod png;
+mod queue;
+mod reader;
+mod rows;
 mod segments;
 mod source;
 mod strips;
@@ -55,9 +60,13 @@ pub use error::{FileError, Problem};
 pub use format::Format;
 pub use limits::Limits;
 pub use options::{Compression, WriteOptions};
+pub use queue::RowQueue;
+pub use reader::RowReader;
 pub use target::{Discarded, discard_unfinished};
 
-use crate::image::{Image, SampleType};
+use crate::image::{Alpha, Image, ImageError, Orientation, SampleType};
+use interleave::Rows;
+use rows::Opened;
 use source::Source;
 use std::path::Path;
 
@@ -77,23 +86,56 @@ pub fn decode(name: impl AsRef<Path>, bytes: Vec<u8>, limits: Limits) -> Result<
     decoded(name.as_ref(), Source::of_bytes(bytes), limits)
 }
 
-fn decoded(path: &Path, mut source: Source, limits: Limits) -> Result<Image, FileError> {
-    let format = source.peek().map(Format::of_content).map_err(|error| FileError::new(path, Problem::Read(error)))?;
-    let Some(format) = format else { return Err(FileError::new(path, Problem::NoImage)) };
+fn decoded(path: &Path, source: Source, limits: Limits) -> Result<Image, FileError> {
     let (place, len) = (source.place(), source.len());
-    let decoded = match format {
-        Format::Png => png::read(source, limits),
-        Format::Jpeg => jpeg::read(source, limits),
-        Format::Tiff => tiff::read(source, limits),
-        Format::Exr => exr::read(source, limits),
-        Format::WebP => webp::read(source, limits),
-        Format::Hdr => hdr::read(source, limits),
-        Format::Pfm => pfm::read(source, limits),
+    let (format, opened) = opened(path, source, limits)?;
+    let image = opened.and_then(Opened::whole);
+    let image = image.map_err(|problem| FileError::new(path, problem.at(format, place.get().min(len))))?;
+    Ok(with_read_bounds(image))
+}
+
+/// Opens an image that is read band by band.
+pub fn open_rows(path: impl AsRef<Path>, limits: Limits) -> Result<RowReader, FileError> {
+    let path = path.as_ref();
+    rows_of(path, Source::open(path)?, limits)
+}
+
+/// Opens an image that is read band by band from the bytes of a file. Errors name the file as `name`.
+pub fn decode_rows(name: impl AsRef<Path>, bytes: Vec<u8>, limits: Limits) -> Result<RowReader, FileError> {
+    rows_of(name.as_ref(), Source::of_bytes(bytes), limits)
+}
+
+fn rows_of(path: &Path, source: Source, limits: Limits) -> Result<RowReader, FileError> {
+    let (place, len) = (source.place(), source.len());
+    let (format, opened) = opened(path, source, limits)?;
+    let opened = opened.map_err(|problem| FileError::new(path, problem.at(format, place.get().min(len))))?;
+    let opened = match opened {
+        Opened::Whole(image) => Opened::Whole(with_read_bounds(image)),
+        Opened::Rows(header, rows) => Opened::Rows(with_read_bounds(header), rows),
     };
-    let mut image = decoded.map_err(|problem| FileError::new(path, problem.at(format, place.get().min(len))))?;
+    Ok(RowReader::new(path, format, opened, place, len))
+}
+
+fn with_read_bounds(mut image: Image) -> Image {
     let bounds = image.bounds();
     image.metadata_mut().read_bounds = Some(bounds);
-    Ok(image)
+    image
+}
+
+/// Opens a file of any format.
+fn opened(path: &Path, mut source: Source, limits: Limits) -> Result<(Format, Result<Opened, Problem>), FileError> {
+    let format = source.peek().map(Format::of_content).map_err(|error| FileError::new(path, Problem::Read(error)))?;
+    let Some(format) = format else { return Err(FileError::new(path, Problem::NoImage)) };
+    let opened = match format {
+        Format::Png => png::open(source, limits),
+        Format::Jpeg => jpeg::open(source, limits),
+        Format::Tiff => tiff::open(source, limits),
+        Format::Exr => exr::open(source, limits),
+        Format::WebP => webp::read(source, limits).map(Opened::Whole),
+        Format::Hdr => hdr::open(source, limits),
+        Format::Pfm => pfm::open(source, limits),
+    };
+    Ok((format, opened))
 }
 
 /// Writes an image in the format of the name's extension. Samples keep the type of the image if the format
@@ -132,6 +174,22 @@ pub fn losses_in(format: Format, image: &Image, samples: Option<SampleType>) -> 
 /// Returns the image as a format holds it: upright where the format has no orientation, with the alpha of the format.
 /// Fails if the format cannot hold it.
 fn fitted(format: Format, image: &Image, options: &WriteOptions) -> Result<Image, Problem> {
+    check_fit(format, image, options)?;
+    let image = if loss::holds_orientation(format) { image.clone() } else { image.upright()? };
+    Ok(with_alpha_of(format, &image)?)
+}
+
+/// Returns the image with the alpha of a format.
+fn with_alpha_of(format: Format, image: &Image) -> Result<Image, ImageError> {
+    match format {
+        Format::Png | Format::WebP => image.straight(),
+        Format::Exr => image.associated(),
+        Format::Jpeg | Format::Tiff | Format::Hdr | Format::Pfm => Ok(image.clone()),
+    }
+}
+
+/// Fails if a format cannot hold an image.
+fn check_fit(format: Format, image: &Image, options: &WriteOptions) -> Result<(), Problem> {
     let most = match format {
         Format::Jpeg => jpeg::MAX_SIDE,
         Format::WebP => webp::MAX_SIDE,
@@ -141,13 +199,17 @@ fn fitted(format: Format, image: &Image, options: &WriteOptions) -> Result<Image
         return Err(Problem::Unsupported(format!("{} has at most {most} columns and rows: write .png or .tif", format.name())));
     }
     let samples = options.samples.or((format == Format::Png).then(|| png::sample_type(image)));
-    loss::check(format, image, samples)?;
-    let image = if loss::holds_orientation(format) { image.clone() } else { image.upright()? };
-    Ok(match format {
-        Format::Png | Format::WebP => image.straight()?,
-        Format::Exr => image.associated()?,
-        Format::Jpeg | Format::Tiff | Format::Hdr | Format::Pfm => image,
-    })
+    loss::check(format, image, samples)
+}
+
+/// Returns whether an image can be written to a format band by band. Otherwise its pixels are turned or counted.
+/// `image` may be a placeholder.
+pub fn takes_bands(format: Format, image: &Image) -> bool {
+    let is_turned = !loss::holds_orientation(format) && image.orientation() != Orientation::Upright;
+    // A warning counts colours that disappear, and integers must be exact.
+    let is_divided = matches!(format, Format::Png | Format::WebP) && image.alpha() == Alpha::Associated && image.has_alpha();
+    let has_numbers = format != Format::Exr && image.planes().iter().any(|plane| plane.sample_type() == SampleType::U32);
+    !is_turned && !is_divided && !has_numbers
 }
 
 /// Writes an image with a given sample type, as [`write_with`] does.
@@ -162,26 +224,42 @@ pub fn write_with(path: impl AsRef<Path>, image: &Image, options: &WriteOptions)
     let fail = |problem| FileError::new(path, problem);
     let format = format_of_target(path, options).map_err(fail)?;
     let image = &fitted(format, image, options).map_err(fail)?;
-    target::replace(path, |out| encode_to(out, format, image, options)).map_err(fail)
+    target::replace(path, |out| encode_to(out, format, Rows::Whole(image), options)).map_err(fail)
+}
+
+/// Writes an image whose rows come in bands, of which `header` is a placeholder. It must be one that
+/// [`takes_bands`]. Stops the queue if it fails.
+pub fn write_rows(path: impl AsRef<Path>, header: &Image, queue: &RowQueue, options: &WriteOptions) -> Result<(), FileError> {
+    let path = path.as_ref();
+    let write = || {
+        let format = format_of_target(path, options)?;
+        check_fit(format, header, options)?;
+        let header = header.changed_placeholder(|row| with_alpha_of(format, &row))?;
+        target::replace(path, |out| encode_to(out, format, Rows::Bands(&header, queue), options))
+    };
+    write().map_err(|problem| {
+        queue.stop();
+        FileError::new(path, problem)
+    })
 }
 
 /// Returns the bytes of a file in a format.
 pub fn encode(format: Format, image: &Image, options: &WriteOptions) -> Result<Vec<u8>, Problem> {
     let image = fitted(format, image, options)?;
     let mut bytes = std::io::Cursor::new(vec![]);
-    encode_to(&mut bytes, format, &image, options)?;
+    encode_to(&mut bytes, format, Rows::Whole(&image), options)?;
     Ok(bytes.into_inner())
 }
 
 /// Writes an image that is fitted to its format.
-fn encode_to(out: &mut dyn target::Out, format: Format, image: &Image, options: &WriteOptions) -> Result<(), Problem> {
+fn encode_to(out: &mut dyn target::Out, format: Format, rows: Rows<'_>, options: &WriteOptions) -> Result<(), Problem> {
     match format {
-        Format::Png => png::write(out, image, options),
-        Format::Jpeg => jpeg::write(out, image, options),
-        Format::Tiff => tiff::write(out, image, options),
-        Format::Exr => exr::write(out, image, options),
-        Format::WebP => webp::write(out, image, options),
-        Format::Hdr => hdr::write(out, image, options),
-        Format::Pfm => pfm::write(out, image),
+        Format::Png => png::write(out, rows, options),
+        Format::Jpeg => jpeg::write(out, rows, options),
+        Format::Tiff => tiff::write(out, rows, options),
+        Format::Exr => exr::write(out, rows, options),
+        Format::WebP => webp::write(out, rows),
+        Format::Hdr => hdr::write(out, rows),
+        Format::Pfm => pfm::write(out, rows),
     }
 }

@@ -1,11 +1,11 @@
 //! PNG, by the `png` crate.
 
-use super::interleave::{ByteOrder, Interleaved};
+use super::interleave::{ByteOrder, Interleaved, Rows};
 use super::limits::check_size;
 use super::options::{Compression, WriteOptions};
 use super::planes::simple_planes;
+use super::rows::{Opened, ReadRows};
 use super::source::Source;
-use super::strips::in_order;
 use super::target::Out;
 use super::{Format, Limits, Problem, chunks, deflate, filter};
 use crate::image::{Alpha, ColorDescription, ColorSpace, Image, Plane, Rect, Sample, SampleType, reserved};
@@ -39,8 +39,34 @@ fn chunks_by_name(text: &str) -> String {
     plain + rest
 }
 
-/// Reads an image. Palettes and depths below 8 bits become 8 bits. A transparent colour becomes alpha.
-pub(super) fn read(mut source: Source, limits: Limits) -> Result<Image, Problem> {
+/// Rows of a file that is not interlaced.
+struct PngRows {
+    reader: png::Reader<Source>,
+    header: Image,
+    line: Vec<u8>,
+}
+
+impl ReadRows for PngRows {
+    fn read(&mut self, rows: u32) -> Result<Vec<Plane>, Problem> {
+        let names: Vec<&str> = self.header.names().collect();
+        let bounds = Rect::sized(self.header.width(), rows);
+        let mut planes = Planes::new(&names, bounds, self.header.sample_type() == SampleType::U16)?;
+        for _ in 0..rows {
+            if self.reader.read_row(&mut self.line).map_err(broken)?.is_none() {
+                return Err(Problem::Decode("rows are missing".to_owned()));
+            }
+            planes.push(&self.line);
+        }
+        Ok(planes.image(&names, bounds)?.planes().to_vec())
+    }
+
+    fn finish(&mut self) -> Result<(), Problem> {
+        self.reader.finish().map_err(broken)
+    }
+}
+
+/// Opens an image. Palettes and depths below 8 bits become 8 bits. A transparent colour becomes alpha.
+pub(super) fn open(mut source: Source, limits: Limits) -> Result<Opened, Problem> {
     let len = source.len();
     let metadata = chunks::read(&mut source).map_err(Problem::of_read)?;
     let bytes = usize::try_from(limits.bytes.saturating_add(OVERHEAD)).unwrap_or(usize::MAX);
@@ -73,26 +99,23 @@ pub(super) fn read(mut source: Source, limits: Limits) -> Result<Image, Problem>
     let is_interlaced = info.interlaced;
     let bounds = Rect::sized(width, height);
     let line = reader.output_line_size(width).ok_or(Problem::Size { width: sides.0, height: sides.1 })?;
-    let mut planes = Planes::new(names, bounds, depth == BitDepth::Sixteen)?;
-    if is_interlaced {
-        let size = reader.output_buffer_size().ok_or(Problem::Size { width: sides.0, height: sides.1 })?;
-        reserved::<u8>(size as u64)?;
-        let mut pixels = vec![0; size];
-        reader.next_frame(&mut pixels).map_err(broken)?;
-        pixels.chunks_exact(line).take(height as usize).for_each(|row| planes.push(row));
-    } else {
-        let mut row = vec![0; line];
-        for _ in 0..height {
-            if reader.read_row(&mut row).map_err(broken)?.is_none() {
-                return Err(Problem::Decode("rows are missing".to_owned()));
-            }
-            planes.push(&row);
-        }
-    }
-    reader.finish().map_err(broken)?;
     let color = if is_linear(&metadata.color) { ColorSpace::Linear } else { ColorSpace::Srgb };
-    let image = planes.image(names, bounds)?.with_implied_color(color).with_metadata(metadata);
-    Ok(image.with_alpha(Alpha::Straight))
+    let is_wide = depth == BitDepth::Sixteen;
+    let ty = if is_wide { SampleType::U16 } else { SampleType::U8 };
+    let planes: Vec<(String, SampleType)> = names.iter().map(|name| ((*name).to_owned(), ty)).collect();
+    let header = Image::placeholder(bounds, &planes)?.with_implied_color(color).with_metadata(metadata);
+    let header = header.with_alpha(Alpha::Straight);
+    if !is_interlaced {
+        return Ok(Opened::Rows(header.clone(), Box::new(PngRows { reader, header, line: vec![0; line] })));
+    }
+    let size = reader.output_buffer_size().ok_or(Problem::Size { width: sides.0, height: sides.1 })?;
+    reserved::<u8>(size as u64)?;
+    let mut pixels = vec![0; size];
+    reader.next_frame(&mut pixels).map_err(broken)?;
+    let mut planes = Planes::new(names, bounds, is_wide)?;
+    pixels.chunks_exact(line).take(height as usize).for_each(|row| planes.push(row));
+    reader.finish().map_err(broken)?;
+    Ok(Opened::Whole(header.with_planes(planes.image(names, bounds)?.planes().to_vec())?))
 }
 
 /// Returns whether a file says that its samples are linear light. The code points come first, then the profile, sRGB and
@@ -175,7 +198,8 @@ pub(super) fn is_rgb(image: &Image) -> bool {
 const STRIP: usize = 1 << 20;
 
 /// Writes an image with its chunks. Linear light that nothing else describes is marked by a gamma of 1.
-pub(super) fn write(out: &mut dyn Out, image: &Image, options: &WriteOptions) -> Result<(), Problem> {
+pub(super) fn write(out: &mut dyn Out, from: Rows<'_>, options: &WriteOptions) -> Result<(), Problem> {
+    let image = from.image();
     let planes = simple_planes(Format::Png, image, true)?;
     let wanted = options.samples.unwrap_or_else(|| sample_type(image));
     let mut info = Info::with_size(image.width(), image.height());
@@ -187,7 +211,7 @@ pub(super) fn write(out: &mut dyn Out, image: &Image, options: &WriteOptions) ->
     };
     info.bit_depth = if wanted == SampleType::U8 { BitDepth::Eight } else { BitDepth::Sixteen };
     info.icc_profile = chunks::new_profile(image, is_rgb(image)).map(|profile| profile.to_vec().into());
-    let pixels = Interleaved { planes, wanted, order: ByteOrder::Big };
+    let pixels = Interleaved { planes, wanted, order: ByteOrder::Big, from };
     let mut encoder = Encoder::with_info(out, info.clone()).map_err(unwritten)?;
     encoder.set_compression(match is_larger_compressed(&pixels, &info)? {
         true => png::Compression::NoCompression,
@@ -213,12 +237,7 @@ pub(super) fn write(out: &mut dyn Out, image: &Image, options: &WriteOptions) ->
 fn is_larger_compressed(pixels: &Interleaved<'_>, info: &Info<'_>) -> Result<bool, Problem> {
     const GROUPS: u32 = 16;
     const ROWS: u32 = 4;
-    let height = pixels.planes[0].height();
-    if height < GROUPS * ROWS {
-        return Ok(false);
-    }
-    let groups = (0..GROUPS).map(|group| (height - ROWS) / (GROUPS - 1) * group);
-    let rows: Vec<u8> = groups.flat_map(|first| pixels.rows(first..first + ROWS)).collect();
+    let Some(rows) = pixels.samples(GROUPS, ROWS)? else { return Ok(false) };
     let mut file = vec![];
     let mut info = info.clone();
     (info.height, info.icc_profile) = (GROUPS * ROWS, None);
@@ -246,7 +265,7 @@ fn write_fast(writer: &mut Writer<&mut dyn Out>, pixels: &Interleaved<'_>) -> Re
         let first = index as u32 * rows;
         pixels.rows(first..height.min(first + rows))
     };
-    in_order(count, encode, |strip| stream.write_all(&strip).map_err(Problem::Write))?;
+    pixels.in_order(count, encode, |strip| stream.write_all(&strip).map_err(Problem::Write))?;
     stream.finish().map_err(unwritten)
 }
 
@@ -256,15 +275,14 @@ fn write_strips(writer: &mut Writer<&mut dyn Out>, pixels: &Interleaved<'_>, lev
     let height = pixels.planes[0].height();
     let encode = |index: usize| {
         let first = index as u32 * rows;
-        let content = pixels.rows(first..height.min(first + rows));
-        let above = if first > 0 { pixels.rows(first - 1..first) } else { vec![0; pixels.line()] };
+        let above = pixels.above(first)?;
+        let content = pixels.rows(first..height.min(first + rows))?;
         let is_last = index + 1 == count;
         let strip = deflate::strip(&filter::filtered(&content, pixels.line(), pixels.pixel(), &above), level, is_last);
         strip.map(|strip| (index, strip))
     };
     let mut stream = deflate::Stream::new();
-    in_order(count, encode, |strip| {
-        let (index, strip) = strip?;
+    pixels.in_order(count, encode, |(index, strip)| {
         stream.add(&strip);
         let start: &[u8] = if index == 0 { &deflate::Stream::HEADER } else { &[] };
         let end = if index + 1 == count { stream.end().to_vec() } else { vec![] };

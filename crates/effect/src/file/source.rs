@@ -1,23 +1,38 @@
 //! Files that are being read.
 
 use super::{FileError, Problem};
-use std::cell::Cell;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes that are read: a file, or memory.
-trait Content: BufRead + Seek + fmt::Debug {}
+trait Content: BufRead + Seek + Send + fmt::Debug {}
 
-impl<T: BufRead + Seek + fmt::Debug> Content for T {}
+impl<T: BufRead + Seek + Send + fmt::Debug> Content for T {}
+
+/// Counter of the bytes read, which stays when the source is given away.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Place(Arc<AtomicU64>);
+
+impl Place {
+    /// Returns the number of bytes.
+    pub(super) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn set(&self, place: u64) {
+        self.0.store(place, Ordering::Relaxed);
+    }
+}
 
 /// A file that is read, with the number of bytes read so far.
 #[derive(Debug)]
 pub(super) struct Source {
     reader: Box<dyn Content>,
-    place: Rc<Cell<u64>>,
+    place: Place,
     len: u64,
 }
 
@@ -32,7 +47,7 @@ impl Source {
             }
             if metadata.is_file() {
                 let reader = Box::new(BufReader::with_capacity(1 << 16, file));
-                return Ok(Source { reader, place: Rc::default(), len: metadata.len() });
+                return Ok(Source { reader, place: Place::default(), len: metadata.len() });
             }
             let mut bytes = vec![];
             file.read_to_end(&mut bytes)?;
@@ -44,7 +59,7 @@ impl Source {
     /// Returns bytes as a file.
     pub(super) fn of_bytes(bytes: Vec<u8>) -> Source {
         let len = bytes.len() as u64;
-        Source { reader: Box::new(Cursor::new(bytes)), place: Rc::default(), len }
+        Source { reader: Box::new(Cursor::new(bytes)), place: Place::default(), len }
     }
 
     /// Returns the first bytes without consuming them. Returns fewer bytes if the file is short.
@@ -53,7 +68,7 @@ impl Source {
     }
 
     /// Returns a shared counter of the bytes read.
-    pub(super) fn place(&self) -> Rc<Cell<u64>> {
+    pub(super) fn place(&self) -> Place {
         self.place.clone()
     }
 

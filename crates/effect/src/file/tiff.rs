@@ -1,14 +1,14 @@
 //! TIFF, by the `tiff` crate. Files are written in strips, with interleaved samples, without compression unless a better
 //! compression is asked for.
 
-use super::interleave::{self, Interleaved};
+use super::interleave::{self, Interleaved, Rows};
 use super::limits::check_size;
 use super::options::{Compression, WriteOptions};
+use super::rows::{Opened, ReadRows, gathered};
 use super::source::Source;
-use super::strips::in_order;
 use super::target::Out;
 use super::{Limits, Problem, deflate, directory, fields};
-use crate::image::{Alpha, ColorSpace, Field, Image, Plane, Profile, Rect, Sample, SampleType, Samples, reserved};
+use crate::image::{Alpha, ColorSpace, Field, Image, Metadata, Plane, Profile, Rect, Sample, SampleType, Samples, reserved};
 use half::f16;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
@@ -140,8 +140,70 @@ struct Layout {
     is_planar: bool,
 }
 
-/// Reads the first image of a file.
-pub(super) fn read(mut source: Source, limits: Limits) -> Result<Image, Problem> {
+/// Rows of a file in strips.
+struct TiffRows {
+    decoder: Decoder<Changed>,
+    names: Vec<String>,
+    /// Number of the next strip.
+    next: u32,
+    strips: u32,
+    /// Rows of a strip that are not returned yet.
+    pending: Option<Image>,
+}
+
+impl TiffRows {
+    /// Reads the next strip. Also returns what its samples lose.
+    fn strip(&mut self) -> Result<(Image, Option<&'static str>), Problem> {
+        if self.next >= self.strips {
+            return Err(Problem::Decode("rows are missing".to_owned()));
+        }
+        let (columns, rows) = self.decoder.chunk_data_dimensions(self.next);
+        let result = self.decoder.read_chunk(self.next).map_err(broken)?;
+        self.next += 1;
+        let layout = Layout { tile: (columns as usize, rows as usize), tiles: (1, 1), is_planar: false };
+        typed(&self.names, Rect::sized(columns, rows).checked()?, result, &layout)
+    }
+}
+
+impl ReadRows for TiffRows {
+    fn read(&mut self, rows: u32) -> Result<Vec<Plane>, Problem> {
+        let mut pending = self.pending.take();
+        let planes = gathered(&mut pending, rows, || Ok(self.strip()?.0));
+        self.pending = pending;
+        planes
+    }
+}
+
+/// Returns samples as planes, and what they lose.
+fn typed(
+    names: &[String],
+    bounds: Rect,
+    result: DecodingResult,
+    layout: &Layout,
+) -> Result<(Image, Option<&'static str>), Problem> {
+    let image = match result {
+        DecodingResult::U8(samples) => planes(names, bounds, &samples, layout, |x| x)?,
+        DecodingResult::U16(samples) => planes(names, bounds, &samples, layout, |x| x)?,
+        DecodingResult::F16(samples) => planes(names, bounds, &samples, layout, |x| f16::from_bits(x.to_bits()))?,
+        DecodingResult::F32(samples) => planes(names, bounds, &samples, layout, |x| x)?,
+        DecodingResult::F64(samples) => {
+            let image = planes(names, bounds, &samples, layout, |x| x as f32)?;
+            return Ok((image, Some("its samples of 64 bits are read as 32 bits")));
+        }
+        DecodingResult::U32(samples) => planes(names, bounds, &samples, layout, |x| x)?,
+        DecodingResult::I8(samples) => planes(names, bounds, &samples, layout, f32::from)?,
+        DecodingResult::I16(samples) => planes(names, bounds, &samples, layout, f32::from)?,
+        DecodingResult::I32(samples) => {
+            let image = planes(names, bounds, &samples, layout, |x| x as f32)?;
+            return Ok((image, Some("its signed integers of 32 bits are read as floats of 32 bits")));
+        }
+        _ => return Err(Problem::Unsupported("a TIFF of integers of 64 bits".to_owned())),
+    };
+    Ok((image, None))
+}
+
+/// Opens the first image of a file.
+pub(super) fn open(mut source: Source, limits: Limits) -> Result<Opened, Problem> {
     let mut metadata = fields::read(&mut source).map_err(Problem::of_read)?;
     let len = usize::try_from(source.len()).unwrap_or(usize::MAX);
     let mut bounded = tiff::decoder::Limits::default();
@@ -193,6 +255,23 @@ pub(super) fn read(mut source: Source, limits: Limits) -> Result<Image, Problem>
         }
     }
     let bounds = Rect::sized(width, height);
+    let is_associated = extra.iter().find(|kind| matches!(kind, 1 | 2)) == Some(&1);
+    let planar = decoder.find_tag_unsigned::<u16>(Tag::PlanarConfiguration).map_err(broken)?.unwrap_or(1);
+    let is_in_strips = decoder.get_chunk_type() == ChunkType::Strip && (planar == 1 || count == 1);
+    if is_in_strips && !is_packed && palette.is_none() && !is_cmyk {
+        let strips = decoder.strip_count().map_err(broken)?;
+        let mut rows = TiffRows { decoder, names, next: 0, strips, pending: None };
+        let (first, loss) = rows.strip()?;
+        if first.width() != width {
+            return Err(Problem::Decode(format!("its strips have {} columns of {width}", first.width())));
+        }
+        metadata.losses.extend(loss.map(str::to_owned));
+        let planes: Vec<(String, SampleType)> =
+            first.planes().iter().map(|plane| (plane.name().to_owned(), plane.sample_type())).collect();
+        rows.pending = Some(first);
+        let header = described(Image::placeholder(bounds, &planes)?, metadata, is_associated);
+        return Ok(Opened::Rows(header, Box::new(rows)));
+    }
     let mut result = DecodingResult::U8(vec![]);
     let is_planar = decoder.read_image_to_buffer(&mut result).map_err(broken)?.planes > 1;
     let places = |(columns, rows): (u32, u32)| (columns as usize, rows as usize);
@@ -200,24 +279,8 @@ pub(super) fn read(mut source: Source, limits: Limits) -> Result<Image, Problem>
     if is_packed && let DecodingResult::U8(bytes) = &mut result {
         *bytes = unpacked(bytes, bounds, depth as usize, palette.is_none())?;
     }
-    let mut image = match result {
-        DecodingResult::U8(samples) => planes(&names, bounds, &samples, &layout, |x| x)?,
-        DecodingResult::U16(samples) => planes(&names, bounds, &samples, &layout, |x| x)?,
-        DecodingResult::F16(samples) => planes(&names, bounds, &samples, &layout, |x| f16::from_bits(x.to_bits()))?,
-        DecodingResult::F32(samples) => planes(&names, bounds, &samples, &layout, |x| x)?,
-        DecodingResult::F64(samples) => {
-            metadata.losses.push("its samples of 64 bits are read as 32 bits".to_owned());
-            planes(&names, bounds, &samples, &layout, |x| x as f32)?
-        }
-        DecodingResult::U32(samples) => planes(&names, bounds, &samples, &layout, |x| x)?,
-        DecodingResult::I8(samples) => planes(&names, bounds, &samples, &layout, f32::from)?,
-        DecodingResult::I16(samples) => planes(&names, bounds, &samples, &layout, f32::from)?,
-        DecodingResult::I32(samples) => {
-            metadata.losses.push("its signed integers of 32 bits are read as floats of 32 bits".to_owned());
-            planes(&names, bounds, &samples, &layout, |x| x as f32)?
-        }
-        _ => return Err(Problem::Unsupported("a TIFF of integers of 64 bits".to_owned())),
-    };
+    let (mut image, loss) = typed(&names, bounds, result, &layout)?;
+    metadata.losses.extend(loss.map(str::to_owned));
     if let Some(palette) = palette {
         image = colored(&image, &palette, depth as usize)?;
     }
@@ -226,13 +289,17 @@ pub(super) fn read(mut source: Source, limits: Limits) -> Result<Image, Problem>
         metadata.color.profile = None;
         image = without_ink(&image)?;
     }
+    Ok(Opened::Whole(described(image, metadata, is_associated)))
+}
+
+/// Returns an image with its colours, its alpha and its metadata.
+fn described(image: Image, metadata: Metadata, is_associated: bool) -> Image {
     let is_integer = matches!(image.sample_type(), SampleType::U8 | SampleType::U16);
     let has_srgb_curve = metadata.color.profile.as_ref().is_some_and(Profile::has_srgb_curve);
     let color = if is_integer || has_srgb_curve { ColorSpace::Srgb } else { ColorSpace::Linear };
     // The first sample that is marked as alpha is the plane A.
-    let is_associated = extra.iter().find(|kind| matches!(kind, 1 | 2)) == Some(&1);
     let alpha = if is_associated { Alpha::Associated } else { Alpha::Straight };
-    Ok(image.with_implied_color(color).with_metadata(metadata).with_alpha(alpha))
+    image.with_implied_color(color).with_metadata(metadata).with_alpha(alpha)
 }
 
 /// Returns the samples of rows with several samples in a byte. Each row begins at a byte. `is_grey` scales them to 0 … 255.
@@ -366,10 +433,11 @@ pub(super) fn has_known_names(image: &Image) -> bool {
 }
 
 /// Writes an image.
-pub(super) fn write(mut out: &mut dyn Out, image: &Image, options: &WriteOptions) -> Result<(), Problem> {
+pub(super) fn write(mut out: &mut dyn Out, from: Rows<'_>, options: &WriteOptions) -> Result<(), Problem> {
+    let image = from.image();
     let wanted = options.samples.unwrap_or(sample_type(image));
     let (planes, is_rgb) = ordered(image);
-    let pixels = Interleaved { planes: planes.iter().collect(), wanted, order: interleave::ByteOrder::Little };
+    let pixels = Interleaved { planes: planes.iter().collect(), wanted, order: interleave::ByteOrder::Little, from };
     let fields = fields::of_image(image, is_rgb);
     let level = match options.compression {
         Compression::Fast => None,
@@ -398,7 +466,7 @@ impl WrittenTiff<'_> {
 
     /// Returns a strip of rows as it is in the file.
     fn strip(&self, rows: Range<u32>) -> Result<Vec<u8>, Problem> {
-        let mut content = self.pixels.rows(rows);
+        let mut content = self.pixels.rows(rows)?;
         let Some(level) = self.level else { return Ok(content) };
         let (line, count) = (self.pixels.line(), self.pixels.planes.len());
         for row in content.chunks_exact_mut(line).filter(|_| self.has_predictor()) {
@@ -429,8 +497,7 @@ impl WrittenTiff<'_> {
         let rows = (STRIP / line).clamp(1, height as usize) as u32;
         let (mut offsets, mut sizes) = (vec![], vec![]);
         let encode = |index: usize| self.strip(index as u32 * rows..height.min((index as u32 + 1).saturating_mul(rows)));
-        in_order(height.div_ceil(rows) as usize, encode, |strip| {
-            let strip = strip?;
+        self.pixels.in_order(height.div_ceil(rows) as usize, encode, |strip| {
             out.write_all(&strip).map_err(Problem::Write)?;
             sizes.push(strip.len() as u64);
             offsets.push(place);

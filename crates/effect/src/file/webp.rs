@@ -1,8 +1,7 @@
 //! WebP, by the `image-webp` crate. Files are read with lossy or lossless compression, and written without loss.
 
-use super::interleave::{ByteOrder, Interleaved};
+use super::interleave::{ByteOrder, Interleaved, Rows};
 use super::limits::check_size;
-use super::options::WriteOptions;
 use super::planes::simple_planes;
 use super::png::Planes;
 use super::source::Source;
@@ -61,9 +60,10 @@ pub(super) fn read(source: Source, limits: Limits) -> Result<Image, Problem> {
 }
 
 /// Writes an image of 8 bits with its profile, EXIF and XMP.
-pub(super) fn write(out: &mut dyn Out, image: &Image, _: &WriteOptions) -> Result<(), Problem> {
+pub(super) fn write(out: &mut dyn Out, from: Rows<'_>) -> Result<(), Problem> {
+    let image = from.image();
     let planes = simple_planes(Format::WebP, image, true)?;
-    let pixels = Interleaved { planes, wanted: SampleType::U8, order: ByteOrder::Little };
+    let pixels = Interleaved { planes, wanted: SampleType::U8, order: ByteOrder::Little, from };
     let color = match pixels.planes.len() {
         1 => ColorType::L8,
         2 => ColorType::La8,
@@ -83,7 +83,7 @@ pub(super) fn write(out: &mut dyn Out, image: &Image, _: &WriteOptions) -> Resul
         encoder.set_xmp_metadata(exif::updated_xmp(packet, metadata.orientation.unwrap_or(Orientation::Upright)));
     }
     let (width, height) = (image.width(), image.height());
-    encoder.encode(&pixels.rows(0..height), width, height, color).map_err(|error| match error {
+    encoder.encode(&pixels.rows(0..height)?, width, height, color).map_err(|error| match error {
         EncodingError::IoError(error) => Problem::Write(error),
         error => Problem::Unsupported(format!("a WebP cannot hold the image: {error}")),
     })

@@ -23,6 +23,7 @@ mod host;
 mod limits;
 mod metadata;
 mod orientation;
+mod placeholder;
 mod plane;
 mod profile;
 mod rect;

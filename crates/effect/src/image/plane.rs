@@ -319,6 +319,35 @@ impl Plane {
         })
     }
 
+    /// Returns a plane whose rows are one row of zeros, in the memory of one row.
+    pub(super) fn placeholder(name: &str, width: u32, height: u32, ty: SampleType) -> Plane {
+        fn zeros<T: Sample>(width: usize) -> Samples {
+            Samples::new(vec![T::default(); width])
+        }
+        let columns = width as usize;
+        let samples = match ty {
+            SampleType::U8 => zeros::<u8>(columns),
+            SampleType::U16 => zeros::<u16>(columns),
+            SampleType::F16 => zeros::<f16>(columns),
+            SampleType::F32 => zeros::<f32>(columns),
+            SampleType::U32 => zeros::<u32>(columns),
+        };
+        Plane { name: name.into(), samples, start: 0, pitch: 0, width: columns, height: height as usize }
+    }
+
+    /// Returns a plane whose rows are all the first row of this one, and share its memory.
+    pub(super) fn repeated(&self, height: u32) -> Plane {
+        Plane { pitch: 0, height: height as usize, ..self.clone() }
+    }
+
+    /// Returns whether both planes have the same first sample in memory.
+    pub(crate) fn shares_memory(&self, other: &Plane) -> bool {
+        fn address(plane: &Plane) -> usize {
+            with_samples!(&plane.samples, samples => samples.as_ptr() as usize)
+        }
+        address(self) == address(other) && self.start == other.start
+    }
+
     /// Returns a part that shares the samples. The part must lie inside the plane. Columns and rows count
     /// from its corner.
     pub(super) fn part(&self, x: usize, y: usize, width: usize, height: usize) -> Plane {

@@ -9,6 +9,7 @@
 //! Each technique has a switch in [`Options`]. [`Plan::explain`] reports where each was used.
 
 mod evaluate;
+mod hosts;
 mod items;
 mod ledger;
 mod lower;

@@ -1,5 +1,6 @@
 //! Tests of the parts of effects that need no device: images, files, the catalogue and the references.
 
+mod bands;
 mod catalogue;
 mod file;
 mod formats;

@@ -1,0 +1,36 @@
+//! Images of the host that stand for images that are read band by band.
+
+use super::items::Work;
+use super::{Plan, image};
+use crate::image::{Image, Rect};
+use crate::{Error, Result};
+
+impl Plan {
+    /// Returns the images of the host that the plan reads, each with the region that it reads.
+    pub(crate) fn hosts(&self) -> impl Iterator<Item = (&Image, Rect)> {
+        self.items.items.iter().filter_map(|item| match &item.work {
+            Work::Host(image) => Some((image, item.needed?)),
+            Work::Source(_) | Work::Functor(_) | Work::Whole(_) | Work::Transpose => None,
+        })
+    }
+
+    /// Returns an upper bound of the bytes of images that are in memory at any time.
+    pub(crate) fn peak(&self) -> u64 {
+        self.items.peak()
+    }
+
+    /// Computes the images with other images of the host. These hold at least the regions of [`Plan::hosts`].
+    pub(crate) fn run_with_hosts(mut self, replace: impl Fn(&Image, Rect) -> Result<Image>) -> Result<Vec<Image>> {
+        for item in &mut self.items.items {
+            if let (Work::Host(image), Some(needed)) = (&item.work, item.needed) {
+                item.work = Work::Host(replace(image, needed)?);
+            }
+        }
+        if !self.fits() {
+            let (region, needed) = (self.results[0].1, self.items.peak());
+            return Err(Error::Memory { width: region.width, height: region.height, needed, allowed: self.memory() });
+        }
+        let nodes = self.nodes()?;
+        nodes.iter().zip(&self.results).map(|(node, (_, region))| image(node, *region)).collect()
+    }
+}
