@@ -14,10 +14,14 @@
 mod arrays;
 mod call;
 mod device;
+mod effect;
 mod error;
 mod handle;
+mod kernel;
 mod memory;
+mod nesl;
 mod order;
+mod stream;
 mod wait;
 
 use pyo3::ffi;
@@ -28,8 +32,9 @@ use std::ptr::null_mut;
 
 /// Adds all functions to the module.
 fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    let lists = [arrays::FUNCTIONS, order::FUNCTIONS, device::FUNCTIONS, memory::FUNCTIONS, wait::FUNCTIONS];
-    lists.into_iter().try_for_each(|list| call::add(module, list))
+    let arrays = [arrays::FUNCTIONS, order::FUNCTIONS, device::FUNCTIONS, memory::FUNCTIONS, wait::FUNCTIONS];
+    let front_ends = [kernel::FUNCTIONS, nesl::FUNCTIONS, stream::FUNCTIONS, effect::FUNCTIONS];
+    arrays.into_iter().chain(front_ends).try_for_each(|list| call::add(module, list))
 }
 
 /// Executes the module. Returns 0, or -1 with an exception.

@@ -4,12 +4,13 @@
 //! what was launched: the arrays stay valid.
 
 use crate::call::{Answer, Arguments, Entry};
-use crate::error::{failed, of_graph};
+use crate::error::{failed, internal, of_graph};
 use broadloom::device::{Buffer, Device};
 use broadloom::evaluate_all;
 use broadloom::graph::Node;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 /// Functions of the module.
@@ -96,4 +97,32 @@ pub(crate) fn until_idle(py: Python<'_>, device: &Device) -> PyResult<()> {
         py.detach(|| std::thread::sleep(sleep));
         sleep = (sleep * 2).min(LONGEST_SLEEP);
     }
+}
+
+/// Runs work of the host in another thread. After Ctrl-C calls `stop`, which must make the work end soon.
+pub(crate) fn interruptible<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce() -> T + Send,
+    stop: impl Fn() + Send + Sync,
+) -> PyResult<T> {
+    let run = || {
+        std::thread::scope(|scope| {
+            let (sender, result) = channel();
+            // Nobody receives the result of stopped work.
+            scope.spawn(move || drop(sender.send(work())));
+            loop {
+                match result.recv_timeout(LONGEST_SLEEP) {
+                    Ok(result) => return Ok(result),
+                    Err(RecvTimeoutError::Disconnected) => return Err(internal("a thread ended")),
+                    Err(RecvTimeoutError::Timeout) => {
+                        if let Err(interrupt) = Python::attach(|py| py.check_signals()) {
+                            stop();
+                            return Err(interrupt);
+                        }
+                    }
+                }
+            }
+        })
+    };
+    py.detach(run)
 }

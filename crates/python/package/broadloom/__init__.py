@@ -14,7 +14,7 @@ from math import e, inf, nan, pi
 
 from . import _array, _core
 from . import _operators  # noqa: F401  (gives arrays their operators)
-from . import linalg
+from . import effects, linalg
 from ._array import Array
 from ._creation import (
     arange, asarray, astype, empty, empty_like, eye, from_dlpack, full, full_like, linspace, meshgrid, ones, ones_like, tril,
@@ -34,6 +34,7 @@ from ._elementwise import (
 )
 from ._indexing import take, take_along_axis
 from ._info import __array_namespace_info__
+from ._kernels import Kernel, kernel
 from ._manipulation import (
     broadcast_arrays, broadcast_shapes, broadcast_to, concat, diff, expand_dims, flip, matrix_transpose, moveaxis, pad,
     permute_dims, repeat, reshape, roll, squeeze, stack, tile, unstack,
@@ -42,6 +43,9 @@ from ._reductions import (
     all, any, argmax, argmin, argsort, count_nonzero, cumulative_prod, cumulative_sum, max, mean, min, prod, sort, std, sum, var,
 )
 from ._search import isin, nonzero, searchsorted, unique_all, unique_counts, unique_inverse, unique_values
+from ._nesl import Ragged, nesl
+from ._streams import Stream, stream
+from .effects import apply as effect
 from .linalg import matmul, tensordot, vecdot
 
 newaxis = None

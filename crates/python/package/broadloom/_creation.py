@@ -179,6 +179,7 @@ def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True) -> 
 def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None) -> Array:
     """Makes a matrix with ones on a diagonal."""
     shape, target = _shape_of((n_rows, n_rows if n_cols is None else n_cols)), _device(device)
+    k = max(-shape[0] - 1, min(k, shape[1] + 1))
     on = positions(shape, 1, target) - positions(shape, 0, target) == k
     return cast(on, _dtypes.DEFAULT_FLOAT if dtype is None else _dtypes.checked(dtype))
 
@@ -190,14 +191,19 @@ def _triangle(x, keep) -> Array:
     return where(keep(columns - rows), x, zeros_like(x))
 
 
+def _near(k) -> int:
+    """Returns a diagonal as a number of 64 bits; those far away are empty or full alike."""
+    return max(-(2**62), min(k, 2**62))
+
+
 def tril(x, /, *, k=0) -> Array:
     """Returns the lower triangle of matrices; other elements are 0."""
-    return _triangle(x, lambda off: off <= k)
+    return _triangle(x, lambda off: off <= _near(k))
 
 
 def triu(x, /, *, k=0) -> Array:
     """Returns the upper triangle of matrices; other elements are 0."""
-    return _triangle(x, lambda off: off >= k)
+    return _triangle(x, lambda off: off >= _near(k))
 
 
 def meshgrid(*arrays, indexing="xy") -> tuple[Array, ...]:

@@ -166,7 +166,9 @@ def floor_divide(x1, x2, /):
     down = _op("floor", quotient)
     down = where(greater(subtract(quotient, down), _constant(0.5, x)), add(down, _constant(1.0, x)), down)
     down = where(equal(quotient, zero), _op("copysign", zero, exact), down)
-    return where(equal(y, zero), exact, down)
+    # The standard, unlike NumPy, wants the quotient itself for infinite operands.
+    plain = equal(y, zero) | isinf(x) | isinf(y)
+    return where(plain, exact, down)
 
 
 def remainder(x1, x2, /):

@@ -23,13 +23,14 @@ class NamespaceInfo:
         return {"real floating": _dtypes.float64, "integral": _dtypes.int64, "indexing": _dtypes.int64}
 
     def dtypes(self, *, device=None, kind=None) -> dict:
-        """Returns the data types by name."""
+        """Returns the data types of the standard by name. Arrays can also hold `float16`."""
         _device(device)
-        return {dtype.name: dtype for dtype in _dtypes.ALL if kind is None or _dtypes.isdtype(dtype, kind)}
+        known = (dtype for dtype in _dtypes.ALL if dtype != _dtypes.float16)
+        return {dtype.name: dtype for dtype in known if kind is None or _dtypes.isdtype(dtype, kind)}
 
-    def devices(self) -> list:
+    def devices(self) -> tuple:
         """Returns the devices that are here."""
-        return [_device(name) for name in _devices()]
+        return tuple(_device(name) for name in _devices())
 
 
 def __array_namespace_info__() -> NamespaceInfo:
