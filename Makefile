@@ -9,7 +9,7 @@ SHELL := /bin/bash
 # rustup puts cargo where a login shell finds it; other shells need to be told.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: build demo test bench bench-peers soak gpu-bundle soak-bundle fmt clean help cargo linker llvm peers rustfmt clippy
+.PHONY: build demo test bench bench-peers soak gpu-bundle soak-bundle wheel fmt clean help cargo linker llvm peers rustfmt clippy
 
 # Where LLVM 19 is, for the crates that bind to it.
 export LLVM_SYS_191_PREFIX ?= /usr/lib/llvm-19
@@ -51,6 +51,10 @@ bench: build peers ## how fast it is here, against C++ with OpenMP (NAMES=… DE
 
 bench-peers: build peers ## arrays and effects beside NumPy, Numba, JAX, PyTorch, Halide and OpenCV, which it installs into a folder of their own (NAMES=…)
 	scripts/bench-peers.sh $(NAMES)
+
+# A wheel has LLVM inside, so it needs no package of the system.
+wheel: cargo linker llvm ## the Python package, optimised, with LLVM inside: target/wheels/broadloom-*.whl
+	scripts/wheel.sh
 
 # Far more random input than `make test` has time for, other every day.
 SECONDS ?= 600

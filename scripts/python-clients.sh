@@ -47,7 +47,7 @@ suite() { # ENVIRONMENT LOG ARGUMENTS…
 }
 
 numba_suite() { # NAME
-    # Later versions of Numba and of cuda-bindings do not go with this numba-cuda (docs/PYTHON.md).
+    # Later versions of Numba and of cuda-bindings do not go with this numba-cuda (docs/CUDA_CLIENTS.md).
     environment numba 'numba-cuda[cu13]==0.30.4' numba==0.67.0 cuda-bindings==13.2.0 \
         pytest pytest-timeout filecheck psutil cffi ml_dtypes
     # Tests start processes that import modules by their names under `numba.cuda`, so pytest does too.

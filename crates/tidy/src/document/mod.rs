@@ -37,6 +37,8 @@ pub enum BlockKind {
     File(String),
     /// `rust`: an example that the tests of a crate run.
     Example,
+    /// `python`: a session that the tests of the Python package run.
+    Session,
     /// A language and `fragment`: not a whole program.
     Fragment,
     /// `text diagram`: a drawing.
@@ -80,6 +82,7 @@ impl Block {
             ["sh"] => Ok(BlockKind::Commands),
             ["text", "diagram"] => Ok(BlockKind::Diagram),
             ["rust"] => Ok(BlockKind::Example),
+            ["python"] => Ok(BlockKind::Session),
             [language, "fragment"] if LANGUAGES.contains(language) => Ok(BlockKind::Fragment),
             [language, file] if LANGUAGES.contains(language) && file.contains('/') => Ok(BlockKind::Excerpt((*file).to_owned())),
             [language, file] if LANGUAGES.contains(language) && file.contains('.') => Ok(BlockKind::File((*file).to_owned())),

@@ -98,6 +98,10 @@ fn every_block_of_a_document_is_tested() {
                 Ok(BlockKind::Example) => {
                     (!has_examples()).then(|| "an example in Rust, and no crate includes the page".to_owned())
                 }
+                Ok(BlockKind::Session) => {
+                    let tests = repository.file("crates/python/tests/test_guide.py").map_or(String::new(), |tests| tests.text);
+                    (!tests.contains(&format!("\"{name}\""))).then(|| "a session in Python, and no test runs the page".to_owned())
+                }
                 Ok(BlockKind::Excerpt(path)) => match repository.file(&path) {
                     None => Some(format!("an excerpt of `{path}`, which is not there")),
                     Some(source) => {

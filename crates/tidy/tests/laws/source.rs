@@ -3,7 +3,7 @@
 use broadloom_tidy::{File, Repository, hold, rust};
 
 /// Crates that call a driver, machine code or C.
-const MAY_BE_UNSAFE: &[&str] = &["cuda", "fakecuda", "cpu", "cudart", "shim"];
+const MAY_BE_UNSAFE: &[&str] = &["cuda", "fakecuda", "cpu", "cudart", "python", "shim"];
 
 /// Crates that execute instructions: a new opcode must break their build.
 const EXECUTORS: &[&str] = &["interp", "cpu"];

@@ -1,0 +1,130 @@
+"""Operators and methods of arrays: the functions of the namespace under other names."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import _creation, _elementwise as element, _indexing, _manipulation, _reductions, linalg
+from ._array import Array
+
+_BINARY = {
+    "add": element.add,
+    "sub": element.subtract,
+    "mul": element.multiply,
+    "truediv": element.divide,
+    "floordiv": element.floor_divide,
+    "mod": element.remainder,
+    "pow": element.pow,
+    "and": element.bitwise_and,
+    "or": element.bitwise_or,
+    "xor": element.bitwise_xor,
+    "lshift": element.bitwise_left_shift,
+    "rshift": element.bitwise_right_shift,
+    "matmul": linalg.matmul,
+}
+_COMPARE = {
+    "lt": element.less,
+    "le": element.less_equal,
+    "gt": element.greater,
+    "ge": element.greater_equal,
+    "eq": element.equal,
+    "ne": element.not_equal,
+}
+_OPERANDS = (Array, bool, int, float, complex, np.ndarray, np.generic)
+
+
+def _forward(function):
+    def operator(self, other):
+        return function(self, other) if isinstance(other, _OPERANDS) else NotImplemented
+
+    return operator
+
+
+def _reflected(function):
+    def operator(self, other):
+        return function(other, self) if isinstance(other, _OPERANDS) else NotImplemented
+
+    return operator
+
+
+def _in_place(function):
+    def operator(self, other):
+        if not isinstance(other, _OPERANDS):
+            return NotImplemented
+        result = function(self, other)
+        if result.dtype != self.dtype:
+            raise TypeError(f"a result of {result.dtype} cannot replace an array of {self.dtype}: write `x = x + y`")
+        if result.shape != self.shape:
+            raise ValueError(f"a result of shape {result.shape} cannot replace an array of shape {self.shape}")
+        self._node = result._node
+        return self
+
+    return operator
+
+
+def _named(name, operator):
+    operator.__name__ = name
+    operator.__qualname__ = f"Array.{name}"
+    setattr(Array, name, operator)
+
+
+for _name, _function in _BINARY.items():
+    _named(f"__{_name}__", _forward(_function))
+    _named(f"__r{_name}__", _reflected(_function))
+    _named(f"__i{_name}__", _in_place(_function))
+for _name, _function in _COMPARE.items():
+    _named(f"__{_name}__", _forward(_function))
+_named("__neg__", lambda self: element.negative(self))
+_named("__pos__", lambda self: element.positive(self))
+_named("__abs__", lambda self: element.abs(self))
+_named("__invert__", lambda self: element.bitwise_invert(self))
+_named("__getitem__", lambda self, key: _indexing.getitem(self, key))
+_named("__setitem__", lambda self, key, value: _indexing.setitem(self, key, value))
+
+
+def _method(name, function):
+    def method(self, *args, **kwargs):
+        return function(self, *args, **kwargs)
+
+    method.__doc__ = f"The same as `bl.{function.__name__}`: {function.__doc__}"
+    _named(name, method)
+
+
+def _reduction(name, function):
+    def method(self, axis=None, **options):
+        return function(self, axis=axis, **options)
+
+    method.__doc__ = f"The same as `bl.{function.__name__}`: {function.__doc__}"
+    _named(name, method)
+
+
+for _function in (
+    _reductions.sum, _reductions.prod, _reductions.max, _reductions.min, _reductions.mean, _reductions.var, _reductions.std,
+    _reductions.all, _reductions.any, _reductions.argmax, _reductions.argmin,
+):
+    _reduction(_function.__name__, _function)
+_reduction("cumsum", _reductions.cumulative_sum)
+_reduction("cumprod", _reductions.cumulative_prod)
+for _function in (_creation.astype, _manipulation.squeeze, _manipulation.repeat, _indexing.take, element.clip, element.round):
+    _method(_function.__name__, _function)
+
+
+def _reshape(self, *shape):
+    """Returns the elements in another shape: `x.reshape(2, -1)` or `x.reshape((2, -1))`."""
+    return _manipulation.reshape(self, shape[0] if len(shape) == 1 else shape)
+
+
+def _transpose(self, *axes):
+    """Returns the array with its axes in another order, by default in reverse order."""
+    axes = axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes
+    return _manipulation.permute_dims(self, tuple(axes)) if axes else self.T
+
+
+def _flatten(self):
+    """Returns the elements along one axis."""
+    return _manipulation.reshape(self, (-1,))
+
+
+_named("reshape", _reshape)
+_named("transpose", _transpose)
+_named("flatten", _flatten)

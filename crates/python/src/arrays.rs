@@ -1,0 +1,219 @@
+//! Functions that make nodes: element-wise operations, views, reductions.
+
+use crate::call::{Answer, Arguments, Entry};
+use crate::error::{of_graph, refused};
+use broadloom::Context;
+use broadloom::graph::{AxisMap, Boundary, Combine, Elementwise, Extreme, Node, Result, Rule, Shape};
+use broadloom_scalar::{BinaryOp, Builder, CompareOp, Element, Literal, MathFunction, Precision, Type, UnaryOp};
+use pyo3::prelude::*;
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+/// Names of NumPy for the element types.
+const TYPES: [(&str, Element); 12] = [
+    ("bool", Element::Bool),
+    ("int8", Element::I8),
+    ("int16", Element::I16),
+    ("int32", Element::I32),
+    ("int64", Element::I64),
+    ("uint8", Element::U8),
+    ("uint16", Element::U16),
+    ("uint32", Element::U32),
+    ("uint64", Element::U64),
+    ("float16", Element::F16),
+    ("float32", Element::F32),
+    ("float64", Element::F64),
+];
+
+/// Functions of the module.
+pub(crate) const FUNCTIONS: &[Entry] = &[
+    (c"fill", c"fill(context, shape, type, value): one value at all indices.", fill),
+    (c"position", c"position(context, shape, axis, type): the index along an axis.", position),
+    (c"elementwise", c"elementwise(operation, nodes): an operation on single elements.", elementwise),
+    (c"convert", c"convert(node, type): the elements in another type.", convert),
+    (c"bitcast", c"bitcast(node, type): the bits of the elements as another type.", bitcast),
+    (c"affine", c"affine(node, maps, shape, outside): a view; maps are (axis or -1, offset, stride).", affine),
+    (c"reshape", c"reshape(node, shape): the elements in another shape.", reshape),
+    (c"broadcast", c"broadcast(node, shape): repeated along axes of extent 1.", broadcast),
+    (c"concatenate", c"concatenate(axis, nodes): arrays behind each other.", concatenate),
+    (c"gather", c"gather(node, indices, outside): elements at indices.", gather),
+    (c"scatter", c"scatter(node, indices, values, combine): elements at indices replaced or combined.", scatter),
+    (c"reduce", c"reduce(node, combine, axes): combined along axes.", reduce),
+    (c"scan", c"scan(node, combine, axis, inclusive): prefixes combined along an axis.", scan),
+    (c"extreme", c"extreme(node, greatest, axis): the index of the least or greatest element.", extreme),
+    (c"product", c"product(left, right): the product of two matrices.", product),
+    (c"random", c"random(context, shape, type, seed): numbers in [0, 1).", random),
+];
+
+/// Returns the element type with a name of NumPy.
+pub(crate) fn element(name: &str) -> PyResult<Element> {
+    let found = TYPES.iter().find(|(known, _)| *known == name);
+    found.map(|(_, element)| *element).ok_or_else(|| refused(format!("there are no arrays of `{name}`")))
+}
+
+/// Returns the name of NumPy for an element type.
+pub(crate) fn type_name(element: Element) -> &'static str {
+    TYPES.iter().find(|(_, known)| *known == element).map_or("bool", |(name, _)| name)
+}
+
+/// Returns the shape in an argument.
+pub(crate) fn shape(arguments: &Arguments<'_, '_>, index: usize) -> PyResult<Shape> {
+    Ok(Shape::from(arguments.get::<Vec<usize>>(index)?))
+}
+
+/// Returns the operations on single elements by name.
+fn operations() -> &'static HashMap<&'static str, Elementwise> {
+    static TABLE: OnceLock<HashMap<&'static str, Elementwise>> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        let unary = UnaryOp::ALL.iter().map(|op| (op.name(), Elementwise::Unary(*op)));
+        let binary = BinaryOp::ALL.iter().map(|op| (op.name(), Elementwise::Binary(*op)));
+        let compare = CompareOp::ALL.iter().map(|op| (op.name(), Elementwise::Compare(*op)));
+        let math = MathFunction::ALL.iter().map(|op| (op.name(), Elementwise::Math(*op, Precision::Accurate)));
+        let others = [("select", Elementwise::Select), ("fma", Elementwise::Fma)];
+        unary.chain(binary).chain(compare).chain(math).chain(others).collect()
+    })
+}
+
+/// Returns the way to combine elements with a name.
+fn combine(name: &str) -> PyResult<Combine> {
+    let found = Combine::EVERY.into_iter().find(|combine| combine.name() == name);
+    found.ok_or_else(|| refused(format!("`{name}` is no way to combine elements")))
+}
+
+/// Converts a Python number to an element.
+fn literal(value: &Bound<'_, PyAny>, element: Element) -> PyResult<Literal> {
+    if element.is_float() {
+        let value = value.extract::<f64>()?;
+        return Literal::from_f64(element, value).ok_or_else(|| refused("no float"));
+    }
+    if element == Element::Bool {
+        return Ok(Literal::from_i128(element, i128::from(value.is_truthy()?)));
+    }
+    let number = value.extract::<i64>().map(i128::from).or_else(|_| value.extract::<u64>().map(i128::from))?;
+    if element.range().is_some_and(|(low, high)| number < low || number > high) {
+        let text = format!("{number} is out of bounds for {}", type_name(element));
+        return Err(pyo3::exceptions::PyOverflowError::new_err(text));
+    }
+    Ok(Literal::from_i128(element, number))
+}
+
+/// Returns the boundary rule of an argument: a name, or the constant outside.
+fn boundary(arguments: &Arguments<'_, '_>, index: usize, element: Element) -> PyResult<Option<Boundary>> {
+    let value = arguments.any(index)?;
+    if value.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(match value.extract::<String>().as_deref() {
+        Ok("clamp") => Boundary::Clamp,
+        Ok("wrap") => Boundary::Wrap,
+        Ok("mirror") => Boundary::Mirror,
+        Ok(other) => return Err(refused(format!("`{other}` is no boundary rule"))),
+        Err(_) => Boundary::Constant([literal(&value, element)?].into_iter().collect()),
+    }))
+}
+
+/// Wraps a new node.
+fn made(arguments: &Arguments<'_, '_>, node: Result<Node>) -> Answer {
+    arguments.wrap(node.map_err(of_graph)?)
+}
+
+fn fill(arguments: &Arguments<'_, '_>) -> Answer {
+    let context = arguments.handle::<Context>(0)?;
+    let value = literal(&arguments.any(3)?, element(&arguments.get::<String>(2)?)?)?;
+    made(arguments, Node::fill(&context, shape(arguments, 1)?, &[value]))
+}
+
+fn position(arguments: &Arguments<'_, '_>) -> Answer {
+    let context = arguments.handle::<Context>(0)?;
+    let element = element(&arguments.get::<String>(3)?)?;
+    made(arguments, Node::position(&context, shape(arguments, 1)?, arguments.get(2)?, element))
+}
+
+fn elementwise(arguments: &Arguments<'_, '_>) -> Answer {
+    let name = arguments.get::<String>(0)?;
+    let Some(operation) = operations().get(name.as_str()) else {
+        return Err(refused(format!("`{name}` is no operation on elements")));
+    };
+    let nodes = arguments.handles::<Node>(1)?;
+    made(arguments, Node::elementwise(operation.clone(), &nodes.iter().collect::<Vec<&Node>>()))
+}
+
+fn convert(arguments: &Arguments<'_, '_>) -> Answer {
+    let (node, element) = (arguments.handle::<Node>(0)?, element(&arguments.get::<String>(1)?)?);
+    if node.ty() == Type::of(element) {
+        return arguments.wrap(node);
+    }
+    made(arguments, Node::elementwise(Elementwise::Convert(element), &[&node]))
+}
+
+fn bitcast(arguments: &Arguments<'_, '_>) -> Answer {
+    let (node, element) = (arguments.handle::<Node>(0)?, element(&arguments.get::<String>(1)?)?);
+    let f = Builder::function("bitcast");
+    let value = f.parameter("value", node.ty());
+    let function = f.finish_function(&[f.bitcast(value, Type::of(element))]).map_err(|error| of_graph(error.into()))?;
+    made(arguments, Node::elementwise(Elementwise::Call(function, 0), &[&node]))
+}
+
+fn affine(arguments: &Arguments<'_, '_>) -> Answer {
+    let node = arguments.handle::<Node>(0)?;
+    let maps = arguments.get::<Vec<(i64, i64, i64)>>(1)?;
+    let map =
+        |(axis, offset, stride): (i64, i64, i64)| AxisMap { source: u8::try_from(axis).ok(), offset, stride, rule: Rule::Inside };
+    let maps: Vec<AxisMap> = maps.into_iter().map(map).collect();
+    let outside = boundary(arguments, 3, node.ty().element())?;
+    made(arguments, node.affine("view", &maps, shape(arguments, 2)?, outside.as_ref()))
+}
+
+fn reshape(arguments: &Arguments<'_, '_>) -> Answer {
+    made(arguments, arguments.handle::<Node>(0)?.reshape(shape(arguments, 1)?))
+}
+
+fn broadcast(arguments: &Arguments<'_, '_>) -> Answer {
+    made(arguments, arguments.handle::<Node>(0)?.broadcast_to(&shape(arguments, 1)?))
+}
+
+fn concatenate(arguments: &Arguments<'_, '_>) -> Answer {
+    let nodes = arguments.handles::<Node>(1)?;
+    if nodes.is_empty() {
+        return Err(refused("there are no arrays to concatenate"));
+    }
+    made(arguments, Node::concatenate(arguments.get(0)?, &nodes.iter().collect::<Vec<&Node>>()))
+}
+
+fn gather(arguments: &Arguments<'_, '_>) -> Answer {
+    let (node, indices) = (arguments.handle::<Node>(0)?, arguments.handles::<Node>(1)?);
+    let outside = boundary(arguments, 2, node.ty().element())?.unwrap_or(Boundary::Clamp);
+    made(arguments, node.gather(&indices.iter().collect::<Vec<&Node>>(), &outside))
+}
+
+fn scatter(arguments: &Arguments<'_, '_>) -> Answer {
+    let (node, indices) = (arguments.handle::<Node>(0)?, arguments.handles::<Node>(1)?);
+    let values = arguments.handle::<Node>(2)?;
+    let combined = arguments.get::<Option<String>>(3)?.map(|name| combine(&name)).transpose()?;
+    made(arguments, node.scatter(&indices.iter().collect::<Vec<&Node>>(), &values, combined))
+}
+
+fn reduce(arguments: &Arguments<'_, '_>) -> Answer {
+    let node = arguments.handle::<Node>(0)?;
+    made(arguments, node.reduce(combine(&arguments.get::<String>(1)?)?, &arguments.get::<Vec<usize>>(2)?))
+}
+
+fn scan(arguments: &Arguments<'_, '_>) -> Answer {
+    let node = arguments.handle::<Node>(0)?;
+    made(arguments, node.scan(combine(&arguments.get::<String>(1)?)?, arguments.get(2)?, arguments.get(3)?))
+}
+
+fn extreme(arguments: &Arguments<'_, '_>) -> Answer {
+    let which = if arguments.get::<bool>(1)? { Extreme::Greatest } else { Extreme::Least };
+    made(arguments, arguments.handle::<Node>(0)?.extreme(which, arguments.get(2)?, Element::I64))
+}
+
+fn product(arguments: &Arguments<'_, '_>) -> Answer {
+    made(arguments, arguments.handle::<Node>(0)?.product(&arguments.handle::<Node>(1)?))
+}
+
+fn random(arguments: &Arguments<'_, '_>) -> Answer {
+    let context = arguments.handle::<Context>(0)?;
+    let element = element(&arguments.get::<String>(2)?)?;
+    made(arguments, Node::random(&context, shape(arguments, 1)?, element, arguments.get(3)?))
+}
