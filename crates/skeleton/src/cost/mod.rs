@@ -14,6 +14,7 @@
 //! The cost of a position is the sum over all that is computed there; loops count their rounds.
 
 mod blocks;
+pub mod dataflow;
 mod gain;
 mod memory;
 mod operations;

@@ -5,6 +5,7 @@ use crate::language::core::{Facts, Filter, Program, Value, facts, identify};
 use crate::language::graph::{Graph, Instance, NodeId, NodeKind};
 use crate::planner::recurrence::{Recurrence, recognise};
 use crate::planner::translate::{Induction, Reason, Subject, Translated, Words, check_in_order, translate};
+use broadloom_skeleton::cost::dataflow;
 use cranelift_entity::EntityRef;
 use std::collections::HashMap;
 use std::fmt;
@@ -186,9 +187,6 @@ struct Key {
     fields: usize,
 }
 
-/// Values with at least this many scalars are compared by address only.
-const MANY_SCALARS: usize = 1 << 14;
-
 /// Returns the number of scalars of a value. All elements of an array are assumed to have the same count.
 fn scalars(value: &Value) -> usize {
     match value {
@@ -217,7 +215,7 @@ impl ValueNumbers {
         *self.shared.entry(values.as_ptr() as usize).or_insert_with(|| {
             let mut words = vec![values.len() as u32];
             match values.iter().map(scalars).sum::<usize>() {
-                0..MANY_SCALARS => values.iter().for_each(|value| identify(value, &mut words)),
+                0..dataflow::COMPARED_SCALARS => values.iter().for_each(|value| identify(value, &mut words)),
                 _ => words.extend([u32::MAX, all.len() as u32]),
             }
             let next = all.len();

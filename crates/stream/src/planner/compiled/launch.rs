@@ -1,16 +1,17 @@
 //! Launches of the kernels of a section.
 
 use super::program::CompiledSection;
-use crate::planner::restructure::cut::{ACCESS, Place, Shape};
+use crate::planner::restructure::cut::{Place, Shape};
 use crate::planner::restructure::emit;
 use broadloom_device::Buffer;
 use broadloom_scalar::Literal;
+use broadloom_skeleton::cost::dataflow;
 use broadloom_skeleton::{Call, LoadedProgram, Result};
 
 impl CompiledSection {
     /// Returns the kernel for the buffers of a call. The kernel with wide accesses needs aligned buffers.
     fn kernel(&self, number: usize, call: &Call<'_>) -> Result<&LoadedProgram> {
-        let aligned = |buffer: &Buffer<u8>| buffer.address().is_multiple_of(u64::from(ACCESS));
+        let aligned = |buffer: &Buffer<u8>| buffer.address().is_multiple_of(u64::from(dataflow::ACCESS_BYTES));
         let (cut, wide) = (&self.cuts[number], &self.kernels[number]);
         if matches!(cut.shape, Shape::Firing | Shape::Spectrum(_)) || call.inputs.iter().chain(call.outputs).all(aligned) {
             return Ok(wide);

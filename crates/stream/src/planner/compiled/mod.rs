@@ -278,7 +278,7 @@ impl CompiledSection {
             wait(before - firings as i64, per_unit, i64::from(graph.nodes[node].first_flow().is_some()));
         }
         let sources = (&program.core, graph);
-        let large = !options.straight && cutter::is_large(&section, device.machine());
+        let large = !options.straight && cutter::is_large(&section);
         let (fine, parts) = large.then(|| refine(&section)).flatten().unwrap_or_else(|| (section.clone(), 1));
         // A filter whose loops cannot be shared, or that cannot be transformed after all, is cut like the
         // others.

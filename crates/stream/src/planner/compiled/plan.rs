@@ -4,7 +4,7 @@
 //! increases where a tape crosses between placements, so a stage needs nothing from later ones. Within a host
 //! stage, nodes fire in the order of the schedule.
 
-use super::program::{MAX_WORDS, Options};
+use super::program::Options;
 use super::regions::regions;
 use crate::language::core;
 use crate::language::graph::{Graph, NodeId};
@@ -14,16 +14,9 @@ use crate::planner::restructure::island::{island, order};
 use crate::planner::restructure::{Island, Section, section};
 use crate::planner::translate::{Reason, Words};
 use broadloom_device::Machine;
-use broadloom_skeleton::cost::{self, Costs, Each};
+use broadloom_skeleton::cost::{self, Costs, dataflow};
 use cranelift_entity::EntityRef;
 use std::collections::{BTreeSet, HashMap, HashSet};
-
-/// Minimum operations per firing for which vectors combine firings instead of running them in order.
-const SCANNED: u64 = 256;
-/// Maximum operations of stateless filters that an island takes in, for each firing of a stateful filter
-/// beside them. They are hidden by its loads and stores. Outside of the island, vectors would run them on all
-/// cores; threads have more memory latency to hide.
-const ABSORBED: Each<u64> = Each { vectors: 8, threads: 32 };
 
 /// The reason why nodes with a long tape stay on the host.
 const TOO_LONG: &str = "a steady state has more items than indices of 32 bits reach";
@@ -65,10 +58,8 @@ pub(crate) fn plan(
 ) -> Plan {
     let mut classified = classify(program, graph);
     for node in &mut classified {
-        // A core runs cheap firings faster one after the other than twice in parallel.
         if let Placement::Scan(recurrence) = &node.placement
-            && Costs::of(machine).in_vectors()
-            && cost::function(&recurrence.function) < SCANNED
+            && !Costs::of(machine).scans_states(cost::function(&recurrence.function))
         {
             node.placement = Placement::Sequential;
         }
@@ -82,7 +73,7 @@ pub(crate) fn plan(
     };
     let regions = regions(program, graph, &mut classified);
     if !options.straight {
-        absorb(program, graph, schedule, &mut classified, Costs::of(machine).pick(ABSORBED));
+        absorb(program, graph, schedule, &mut classified, Costs::of(machine).pick(dataflow::ABSORBED_OPERATIONS));
     }
     loop {
         let islands = islands(graph, &mut classified);
@@ -189,7 +180,7 @@ fn is_absorbed(node: &Classified) -> bool {
 
 /// Returns whether a tape has more words in a steady state than indices of 32 bits reach.
 fn is_too_long(items: i64, units: u64, words: Words) -> bool {
-    items.saturating_mul(units as i64).saturating_mul(i64::from(words.count)) > MAX_WORDS
+    items.saturating_mul(units as i64).saturating_mul(i64::from(words.count)) > dataflow::BUFFER_WORDS
 }
 
 /// Moves everything to the host.

@@ -17,9 +17,6 @@ use broadloom_skeleton::LoadedProgram;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
-/// Maximum words of a buffer, so that indices have 32 bits.
-pub(super) const MAX_WORDS: i64 = 1 << 29;
-
 /// Options of a caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {

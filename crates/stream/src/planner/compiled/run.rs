@@ -3,7 +3,7 @@
 use super::batch_end::BatchEnd;
 use super::device_state::DeviceState;
 use super::hand_back::{Checkpoint, changing_filters};
-use super::program::{Compiled, CompiledIsland, CompiledPiece, CompiledSection, CompiledStage, MAX_WORDS};
+use super::program::{Compiled, CompiledIsland, CompiledPiece, CompiledSection, CompiledStage};
 use super::words::decode_all;
 use crate::language::codes;
 use crate::language::core::facts;
@@ -18,22 +18,11 @@ use broadloom_device::{Buffer, Stream};
 use broadloom_diag::{Diagnostics, Span};
 use broadloom_scalar::Literal;
 use broadloom_skeleton::Call;
-use broadloom_skeleton::cost::{Costs, Each};
+use broadloom_skeleton::cost::{Costs, dataflow};
 use cranelift_entity::EntityRef;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// Approximate bytes of a tape in a batch. Threads need many firings. On vectors, the tapes of a batch should
-/// stay in the cache.
-const BATCH_BYTES: Each<u64> = Each { vectors: 4 << 20, threads: 64 << 20 };
-/// Items per batch of a tape that crosses to the evaluator.
-const HOST_ITEMS: u64 = 1 << 20;
-/// Maximum items of a file that pass together to or from a filter on the host. They stay in the cache.
-const BLOCK_ITEMS: u64 = 1 << 12;
-/// Maximum number of steady states in a batch.
-const MAX_BATCH: u64 = 1 << 24;
-/// Maximum number of steady states in a batch whose output is put into order.
-const ORDERED_BATCH: u64 = 1 << 16;
 /// The reason why a run ends early.
 enum RunEnd {
     /// The evaluator ended it.
@@ -248,9 +237,9 @@ fn on_host(
             NodeKind::FileWriter(..) => &mut writers,
             _ => continue,
         };
-        if chosen[id.index()] && (1..=BLOCK_ITEMS).contains(&rate) {
+        if chosen[id.index()] && (1..=dataflow::FILE_ITEMS).contains(&rate) {
             chosen[id.index()] = false;
-            block = block.min(BLOCK_ITEMS / rate);
+            block = block.min(dataflow::FILE_ITEMS / rate);
             files.push((id, rate));
         }
     }
@@ -289,8 +278,8 @@ impl Compiled<'_> {
     /// Returns the maximum number of steady states in a batch. It keeps the machine busy and the memory
     /// small, and respects the latency option.
     pub fn largest_batch(&self) -> u64 {
-        let mut most = if order_of_output(self) { ORDERED_BATCH } else { MAX_BATCH };
-        let batch_bytes = Costs::of(self.device.machine()).pick(BATCH_BYTES).min(self.device.machine().memory_bytes / 64);
+        let mut most = if order_of_output(self) { dataflow::ORDERED_BATCH_UNITS } else { dataflow::BATCH_UNITS };
+        let batch_bytes = Costs::of(self.device.machine()).batch_bytes();
         let graph = &self.program.graph;
         let is_host = |node: NodeId| {
             let is_file = matches!(graph.nodes[node].kind, NodeKind::FileReader(..) | NodeKind::FileWriter(..));
@@ -300,10 +289,10 @@ impl Compiled<'_> {
             let bytes = (items as u64).saturating_mul(words.bytes());
             if let Some(states) = batch_bytes.checked_div(bytes) {
                 most = most.min(states.max(1));
-                most = most.min((MAX_WORDS / items.saturating_mul(i64::from(words.count)).max(1)).max(1) as u64);
+                most = most.min((dataflow::BUFFER_WORDS / items.saturating_mul(i64::from(words.count)).max(1)).max(1) as u64);
             }
             if items > 0 && (is_host(graph.tapes[tape].from.0) || is_host(graph.tapes[tape].to.0)) {
-                most = most.min((HOST_ITEMS / items as u64).max(1));
+                most = most.min((dataflow::HOST_ITEMS / items as u64).max(1));
             }
         });
         self.options.latency.map_or(most, |latency| most.min(latency.max(1)))
@@ -311,10 +300,10 @@ impl Compiled<'_> {
 
     /// Returns the largest number of steady states in a batch whose indices fit in 32 bits.
     pub(super) fn indexed_batch(&self) -> u64 {
-        let mut most = MAX_WORDS as u64;
+        let mut most = dataflow::BUFFER_WORDS as u64;
         self.each_line(&mut |_, items, words| {
             let words = (items as u64).saturating_mul(u64::from(words.count)).max(1);
-            most = most.min((MAX_WORDS as u64 / words).max(1));
+            most = most.min((dataflow::BUFFER_WORDS as u64 / words).max(1));
         });
         most
     }

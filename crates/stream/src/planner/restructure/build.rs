@@ -8,6 +8,7 @@ use crate::language::schedule::{Schedule, gcd};
 use crate::planner::classify::{Classified, Placement};
 use crate::planner::translate::{Reason, Translated, Window, Words};
 use broadloom_scalar::{AccessorKind, Builder, Type};
+use broadloom_skeleton::cost::dataflow;
 use cranelift_entity::EntityRef;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -23,11 +24,6 @@ struct SectionBuilder<'a> {
     /// A cache of joiners that are index arithmetic.
     shuffles: RefCell<HashMap<NodeId, Option<(Step, TapeId)>>>,
 }
-
-/// Maximum ports of a joiner that is not a permutation and is resolved to index arithmetic, and maximum steps
-/// after them.
-const MAX_PORTS: usize = 4;
-const MAX_STEPS: usize = 12;
 
 /// The producer or consumer at an end of a tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -268,7 +264,7 @@ impl SectionBuilder<'_> {
     fn choice(&self, joiner: NodeId) -> Option<(Step, TapeId)> {
         let node = &self.graph.nodes[joiner];
         let NodeKind::Join(weights) = &node.kind else { return None };
-        if !(2..=MAX_PORTS).contains(&weights.iter().filter(|weight| **weight > 0).count()) {
+        if !(2..=dataflow::JOINER_PORTS).contains(&weights.iter().filter(|weight| **weight > 0).count()) {
             return None;
         }
         let (mut ports, mut from, mut length) = (vec![], None, 0);
@@ -280,7 +276,7 @@ impl SectionBuilder<'_> {
             length += steps.len();
             ports.push((i64::from(*weight), steps));
         }
-        let step = Step::select(ports).filter(|_| length <= MAX_STEPS)?;
+        let step = Step::select(ports).filter(|_| length <= dataflow::JOINER_STEPS)?;
         Some((step, from?))
     }
 

@@ -4,11 +4,7 @@ use super::components::Components;
 use super::section::{Actor, Needs, Section};
 use super::wiring::{Range, target};
 use crate::planner::translate::{Rounds, Words};
-
-/// Maximum bytes of an access to global memory, and the alignment of buffers that such accesses need.
-pub(crate) const ACCESS: u32 = 16;
-/// Maximum operations of a unit whose firings are unrolled, so that items between actors are registers.
-const WRITTEN_OUT: u64 = 6144;
+use broadloom_skeleton::cost::dataflow;
 
 /// The place of a buffer in a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,14 +104,14 @@ impl Cut {
     pub fn is_written_out(&self, section: &Section) -> bool {
         let costs =
             self.actors.iter().map(|index| cost(&section.actors[*index]).saturating_mul(section.actors[*index].firings as u64));
-        costs.fold(0u64, u64::saturating_add) <= WRITTEN_OUT
+        costs.fold(0u64, u64::saturating_add) <= dataflow::UNROLLED_UNIT
     }
 
     /// Returns the code of a round if the threads of a block share the rounds of an actor's firings. They do
     /// so if there are too few firings for all threads.
     pub fn rounds<'s>(&self, section: &'s Section, index: usize) -> Option<&'s Rounds> {
         let firings = self.block.firings[index].map_or(0, Range::len);
-        let few = matches!(self.shape, Shape::Block(_)) && firings < 2 * i64::from(self.threads);
+        let few = matches!(self.shape, Shape::Block(_)) && dataflow::shares_rounds(firings, self.threads);
         section.actors[index].code.rounds.as_ref().filter(|_| few)
     }
 
@@ -154,7 +150,7 @@ impl Cut {
                 conflicts += own * (together - 1);
             }
         }
-        if 2 * conflicts > 3 * accesses { padding(words) } else { 0 }
+        if dataflow::pads(conflicts, accesses) { padding(words) } else { 0 }
     }
 }
 

@@ -15,59 +15,21 @@
 //! where they would be apart, or where windows overlap, is copied through shared memory by all threads of the
 //! block.
 
-use super::cut::{ACCESS, Cut, Place, Shape, cost, padded, padding};
+use super::cut::{Cut, Place, Shape, cost, padded, padding};
 use super::grouping::components;
 use super::registers::Registers;
 use super::section::{Needs, Port, Role, Section, Users};
-use super::spectrum;
 use super::wiring::{Range, Step, image};
 use broadloom_device::Machine;
-use broadloom_skeleton::cost::{Costs, Each, Execution};
-
-/// Maximum words that a thread keeps between the actors of a unit.
-const THREAD_WORDS: Each<u64> = Each { vectors: 256, threads: 64 };
-/// Threads of a block.
-pub const THREADS: Each<u32> = Each { vectors: 64, threads: 128 };
-/// Threads of a block that runs one firing.
-const FIRING_THREADS: Each<u32> = Each { vectors: 128, threads: 256 };
-/// Threads of a block that runs many firings whose items are added up. They share the copies of counters.
-const TOTAL_THREADS: Each<u32> = Each { vectors: 128, threads: 512 };
-/// Maximum bytes of shared memory for the buffers of a block, so that several blocks are resident.
-const SHARED: Each<u64> = Each { vectors: 40 << 10, threads: 40 << 10 };
-/// Approximate firings of each actor per thread of a block.
-const ROUNDS: i64 = 4;
-/// Maximum units of a block.
-const MAX_UNITS: i64 = 1 << 14;
-
-/// Maximum number of actors that are added to a kernel one by one.
-const FEW_ACTORS: usize = 64;
-/// Maximum number of actors of a kernel. The time to compile straight code grows with more than its length.
-const MAX_ACTORS: usize = 512;
-
-/// Minimum firings of an actor in a unit for which the threads of a block share them, unless all are
-/// unrolled.
-const MANY_FIRINGS: i64 = 32;
-/// Maximum firings of a unit for which each has a block on threads, even if its items are strided. These are
-/// too few for one thread per firing.
-const FEW_FIRINGS: i64 = 4096;
-
-/// Maximum live words of a component in registers.
-const COMPONENT_WORDS: Each<usize> = Each { vectors: 32, threads: 32 };
-/// Maximum operations of a unit for which a thread runs several units.
-const SHORT_UNIT: u64 = 256;
-/// Words that a lane of vectors loads and stores together.
-const QUAD: i64 = 4;
-/// Maximum words of several units that a thread loads and stores.
-const MANY_WORDS: i64 = 32;
+use broadloom_skeleton::cost::{Costs, Execution, dataflow};
 
 /// Returns whether the tapes between the actors of a unit are too large for one kernel.
-pub(crate) fn is_large(section: &Section, machine: &Machine) -> bool {
+pub(crate) fn is_large(section: &Section) -> bool {
     let bytes = |port: &Option<Port>| {
         let buffer = port.as_ref().map(|port| &section.buffers[port.buffer]).filter(|buffer| buffer.role == Role::Inner);
         buffer.map_or(0, |buffer| buffer.items as u64 * buffer.words.bytes())
     };
-    let most = Costs::of(machine).pick(SHARED);
-    section.actors.iter().any(|actor| bytes(&actor.input) + bytes(&actor.output) > most)
+    section.actors.iter().any(|actor| bytes(&actor.input) + bytes(&actor.output) > dataflow::SHARED_BYTES)
 }
 
 struct Cutter<'a> {
@@ -88,7 +50,7 @@ pub(crate) fn cut(section: &Section, machine: &Machine, refused: &[usize]) -> Ve
     let adds_up = |index: usize| section.actors[index].code.adds_up && !refused.contains(&index);
     let points = |index: usize| {
         let taps = section.actors[index].taps.as_ref().filter(|_| !refused.contains(&index));
-        taps.and_then(|taps| spectrum::points(taps, machine))
+        taps.and_then(|taps| Costs::of(machine).transform(taps.coefficients.len() as u64))
     };
     while start < all {
         let alone = match points(start) {
@@ -104,7 +66,7 @@ pub(crate) fn cut(section: &Section, machine: &Machine, refused: &[usize]) -> Ve
             cuts.push(alone);
             continue;
         }
-        let all = all.min(start + MAX_ACTORS);
+        let all = all.min(start + dataflow::KERNEL_ACTORS);
         let all = (start + 1..all).find(|index| adds_up(*index) || points(*index).is_some()).unwrap_or(all);
         // The largest group of actors that fits, found by halving. One actor always fits, because it needs no
         // memory of its own.
@@ -119,7 +81,7 @@ pub(crate) fn cut(section: &Section, machine: &Machine, refused: &[usize]) -> Ve
         let mut best = (end, found);
         // The number of actors of a large kernel is searched, that of others is counted up.
         let mut refused = (start + 2 * (end - start)).min(all) + 1;
-        while best.0 - start > FEW_ACTORS && refused - best.0 > 1 {
+        while best.0 - start > dataflow::COUNTED_ACTORS && refused - best.0 > 1 {
             let middle = best.0 + (refused - best.0) / 2;
             let actors: Vec<usize> = (start..middle).collect();
             match cutter.cut(&actors, false) {
@@ -158,12 +120,12 @@ impl Cutter<'_> {
         let actor = &self.section.actors[index];
         // Strided items are better read by neighbouring threads of many firings.
         let runs = actor.input.as_ref().is_some_and(|port| port.steps.is_empty());
-        let few = self.costs.execution() == Execution::Threads && actor.firings <= FEW_FIRINGS;
+        let few = self.costs.execution() == Execution::Threads && actor.firings <= dataflow::BLOCK_FIRINGS;
         if !(runs || few) || cut.extra > 0 || cut.unit.firings[index].is_none_or(|range| range.len() != actor.firings) {
             return None;
         }
         cut.places.iter_mut().for_each(|place| *place = place.direct());
-        let threads = self.costs.pick(FIRING_THREADS);
+        let threads = self.costs.pick(dataflow::FIRING_THREADS);
         Some(Cut { shape: Shape::Firing, threads, shared_bytes: 0, per_thread: 1, ..cut })
     }
 
@@ -203,7 +165,7 @@ impl Cutter<'_> {
             return None;
         }
         cut.places.iter_mut().for_each(|place| *place = place.direct());
-        let threads = self.costs.pick(TOTAL_THREADS);
+        let threads = self.costs.pick(dataflow::TOTAL_THREADS);
         Some(Cut { shape: Shape::Firing, threads, shared_bytes: 0, per_thread: 1, ..cut })
     }
 
@@ -220,7 +182,7 @@ impl Cutter<'_> {
         cut.places.iter_mut().for_each(|place| *place = place.direct());
         let firings = self.section.actors[index].firings;
         if firings > 1 {
-            let units = (i64::from(cut.threads) / firings).clamp(1, MAX_UNITS);
+            let units = (i64::from(cut.threads) / firings).clamp(1, dataflow::BLOCK_UNITS);
             let each = cut.places.iter().zip(&self.section.buffers).zip(&self.whole.items);
             let wanted = each.map(|((place, buffer), items)| match (place, items) {
                 (Place::Written, Some(items)) => Some(Range::new(items.start, items.start + units * buffer.items)),
@@ -276,7 +238,7 @@ impl Cutter<'_> {
         let mut cut = Cut {
             actors: actors.to_vec(),
             shape: Shape::Thread,
-            threads: self.costs.pick(THREADS),
+            threads: self.costs.pick(dataflow::THREADS),
             per_thread: 1,
             padded: self.costs.execution() == Execution::Threads,
             places,
@@ -316,12 +278,12 @@ impl Cutter<'_> {
                 let mut next = Cut { shape: Shape::Block(units), block, places: places.clone(), ..cut.clone() };
                 next.extents = self.extents(&next, &next.block);
                 self.lay_out(&mut next);
-                if next.shared_bytes > self.costs.pick(SHARED) {
+                if next.shared_bytes > dataflow::SHARED_BYTES {
                     break;
                 }
                 let enough = self.is_enough(&next, units);
                 best = Some(next);
-                if enough || units >= MAX_UNITS {
+                if enough || units >= dataflow::BLOCK_UNITS {
                     break;
                 }
                 units *= 2;
@@ -334,7 +296,7 @@ impl Cutter<'_> {
             // One actor with its tapes in global memory: a unit for each thread, or a firing for each thread
             // if there are many.
             let index = actors[0];
-            return Some(if section.actors[index].firings >= MANY_FIRINGS { self.plain(cut, index) } else { cut });
+            return Some(if section.actors[index].firings >= dataflow::MANY_FIRINGS { self.plain(cut, index) } else { cut });
         }
         best
     }
@@ -375,13 +337,13 @@ impl Cutter<'_> {
         }
         let is_written_out = cut.is_written_out(self.section);
         let kept = if is_written_out { most } else { all };
-        let shares = cut.actors.iter().any(|index| self.section.actors[*index].firings >= MANY_FIRINGS);
+        let shares = cut.actors.iter().any(|index| self.section.actors[*index].firings >= dataflow::MANY_FIRINGS);
         if shares && !is_written_out {
             return false;
         }
         let exact =
             |index: &usize| cut.unit.firings[*index].is_none_or(|range| range.len() <= self.section.actors[*index].firings);
-        kept <= self.costs.pick(THREAD_WORDS) && cut.actors.iter().all(exact)
+        kept <= self.costs.pick(dataflow::THREAD_WORDS) && cut.actors.iter().all(exact)
     }
 
     /// Returns whether this kernel is the only writer of a buffer.
@@ -409,7 +371,7 @@ impl Cutter<'_> {
         let words = |buffer: usize| self.section.buffers[buffer].items * i64::from(self.section.buffers[buffer].words.count);
         let mut kept = 0;
         for (buffer, registers) in found.iter().enumerate().filter(|(_, registers)| registers.is_some()) {
-            if !threads && words(buffer) % QUAD != 0 {
+            if !threads && words(buffer) % dataflow::QUAD != 0 {
                 continue;
             }
             match cut.places[buffer] {
@@ -422,15 +384,17 @@ impl Cutter<'_> {
         let all = cut.actors.iter().map(|index| &self.section.actors[*index]);
         let operations: u64 = all.map(|actor| cost(actor).saturating_mul(actor.firings as u64)).fold(0, u64::saturating_add);
         let direct = cut.places.iter().any(|place| matches!(place, Place::Read | Place::Written));
-        if threads && !direct && kept > 0 && operations <= SHORT_UNIT {
+        if threads && !direct && kept > 0 && operations <= dataflow::SHORT_UNIT {
             // If each thread has one access, neighbouring threads store whole sectors together.
             let stored = |units: i64| {
                 let outputs = cut.places.iter().zip(&self.section.buffers).filter(|(place, _)| **place == Place::Kept);
                 outputs.map(|(_, own)| units * own.items * own.words.bytes() as i64).max().unwrap_or(0)
             };
-            let narrow = stored(1) > i64::from(ACCESS);
-            let fits = |units: &i64| kept * units <= MANY_WORDS && (narrow || stored(*units) <= i64::from(ACCESS));
-            cut.per_thread = [4, 2].into_iter().find(fits).unwrap_or(1);
+            let narrow = stored(1) > i64::from(dataflow::ACCESS_BYTES);
+            let fits = |units: &i64| {
+                kept * units <= dataflow::THREAD_UNIT_WORDS && (narrow || stored(*units) <= i64::from(dataflow::ACCESS_BYTES))
+            };
+            cut.per_thread = dataflow::THREAD_UNITS.into_iter().find(fits).unwrap_or(1);
         }
     }
 
@@ -464,7 +428,7 @@ impl Cutter<'_> {
             *place = if *place == Place::Read { Place::Staged(at) } else { Place::Collected(at) };
             at += bytes.next_multiple_of(16);
         }
-        if at > 0 && at <= self.costs.pick(SHARED) {
+        if at > 0 && at <= dataflow::SHARED_BYTES {
             cut.places = places;
             cut.shared_bytes = at;
         }
@@ -497,9 +461,9 @@ impl Cutter<'_> {
         let shared: i64 = cut.actors.iter().map(|index| self.section.actors[*index].firings * units * rounds(index)).sum();
         // Every actor must have work for all threads, and all actors together must have more.
         let each = |index: &usize| self.section.actors[*index].firings * units * rounds(index) >= i64::from(cut.threads);
-        let enough = shared >= cut.actors.len() as i64 * i64::from(cut.threads) * ROUNDS;
+        let enough = shared >= cut.actors.len() as i64 * i64::from(cut.threads) * dataflow::THREAD_FIRINGS;
         let busy = enough && cut.actors.iter().all(each);
-        busy && (firings(&cut.block) - own) * 8 <= own
+        busy && dataflow::repeats_few(firings(&cut.block) - own, own)
     }
 
     /// Finds firings of several actors of a kernel by block that a thread runs in registers. Items between
@@ -510,7 +474,7 @@ impl Cutter<'_> {
             return;
         }
         let by_place = self.costs.execution() == Execution::Vectors;
-        let found = components(self.section, cut, self.costs.pick(COMPONENT_WORDS), by_place);
+        let found = components(self.section, cut, dataflow::COMPONENT_WORDS, by_place);
         let mut next = cut.clone();
         for group in &found {
             group.inner.iter().for_each(|buffer| next.places[*buffer] = Place::Local);
@@ -526,7 +490,7 @@ impl Cutter<'_> {
         }
         next.components = found;
         self.lay_out(&mut next);
-        if !next.components.is_empty() && next.shared_bytes <= self.costs.pick(SHARED) {
+        if !next.components.is_empty() && next.shared_bytes <= dataflow::SHARED_BYTES {
             *cut = next;
         }
     }

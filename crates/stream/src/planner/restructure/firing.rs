@@ -10,22 +10,13 @@ use super::section::{Actor, Port, Section};
 use super::wiring::preimage;
 use crate::language::core::Program;
 use crate::language::graph::Graph;
-use crate::planner::translate::{Cooperation, Fold, Measure, ROW, Rows, Share, Site, Subject, fire};
+use crate::planner::translate::{Cooperation, Fold, Measure, Rows, Share, Site, Subject, fire};
 use broadloom_device::Machine;
 use broadloom_scalar::{AtomicOp, Axis, Builder, Element, Literal, Order, Precision, Scope, Type, Value};
-use broadloom_skeleton::cost::{Costs, Each, LOOP_ROWS};
+use broadloom_skeleton::cost::{Costs, LOOP_ROWS, dataflow};
 use broadloom_skeleton::kit::{Shared, Writer, reduce_block};
 use broadloom_skeleton::{Argument, Count, Operator, Output, Program as Kernels};
 use std::cell::Cell;
-
-/// Minimum loop rounds of each thread before the loop is split among blocks.
-const ROUNDS: Each<u32> = Each { vectors: 512, threads: 16 };
-/// Maximum blocks per core among which a loop is split.
-const BLOCKS: Each<u64> = Each { vectors: 4, threads: 8 };
-/// Maximum words that all parts of a firing store.
-const KEPT_WORDS: u32 = 1 << 22;
-/// Maximum operations of a round that is unrolled for each word of a row.
-const SHORT_ROUND: u64 = 64;
 
 /// Returns the operator of a fold.
 fn operator(fold: Fold, element: Element) -> Result<Operator, String> {
@@ -107,10 +98,10 @@ fn has_rows(section: &Section, cut: &Cut) -> bool {
     let actor = &section.actors[cut.actors[0]];
     let Some(port) = &actor.input else { return false };
     let buffer = &section.buffers[port.buffer];
-    let row = i64::from(ROW);
+    let row = i64::from(dataflow::ROW_WORDS);
     let rate = if firings_in_row(section, cut).is_some() { row } else { port.rate };
     let whole = [port.start, rate, buffer.items].iter().all(|items| items % row == 0);
-    let short = round_cost(actor) <= SHORT_ROUND;
+    let short = round_cost(actor) <= dataflow::UNROLLED_ROUND;
     port.steps.is_empty() && whole && short && buffer.words.count == 1 && buffer.words.element.bytes() == 4
 }
 
@@ -147,9 +138,9 @@ pub(crate) fn program(
     let costs = Costs::of(machine);
     let Measure { words, adds, rounds, added } = measure.get();
     let kept = if adds { 1 } else { words.max(1) };
-    let most = u32::try_from(costs.busy(costs.pick(BLOCKS))).unwrap_or(1).min(KEPT_WORDS / kept);
+    let most = u32::try_from(costs.busy(costs.pick(dataflow::SPLIT_BLOCKS))).unwrap_or(1).min(dataflow::SPLIT_WORDS / kept);
     let parts = match splits {
-        Ok(()) => (rounds / (cut.threads * costs.pick(ROUNDS))).min(most),
+        Ok(()) => (rounds / (cut.threads * costs.pick(dataflow::SPLIT_ROUNDS))).min(most),
         Err(_) => 1,
     };
     let grid = |parts: u32| [Count::size(0) * Count::Constant(firings as u64 * u64::from(parts)), 1u32.into(), 1u32.into()];
@@ -160,7 +151,7 @@ pub(crate) fn program(
     // Copies of counters pay off if each counter is incremented often.
     let copies = if parts < 2 { 1 } else { costs.counter_copies(words, u64::from(rounds / parts) * u64::from(added)) };
     let resident = costs.resident_blocks(cut.threads, words * (copies + 1) * 4);
-    let operations = round_cost(actor) * u64::from(ROW * pieces);
+    let operations = round_cost(actor) * u64::from(dataflow::ROW_WORDS * pieces);
     let decided = costs.prefetches(resident * u64::from(cut.threads), operations);
     let prefetched = by_rows && prefetch.unwrap_or(decided);
     let loops = Loops { parts, copies, by_rows, prefetched };
@@ -260,10 +251,10 @@ impl FiringWriter<'_> {
             BufferMemory::Local(_) => None,
         });
         let load = |at: Value| match tape {
-            Some((window, memory)) => k.load_vector(memory, window.index(k, at), ROW as usize),
+            Some((window, memory)) => k.load_vector(memory, window.index(k, at), dataflow::ROW_WORDS as usize),
             None => k.fail("a tape that is not there is read"),
         };
-        let starts_row = |port: &Port| (port.start - self.starts[port.buffer]) % i64::from(ROW) == 0;
+        let starts_row = |port: &Port| (port.start - self.starts[port.buffer]) % i64::from(dataflow::ROW_WORDS) == 0;
         let rows = tape.filter(|(window, _)| split.pieces > 0 && starts_row(window.port)).map(|(_, memory)| Rows {
             load: &load,
             aligned: k.aligned(vec![k.address(memory)]),

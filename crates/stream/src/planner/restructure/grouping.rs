@@ -6,23 +6,9 @@ use super::digits::Digits;
 use super::section::{Actor, Port, Role, Section};
 use super::wiring::{Range, preimage, target};
 use broadloom_scalar::{Binding, Builder, Function, Id, Literal, Op, Type, Value, reading, writing};
+use broadloom_skeleton::cost::dataflow;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
-
-/// Maximum operations of a filter in a unit.
-const MAX_OPERATIONS: i64 = 4096;
-/// Maximum number of filters tried together.
-const MAX_ACTORS: usize = 16;
-/// Maximum number of filters of a kernel that are searched. In larger kernels each filter has few firings.
-const MAX_FILTERS: usize = 128;
-/// Maximum operations of a component, because its code is unrolled.
-const WRITTEN_OUT: usize = 256;
-/// Maximum words of an operation that is a component by itself.
-const ALONE: usize = 256;
-/// Maximum number of places that are computed for the rounds of a filter.
-const MAX_PLACES: i64 = 1 << 16;
-/// Maximum number of classes of components.
-const MAX_CLASSES: usize = 4;
 
 /// Words that an operation reads and writes.
 #[derive(Clone, Debug)]
@@ -38,7 +24,7 @@ struct Accesses {
 /// Components are numbered in the order of their first operations. With `by_place`, they are numbered in the
 /// order of the words they load, so that neighbouring lanes of vectors load neighbouring words.
 pub(super) fn components(section: &Section, cut: &Cut, words: usize, by_place: bool) -> Vec<Components> {
-    if cut.actors.len() > MAX_FILTERS {
+    if cut.actors.len() > dataflow::SEARCHED_ACTORS {
         return vec![];
     }
     let known: HashMap<usize, Vec<Accesses>> =
@@ -46,7 +32,7 @@ pub(super) fn components(section: &Section, cut: &Cut, words: usize, by_place: b
     let all = users(section, section.actors.iter());
     let (mut found, mut at) = (vec![], 0);
     while at < cut.actors.len() {
-        let most = (cut.actors.len() - at).min(MAX_ACTORS);
+        let most = (cut.actors.len() - at).min(dataflow::COMPONENT_ACTORS);
         let mut best = None;
         let first = if is_wired(section, cut, cut.actors[at]) { 1 } else { 2 };
         for length in first..=most {
@@ -84,7 +70,7 @@ fn accesses(section: &Section, cut: &Cut, index: usize) -> Option<Vec<Accesses>>
         _ => false,
     };
     let from = matches!(cut.places[input.buffer], Place::Read | Place::Shared(_) | Place::Staged(_));
-    if !exact || !whole || !from || input.absolute || output.absolute || actor.firings * rounds > MAX_OPERATIONS {
+    if !exact || !whole || !from || input.absolute || output.absolute || actor.firings * rounds > dataflow::COMPONENT_ROUNDS {
         return None;
     }
     let traced = trace(actor)?;
@@ -126,7 +112,7 @@ fn trace(actor: &Actor) -> Option<Vec<Accesses>> {
     let count = reads.borrow().len();
     let places: Vec<Value> = reads.borrow().iter().chain(writes.borrow().iter()).copied().collect();
     let places = b.finish_function(&places).ok()?.simplify().ok()?;
-    if depends_on_items(&places) || rounds * places.results().len() as i64 > MAX_PLACES {
+    if depends_on_items(&places) || rounds * places.results().len() as i64 > dataflow::COMPONENT_INDICES {
         return None;
     }
     let zero = Literal::from_bits(actor.code.input?.element, 0);
@@ -261,7 +247,7 @@ fn find(
             members.push(vec![]);
         }
         members[own].push(operation);
-        if members[own].len() > WRITTEN_OUT {
+        if members[own].len() > dataflow::COMPONENT_OPERATIONS {
             return None;
         }
     }
@@ -281,12 +267,12 @@ fn find(
         in_place &= sorted(&numbers.loads) == sorted(&numbers.stores);
         match classes.iter().position(|class| class.0 == form) {
             Some(class) => classes[class].1.push(numbers),
-            None if classes.len() < MAX_CLASSES => classes.push((form, vec![numbers])),
+            None if classes.len() < dataflow::COMPONENT_CLASSES => classes.push((form, vec![numbers])),
             None => return None,
         }
     }
     // Words of a single operation are loaded at their first read.
-    let most = if actors.len() == 1 { ALONE } else { most };
+    let most = if actors.len() == 1 { dataflow::SINGLE_OPERATION_WORDS } else { most };
     let none_inside = !uses.values().any(|own| *own == BufferUse::Inner);
     if classes.iter().any(|(form, _)| live(form) > most) || (none_inside && actors.len() > 1) {
         return None;

@@ -11,19 +11,11 @@
 use crate::language::core::{Layout, Program, Type};
 use crate::language::graph::{Graph, NodeId, TapeId};
 use crate::language::schedule::{Schedule, gcd};
-use crate::planner::translate::{CLASSES, MAX_STATE, Reason, Words, class_of, element, leaves, written_fields};
+use crate::planner::translate::{CLASSES, Reason, Words, class_of, element, leaves, written_fields};
 use broadloom_scalar::Element;
+use broadloom_skeleton::cost::{LANES, dataflow};
 use cranelift_entity::EntityRef;
 use std::collections::BTreeSet;
-
-/// Maximum words of a tape within an island that a thread keeps in registers or a local array.
-const LOCAL_WORDS: u64 = 64;
-/// Maximum elements of a field that a thread keeps in a local array.
-const LOCAL_ELEMENTS: u64 = 32;
-/// Maximum steps of a unit.
-const MAX_STEPS: usize = 512;
-/// Units of a round in which the threads of a block share the firings of a step, the largest first.
-const ROUNDS: [i64; 3] = [256, 64, 16];
 
 /// Consecutive firings of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,7 +169,7 @@ pub(crate) fn island(
             for (ty, count) in found {
                 let scalar = count == 1 && !is_array;
                 let stored = made.store(element(&ty)?, count)?;
-                kept.push(StateLeaf { ty, scalar, local: !scalar && count <= LOCAL_ELEMENTS, stored });
+                kept.push(StateLeaf { ty, scalar, local: !scalar && count <= dataflow::ISLAND_ELEMENTS, stored });
             }
             made.fields.push(Field { node: number, field, layout, leaves: kept });
         }
@@ -193,7 +185,7 @@ pub(crate) fn island(
             (true, true) => {
                 let remaining = schedule.remaining[id.index()] as i64;
                 let held = (remaining + most * items) as u64 * u64::from(words.count);
-                let local = most == 1 && held <= LOCAL_WORDS;
+                let local = most == 1 && held <= dataflow::ISLAND_WORDS;
                 let length = if local { remaining as u64 * u64::from(words.count) } else { held.next_power_of_two() };
                 let stored = made.store(words.element, length)?;
                 made.inner.push(InnerTape { crossing, remaining, local, stored });
@@ -211,7 +203,7 @@ impl Island {
         let class = class_of(element);
         let start = self.state_words[class];
         self.state_words[class] += words;
-        if self.state_words[class] > MAX_STATE {
+        if self.state_words[class] > dataflow::STATE_WORDS {
             return Err("its state is too large".into());
         }
         Ok(Stored { element: CLASSES[class], start, words })
@@ -226,12 +218,13 @@ impl Island {
         let single = self.round(graph, schedule, 1).ok_or("its firings have no order that repeats")?;
         if many_threads && self.is_stateless() {
             // The delay of the loop allows several units in parallel. The chosen number keeps the steps few.
-            for units in ROUNDS {
+            for units in dataflow::ISLAND_ROUNDS {
                 let Some(round) = self.round(graph, schedule, units) else { continue };
                 let least = round.steps.iter().map(|step| step.count).min().unwrap_or(0);
-                if round.times == 1 && round.steps.len() <= 2 * self.nodes.len() && least >= 8 {
-                    self.threads = round.steps.iter().map(|step| step.count).max().unwrap_or(1).clamp(32, 256) as u32;
-                    self.threads = self.threads.next_multiple_of(32);
+                if round.times == 1 && dataflow::shares_steps(round.steps.len(), self.nodes.len(), least) {
+                    self.threads =
+                        round.steps.iter().map(|step| step.count).max().unwrap_or(1).min(dataflow::ISLAND_THREADS) as u32;
+                    self.threads = self.threads.max(1).next_multiple_of(LANES);
                     self.rounds.push(round);
                     break;
                 }
@@ -282,7 +275,7 @@ impl Island {
             if fired.iter().zip(&self.firings).all(|(fired, firings)| *fired == firings * units) {
                 break;
             }
-            if steps.len() == before || steps.len() > MAX_STEPS * 64 {
+            if steps.len() == before || steps.len() > dataflow::ISLAND_SEARCH {
                 return None;
             }
         }
@@ -294,7 +287,7 @@ impl Island {
         let period = (1..=steps.len()).find(|period| repeats(*period))?;
         let times = (steps.len() / period) as i64;
         steps.truncate(period);
-        (period <= MAX_STEPS).then_some(Round { units, times, steps })
+        (period <= dataflow::ISLAND_STEPS).then_some(Round { units, times, steps })
     }
 
     /// Returns the firings of a node in one repetition of a round.

@@ -17,27 +17,10 @@ use crate::planner::classify::Classified;
 use crate::planner::translate::{Reason, Translated, Window, Words};
 use broadloom_scalar::Unroll;
 use broadloom_scalar::{AccessorKind, BinaryOp, Builder, Element, Function, Literal, Op, Statement, Type, UnaryOp};
+use broadloom_skeleton::cost::dataflow;
 use cranelift_entity::EntityRef;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-
-/// Maximum number of items that a linear filter peeks, and pushes.
-const MAX_ITEMS: u32 = 512;
-/// Maximum product of peeked items and operations of a combined filter, because its matrix is written out.
-const MAX_MATRIX: u64 = 1 << 20;
-/// Maximum operations of a firing whose coefficients are searched.
-const MAX_WORK: u64 = 1 << 20;
-/// Numbers of coefficients of a convolution for which the fast Fourier transform may be faster. The maximum
-/// is the size of a window.
-const TAPS: std::ops::RangeInclusive<i64> = 64..=4096;
-/// Maximum number of items that several firings of a filter push together if they are merged into one.
-const MAX_ROWS: i64 = 64;
-/// Maximum number of splitjoin branches that are merged if merging a single branch does not pay off.
-const MAX_BRANCHES: usize = 64;
-/// Maximum rows of coefficients that share the loads of items. Each has its sum in a register.
-const SHARED_ROWS: usize = 8;
-/// Maximum coefficients of a row that are unrolled. Larger rows are a loop over a table.
-const WRITTEN_OUT: usize = 16;
 
 /// The dependence of a value on the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -140,14 +123,17 @@ fn is_linear(function: &Function) -> bool {
 fn is_candidate(code: &Translated) -> bool {
     let seen = code.window.peek.max(code.window.pop);
     let work = u64::from(seen) * broadloom_skeleton::cost::function(&code.function);
-    seen <= MAX_ITEMS && code.window.push <= MAX_ITEMS && work <= MAX_MATRIX && is_linear_filter(code)
+    seen <= dataflow::LINEAR_ITEMS
+        && code.window.push <= dataflow::LINEAR_ITEMS
+        && work <= dataflow::LINEAR_MATRIX
+        && is_linear_filter(code)
 }
 
 /// Returns whether a filter of floats is linear and its coefficients are found in few operations.
 fn is_linear_filter(code: &Translated) -> bool {
     let float = Words { element: Element::F32, count: 1 };
     let fits = code.input == Some(float) && code.output == Some(float) && !code.fails && !code.numbered;
-    fits && broadloom_skeleton::cost::function(&code.function) <= MAX_WORK && is_linear(&code.function)
+    fits && broadloom_skeleton::cost::function(&code.function) <= dataflow::LINEAR_OPERATIONS && is_linear(&code.function)
 }
 
 /// Returns the coefficients of a filter if it is linear. One evaluation gives all of them.
@@ -195,9 +181,9 @@ fn together(linear: &Linear) -> Vec<(usize, &[Vec<f64>])> {
         let fits = |count: &usize| {
             let rows = &linear.rows[start..start + count];
             let (shared, all): (usize, usize) = (shared_support(rows).len(), rows.iter().map(|row| support(row).len()).sum());
-            shared > WRITTEN_OUT && (all - shared * count) * 4 <= all
+            shared > dataflow::UNROLLED_COEFFICIENTS && dataflow::rows_share_loads(all - shared * count, all)
         };
-        let most = SHARED_ROWS.min(linear.rows.len() - start);
+        let most = dataflow::LINEAR_SHARED_ROWS.min(linear.rows.len() - start);
         let count = (2..=most).rev().find(fits).unwrap_or(1);
         groups.push((start, &linear.rows[start..start + count]));
         start += count;
@@ -226,7 +212,7 @@ fn code_of(linear: &Linear, window: Window) -> Result<Translated, Reason> {
             }
         };
         let (shared, width) = (shared_support(rows), rows.first().map_or(0, Vec::len));
-        if shared.clone().filter(|item| rows.iter().any(|row| row[*item] != 0.0)).count() > WRITTEN_OUT {
+        if shared.clone().filter(|item| rows.iter().any(|row| row[*item] != 0.0)).count() > dataflow::UNROLLED_COEFFICIENTS {
             // Items that some rows do not use are unrolled, so that an infinity does not spread to other
             // rows.
             write_out(0..shared.start);
@@ -322,7 +308,10 @@ pub(super) fn find_taps(section: &mut Section, classified: &[Classified]) {
         let (Some(from), Some(to)) = (&actor.input, &actor.output) else { continue };
         let count = from.seen - from.rate + 1;
         let straight = [from, to].into_iter().all(|port| port.steps.is_empty() && !port.absolute);
-        let wanted = straight && from.rate == to.rate && TAPS.contains(&count) && is_loose(actor, classified);
+        let wanted = straight
+            && from.rate == to.rate
+            && dataflow::CONVOLUTION_COEFFICIENTS.contains(&count)
+            && is_loose(actor, classified);
         if !wanted || !is_linear_filter(&actor.code) {
             continue;
         }
@@ -461,8 +450,8 @@ fn pipeline((first, second): (&Actor, &Actor), known: &mut LinearCache, pays: Co
     // Firings of both that move the same number of items.
     let common = push / gcd(push, pop) * pop;
     let (firings, repeats) = (common / push, common / pop);
-    let most = i64::from(MAX_ITEMS);
-    if common > most || second.firings % repeats != 0 || (repeats > 1 && repeats * sink.rate > MAX_ROWS) {
+    let most = i64::from(dataflow::LINEAR_ITEMS);
+    if common > most || second.firings % repeats != 0 || (repeats > 1 && repeats * sink.rate > dataflow::LINEAR_MERGED_ITEMS) {
         return None;
     }
     if !known.is_linear(&first.code) || !known.is_linear(&second.code) {
@@ -524,7 +513,7 @@ fn whole_splitjoins(section: &mut Section, classified: &[Classified], known: &mu
         let Some(behind) = users.only(section, buffer, true) else { continue };
         let branches = &users.writers[buffer];
         let mut ends = branches.iter().chain([&behind]).map(|index| &section.actors[*index]);
-        let several = (2..=MAX_BRANCHES).contains(&branches.len());
+        let several = (2..=dataflow::LINEAR_BRANCHES).contains(&branches.len());
         if !several || !ends.all(|actor| is_plain(actor, classified) && known.is_linear(&actor.code)) {
             continue;
         }
@@ -618,7 +607,7 @@ fn splitjoins(section: &mut Section, classified: &[Classified], known: &mut Line
                 }
             }
         }
-        if both.rows.len() as i64 != pushed || pushed > i64::from(MAX_ITEMS) {
+        if both.rows.len() as i64 != pushed || pushed > i64::from(dataflow::LINEAR_ITEMS) {
             continue;
         }
         let window = Window { pop: input.rate as u32, peek: seen as u32, push: pushed as u32 };

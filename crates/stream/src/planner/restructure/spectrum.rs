@@ -14,18 +14,10 @@
 
 use super::cut::Cut;
 use super::section::{Section, Taps};
-use broadloom_device::Machine;
 use broadloom_scalar::{Axis, Element, Literal, Memory, Type, Unroll, Value};
-use broadloom_skeleton::cost::{Costs, Each};
 use broadloom_skeleton::kit::{Draft, Writer};
 use broadloom_skeleton::{Argument, Count, Output, Program as Kernels};
 use std::f64::consts::TAU;
-
-/// Sizes of transforms.
-const POINTS: [u32; 3] = [256, 1024, 4096];
-/// The time of a point in a pass, in products with coefficients: a quarter of a radix-4 butterfly, and the
-/// exchange with other threads.
-const POINT: Each<u64> = Each { vectors: 18, threads: 24 };
 
 /// Returns the number of passes of a transform in one direction.
 fn passes(points: u32) -> u32 {
@@ -35,19 +27,6 @@ fn passes(points: u32) -> u32 {
 /// Returns the number of valid items of a window.
 fn valid(points: u32, taps: usize) -> u32 {
     (points + 1).saturating_sub(taps as u32)
-}
-
-/// Returns the size of the transform if one is faster than adding up products.
-pub(super) fn points(taps: &Taps, machine: &Machine) -> Option<u32> {
-    let count = taps.coefficients.len();
-    let point = Costs::of(machine).pick(POINT);
-    // Times per item, with a common factor. The two transforms of a window serve two windows.
-    let time = |points: u32| match valid(points, count) {
-        0 => None,
-        valid => Some((u64::from(passes(points)) * point * u64::from(points) * 64 / u64::from(valid), points)),
-    };
-    let (best, points) = POINTS.into_iter().filter_map(time).min()?;
-    (best < count as u64 * 64).then_some(points)
 }
 
 /// A complex number.

@@ -9,6 +9,7 @@
 //! after a splitter and a writer before a joiner compute the places of their items.
 
 use broadloom_scalar::{Builder, Value};
+use broadloom_skeleton::cost::dataflow;
 
 /// A step from the number of an item on one tape to its number on another.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -50,7 +51,7 @@ impl Step {
         if total == 0 || ports.iter().any(|(weight, _)| *weight == 0) {
             return None;
         }
-        (1..=MAX_REPEAT).find_map(|times| {
+        (1..=dataflow::JOINER_ROUNDS).find_map(|times| {
             let mut moved = ports.iter().map(|(weight, steps)| shift(steps, weight * times));
             let first = moved.next()??;
             let round = (total * times, first);
@@ -108,9 +109,6 @@ impl Step {
         }
     }
 }
-
-/// Maximum rounds of a joiner after which its targets repeat.
-const MAX_REPEAT: i64 = 1 << 14;
 
 /// Returns the greatest common divisor.
 pub(super) fn gcd(a: i64, b: i64) -> i64 {
@@ -253,9 +251,6 @@ pub fn keeps_runs(steps: &[Step], length: i64) -> bool {
     })
 }
 
-/// Maximum number of targets that are computed for the table of a window.
-const MAX_TABLE: i64 = 1 << 16;
-
 /// Returns an *anchor* for each of the `seen` items of a firing: another item of the firing, and the distance
 /// from its target. The distance is equal for all firings.
 ///
@@ -263,7 +258,7 @@ const MAX_TABLE: i64 = 1 << 16;
 /// `start` on. Their steps repeat after some multiple of `firings`. Returns an empty table if the steps do
 /// not repeat soon enough, or if there are too many anchors.
 pub fn anchors(steps: &[Step], (start, rate, seen): (i64, i64, i64), firings: i64) -> Vec<(i64, i64)> {
-    let most = MAX_TABLE / seen.max(1);
+    let most = dataflow::TABLE_TARGETS / seen.max(1);
     let repeats = |count: &i64| shift(steps, count * rate).is_some();
     let Some(count) = (1..).map(|times| times * firings.max(1)).take_while(|count| *count <= most).find(repeats) else {
         return vec![];
@@ -280,7 +275,7 @@ pub fn anchors(steps: &[Step], (start, rate, seen): (i64, i64, i64), firings: i6
         found.push(near.unwrap_or((item, 0)));
         if near.is_none() {
             known.push((item, own));
-            if known.len() as i64 * 2 > seen.max(4) {
+            if dataflow::anchors_differ(known.len() as i64, seen) {
                 return vec![];
             }
         }

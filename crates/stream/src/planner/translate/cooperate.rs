@@ -12,7 +12,7 @@
 //! If a round pops one word, a thread takes neighbouring rounds and loads their words together. It can
 //! prefetch the words of its next rounds before it runs the current ones.
 
-use super::cooperation::{Cooperation, Fold, Measure, ROW, Rows, Share};
+use super::cooperation::{Cooperation, Fold, Measure, Rows, Share};
 use super::position::{Head, Moved};
 use super::reason::Reason;
 use super::stmt::End;
@@ -25,12 +25,8 @@ use crate::language::core::{each_index, each_operand};
 use broadloom_scalar::{
     AtomicOp, Element, Literal, Memory, Order, Scope, Type as ScalarType, Unroll, Value as ScalarValue, Variable,
 };
+use broadloom_skeleton::cost::dataflow;
 use std::rc::Rc;
-
-/// Minimum rounds of a loop that threads share.
-const ROUNDS: u32 = 128;
-/// Maximum elements of an array in shared memory.
-const SHARED_ELEMENTS: u32 = 4096;
 
 /// Effects of the rounds of a loop on variables outside of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -269,7 +265,10 @@ impl<'a> Translator<'a> {
             place.is_some_and(|place| matches!(place.store[place.first], Leaf::Variable(_)))
         };
         let arrays = shape.arrays.iter().all(|local| self.shared_arrays.contains(local));
-        let fits = rounds >= ROUNDS && counted && arrays && shape.scalars.iter().all(|(local, _)| is_variable(local));
+        let fits = rounds >= dataflow::SHARED_LOOP_ROUNDS
+            && counted
+            && arrays
+            && shape.scalars.iter().all(|(local, _)| is_variable(local));
         fits.then_some(shape)
     }
 
@@ -277,7 +276,11 @@ impl<'a> Translator<'a> {
     pub(super) fn shared_array(&mut self, local: usize, layout: &Layout) -> Result<Option<Ref>, Reason> {
         let Some(cooperation) = self.cooperation.filter(|_| self.shared_arrays.contains(&local)) else { return Ok(None) };
         let Layout::Array(inner, length) = layout else { return Ok(None) };
-        if **inner != Layout::Scalar(Type::Int) || *length > SHARED_ELEMENTS || self.nesting > 0 || self.frames.len() > 1 {
+        if **inner != Layout::Scalar(Type::Int)
+            || *length > dataflow::SHARED_ARRAY_ELEMENTS
+            || self.nesting > 0
+            || self.frames.len() > 1
+        {
             return Err("an array that rounds of a loop add to is not one of integers at the top of its function".into());
         }
         let b = self.b;
@@ -537,7 +540,7 @@ impl<'a> Translator<'a> {
         let at_start = matches!(rounds.heads.0, Head::Fixed(Atom::Known(Value::Int(0))));
         let one_word = rounds.moved == Moved { pops: Some(1), pushes: Some(0) };
         let rows = cooperation.rows.filter(|_| plain && at_start && one_word && together == cooperation.threads);
-        let unit = rows.map_or(together, |rows| together * (ROW * rows.pieces) as i32);
+        let unit = rows.map_or(together, |rows| together * (dataflow::ROW_WORDS * rows.pieces) as i32);
         // The rounds of a stretch are consecutive.
         let groups = (cooperation.threads / together).max(1);
         let (stretches, stretch) = match share {
@@ -577,14 +580,14 @@ impl<'a> Translator<'a> {
         let end = b.select(rows.aligned, whole, from);
         let first_of = |first: ScalarValue, piece: u32| {
             let row = b.add(cooperation.thread, piece as i32 * cooperation.threads);
-            b.add(first, b.mul(row, ROW as i32))
+            b.add(first, b.mul(row, dataflow::ROW_WORDS as i32))
         };
         let load = |first: ScalarValue| -> Vec<ScalarValue> {
             (0..rows.pieces).map(|piece| (rows.load)(first_of(first, piece))).collect()
         };
         let next = rows.prefetched.then(|| {
             let element = self.input.map_or(Element::I32, |(_, words)| words.element);
-            let ty = ScalarType::vector(element, ROW as usize).unwrap_or(ScalarType::of(element));
+            let ty = ScalarType::vector(element, dataflow::ROW_WORDS as usize).unwrap_or(ScalarType::of(element));
             let next: Vec<Variable> = (0..rows.pieces).map(|_| b.variable(ty)).collect();
             b.if_then(b.lt(from, end), || next.iter().zip(load(from)).for_each(|(next, row)| b.set(*next, row)));
             next
@@ -602,7 +605,7 @@ impl<'a> Translator<'a> {
         };
         let mut done = Ok(());
         for (piece, row) in loaded.into_iter().enumerate() {
-            for word in 0..ROW {
+            for word in 0..dataflow::ROW_WORDS {
                 let round = b.assume(b.add(first_of(first, piece as u32), word as i32), 0, most);
                 self.loaded = Some((round, b.lane(row, word as usize)));
                 done = done.and_then(|()| self.run_round(rounds, round));

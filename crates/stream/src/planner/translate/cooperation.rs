@@ -71,7 +71,7 @@ pub(crate) struct Measure {
 /// Vector loads of the input.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'a> {
-    /// Loads [`ROW`] words from a word number that is a multiple of [`ROW`].
+    /// Loads the words of a row (`ROW_WORDS` of the cost model), from a word number that is a multiple of that.
     pub(crate) load: &'a dyn Fn(ScalarValue) -> ScalarValue,
     /// True at run time if the tape is aligned for these loads.
     pub(crate) aligned: ScalarValue,
@@ -80,6 +80,3 @@ pub(crate) struct Rows<'a> {
     /// True if the rows of the next rounds are prefetched.
     pub(crate) prefetched: bool,
 }
-
-/// Words of a row.
-pub(crate) const ROW: u32 = 4;

@@ -9,10 +9,8 @@ use super::words::Words;
 use super::{rounds, totals};
 use crate::language::core::{Layout, Value};
 use broadloom_scalar::{AccessorKind, Builder, Type as ScalarType, Value as ScalarValue};
+use broadloom_skeleton::cost::dataflow;
 use std::rc::Rc;
-
-/// Minimum input words of a firing whose loops threads share.
-const SHARED_WORDS: u64 = 256;
 
 /// Returns the rates of a filter, and the words of its tapes.
 fn frame_of(subject: &Subject<'_>) -> Result<(Window, Option<Words>, Option<Words>), Reason> {
@@ -107,7 +105,7 @@ fn translate_with(subject: Subject<'_>, one_round: bool) -> Result<(Translated, 
     let function = function.simplify().map_err(|error| format!("its code is not accepted: {error}"))?;
     let failure = function.body().node(function.results()[0]);
     let fails = !matches!(failure.op, broadloom_scalar::Op::Literal(literal) if literal.bits() == 0);
-    let many = u64::from(window.pop) * input.map_or(0, |words| u64::from(words.count)) >= SHARED_WORDS;
+    let many = u64::from(window.pop) * input.map_or(0, |words| u64::from(words.count)) >= dataflow::SHARED_FIRING_WORDS;
     let (program, work) = (subject.program, subject.filter.work.function);
     let adds_up = many && shared_loops(program, work).0;
     let pushes_sums = adds_up && window.pop == window.peek && totals::pushes_sums(program, work);

@@ -18,9 +18,7 @@ use super::translator::{Local, Split, Translator};
 use super::value::{Atom, Term};
 use crate::language::core::{Access, Expr, ExprKind, Place, Program, Root, Stmt, StmtKind, Value};
 use broadloom_scalar::Value as ScalarValue;
-
-/// Maximum rounds of a loop.
-const MAX_ROUNDS: u32 = 1 << 14;
+use broadloom_skeleton::cost::dataflow;
 
 /// Lists the statements of a body, with nested blocks flattened.
 pub(super) fn flat<'s>(body: &'s [Stmt], into: &mut Vec<&'s Stmt>) {
@@ -124,7 +122,7 @@ impl<'a> Translator<'a> {
         let Some(split) = self.rounds else { return Err("it has no loop to split".into()) };
         let moved = self.moved(body);
         let (Some(pops), Some(pushes)) = (moved.pops, moved.pushes) else { return Err("its rounds differ".into()) };
-        if !(2..=MAX_ROUNDS).contains(&count) || self.nesting != 1 || self.frames.len() != 1 {
+        if !(2..=dataflow::INDEPENDENT_ROUNDS).contains(&count) || self.nesting != 1 || self.frames.len() != 1 {
             return Err("its loop has too few rounds, or too many".into());
         }
         let before = |head: &Head| matches!(head, Head::Fixed(Atom::Known(Value::Int(0))));

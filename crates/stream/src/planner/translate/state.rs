@@ -8,10 +8,8 @@ use super::words::Words;
 use crate::language::core::{Filter, Layout, Program, Type, Value, facts};
 use crate::language::graph::Instance;
 use broadloom_scalar::{Builder, Element, Type as ScalarType, Value as ScalarValue};
+use broadloom_skeleton::cost::dataflow;
 use std::rc::Rc;
-
-/// Maximum words of state.
-pub(crate) const MAX_STATE: u64 = 1 << 24;
 
 /// Word types in state memory.
 pub(crate) const CLASSES: [Element; 3] = [Element::I32, Element::F32, Element::F64];
@@ -50,7 +48,7 @@ pub(crate) fn written_fields(program: &Program, filter: &Filter, instance: &Inst
         let (Some(value), Some(declared)) = (instance.fields.get(field), filter.fields.get(field)) else { continue };
         let layout = layout_of(program, value, &declared.declared.ty).ok_or("it keeps a value that kernels do not have")?;
         let mut fits = true;
-        leaves(&layout, 1, &mut |ty, count| fits &= element(ty).is_ok() && (1..MAX_STATE).contains(&count));
+        leaves(&layout, 1, &mut |ty, count| fits &= element(ty).is_ok() && (1..dataflow::STATE_WORDS).contains(&count));
         if !fits {
             return Err("it keeps a value that kernels do not have".into());
         }

@@ -10,17 +10,8 @@ use crate::language::core::{
     locals_written,
 };
 use broadloom_scalar::Unroll;
+use broadloom_skeleton::cost::dataflow;
 use std::rc::Rc;
-
-/// Maximum rounds of all conditional loops of a firing. A firing with more rounds fails: the evaluator
-/// repeats it.
-const MAX_LOOPED: i32 = 1 << 24;
-
-/// Maximum rounds of nested counted loops. A filter with more rounds stays in the evaluator.
-const MAX_COUNTED: u64 = 1 << 28;
-
-/// Maximum depth of nested calls.
-const MAX_DEPTH: usize = 64;
 
 /// The reachability of the code after a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +34,7 @@ impl<'a> Translator<'a> {
     pub(super) fn invoke(&mut self, id: FunctionId, args: Vec<Term>) -> Result<(Term, Vec<Option<Ref>>), Reason> {
         let function = self.function(id);
         let Some(body) = &function.body else { return Err(format!("it calls the native function `{}`", function.name)) };
-        if self.frames.len() >= MAX_DEPTH || self.frames.iter().any(|frame| frame.function == id) {
+        if self.frames.len() >= dataflow::CALL_DEPTH || self.frames.iter().any(|frame| frame.function == id) {
             return Err(format!("it calls the recursive function `{}`", function.name));
         }
         let written = written_locals(body, self, function.locals.len());
@@ -454,8 +445,8 @@ impl<'a> Translator<'a> {
         if let (Some((local, start, count, stride)), true) = (counted_loop(&before, rounds), !continues(body)) {
             let outside = self.enclosing_rounds;
             self.enclosing_rounds = outside.saturating_mul(u64::from(count.max(1)));
-            if self.enclosing_rounds > MAX_COUNTED {
-                return Err(format!("its loops take more than {MAX_COUNTED} rounds"));
+            if self.enclosing_rounds > dataflow::COUNTED_ROUNDS {
+                return Err(format!("its loops take more than {} rounds", dataflow::COUNTED_ROUNDS));
             }
             if self.is_split(stmt) {
                 let end = self.one_round(body, (local, start, count, stride));
@@ -550,14 +541,14 @@ impl<'a> Translator<'a> {
             condition = Atom::ScalarValue(self.made(&condition));
         }
         let condition = self.made(&condition);
-        let bounded = self.b.lt(self.b.get(self.looped), MAX_LOOPED);
+        let bounded = self.b.lt(self.b.get(self.looped), dataflow::CONDITIONAL_ROUNDS);
         self.b.begin_while_body(self.b.and(condition, bounded));
         self.b.set(first, false);
         self.b.set(self.looped, self.b.add(self.b.get(self.looped), 1));
         let inner = self.stmt(body);
         self.b.end_while();
         inner?;
-        self.fail_if(self.b.ge(self.b.get(self.looped), MAX_LOOPED));
+        self.fail_if(self.b.ge(self.b.get(self.looped), dataflow::CONDITIONAL_ROUNDS));
         let mut after = entered.clone();
         for (fact, before) in after.iter_mut().zip(&before) {
             fact.1 = before.1;

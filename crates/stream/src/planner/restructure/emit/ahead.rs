@@ -10,10 +10,8 @@ use crate::planner::restructure::section::Section;
 use broadloom_device::Machine;
 use broadloom_scalar::{Type, Value, Variable};
 use broadloom_skeleton::cost::Costs;
+use broadloom_skeleton::cost::dataflow;
 use broadloom_skeleton::kit::Writer;
-
-/// Maximum accesses of a thread whose words wait in registers, over all inputs of a tile.
-const ACCESSES: i64 = 8;
 
 /// Registers that hold the next tile.
 pub(super) struct Ahead {
@@ -73,7 +71,7 @@ impl Ahead {
         global: &[Option<KernelBuffer>],
         (thread, whole, first): (Value, Value, Value),
     ) -> Ahead {
-        let (mut rows, mut left) = (vec![], ACCESSES);
+        let (mut rows, mut left) = (vec![], dataflow::PREFETCHED_ACCESSES);
         for (buffer, span) in spans(section, cut, starts) {
             let count = span.rounds.min(left);
             let Some(global) = global[buffer].filter(|_| count > 0) else { continue };

@@ -3,8 +3,8 @@
 use super::emitter::Emitter;
 use super::memory::{BufferMemory, KernelBuffer};
 use crate::planner::restructure::components::{Class, Components, Word, code};
-use crate::planner::restructure::cut::ACCESS;
 use broadloom_scalar::{Binding, Builder, Unroll, Value, reading, writing};
+use broadloom_skeleton::cost::dataflow;
 use std::cell::{Cell, RefCell};
 
 /// Contiguous words of one access.
@@ -121,7 +121,7 @@ impl Emitter<'_> {
         let (count, items) = (i64::from(held.words.count), self.section.buffers[first.buffer].items);
         let most = match (held.base.is_some(), held.padding) {
             (true, _) if !self.wide => 1,
-            (true, _) | (false, 0) => i64::from(ACCESS / held.words.element.bytes()),
+            (true, _) | (false, 0) => i64::from(dataflow::ACCESS_BYTES / held.words.element.bytes()),
             (false, padding) => i64::from(padding),
         };
         let even = |number: i64| number % lanes == 0;

@@ -23,8 +23,8 @@ use span::units_of_tile;
 ///
 /// Its inputs and outputs are the global buffers in the order of the section, then the flag of failed
 /// firings. `starts` are the numbers of their first items. Its size is the number of units. Its scalar is the
-/// number of the first unit. A `wide` program needs buffers that are aligned to [`ACCESS`](super::cut::ACCESS). A program that
-/// prefetches launches at most `blocks` blocks.
+/// number of the first unit. A `wide` program needs buffers that are aligned to accesses of 16
+/// bytes. A program that prefetches launches at most `blocks` blocks.
 pub(crate) fn program(
     section: &Section,
     cut: &Cut,

@@ -6,10 +6,11 @@
 
 use super::emitter::Emitter;
 use super::memory::{BufferMemory, KernelBuffer};
-use crate::planner::restructure::cut::{ACCESS, Place};
+use crate::planner::restructure::cut::Place;
 use crate::planner::restructure::registers::Registers;
 use crate::planner::restructure::wiring::{Range, Step, apply, keeps_runs, target};
 use broadloom_scalar::{Array, Unroll, Value};
+use broadloom_skeleton::cost::dataflow;
 
 /// A buffer in registers.
 struct Bank {
@@ -93,7 +94,7 @@ impl Emitter<'_> {
                 let count = i64::from(own.words.count);
                 let words = units * own.items * count;
                 let array = k.array(own.words.element, words as u32);
-                let most = if self.wide { i64::from(ACCESS / own.words.element.bytes()) } else { 1 };
+                let most = if self.wide { i64::from(dataflow::ACCESS_BYTES / own.words.element.bytes()) } else { 1 };
                 let start = (registers.first - global.start) * count;
                 let fits = |lanes: &i64| {
                     let run = (lanes / count).max(1);

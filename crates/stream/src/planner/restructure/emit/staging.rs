@@ -5,11 +5,7 @@ use super::memory::{BufferMemory, KernelBuffer};
 use super::span::{Span, span};
 use crate::planner::restructure::cut::Place;
 use broadloom_scalar::{Unroll, Value};
-
-/// Accesses of a thread that are in flight together.
-const TOGETHER: i64 = 4;
-/// Maximum accesses of a thread that are unrolled.
-const WRITTEN_OUT: i64 = 16;
+use broadloom_skeleton::cost::dataflow;
 
 impl Emitter<'_> {
     /// Copies staged inputs in, or collected outputs out, for the units from `first` on. A full block has
@@ -44,17 +40,19 @@ impl Emitter<'_> {
                         let places: Vec<Value> = (0..rounds).map(place).collect();
                         self.move_words(inward, (global, shared), start, &places, lanes as usize);
                     };
-                    let whole = left / TOGETHER;
-                    if left <= WRITTEN_OUT {
+                    let whole = left / dataflow::COPIES_IN_FLIGHT;
+                    if left <= dataflow::UNROLLED_COPIES {
                         for batch in 0..whole {
-                            many(k.add(thread, batch * TOGETHER * threads), TOGETHER);
+                            many(k.add(thread, batch * dataflow::COPIES_IN_FLIGHT * threads), dataflow::COPIES_IN_FLIGHT);
                         }
                     } else {
-                        let end = k.literal(((done + whole * TOGETHER) * threads) as i32);
-                        k.for_step(thread, end, (TOGETHER * threads) as u32, Unroll::Never, |first| many(first, TOGETHER));
+                        let end = k.literal(((done + whole * dataflow::COPIES_IN_FLIGHT) * threads) as i32);
+                        k.for_step(thread, end, (dataflow::COPIES_IN_FLIGHT * threads) as u32, Unroll::Never, |first| {
+                            many(first, dataflow::COPIES_IN_FLIGHT)
+                        });
                     }
-                    if left % TOGETHER > 0 {
-                        many(k.add(thread, whole * TOGETHER * threads), left % TOGETHER);
+                    if left % dataflow::COPIES_IN_FLIGHT > 0 {
+                        many(k.add(thread, whole * dataflow::COPIES_IN_FLIGHT * threads), left % dataflow::COPIES_IN_FLIGHT);
                     }
                 });
                 from = k.select(is_full, k.literal((rounds * threads * lanes) as i32), from);
