@@ -68,7 +68,8 @@ pub const BLOCK_UNITS: i64 = 1 << 14;
 pub const COUNTED_ACTORS: usize = 64;
 /// Maximum number of actors of a kernel. The time to compile straight code grows with more than its length.
 pub const KERNEL_ACTORS: usize = 512;
-/// Minimum firings of an actor in a unit for which the threads of a block share them, unless all are unrolled.
+/// Minimum firings of an actor in a unit for which the threads of a block share them, unless all are
+/// unrolled.
 pub const MANY_FIRINGS: i64 = 32;
 /// Maximum firings of a unit for which each has a block on threads, even if its items are strided. These are
 /// too few for one thread per firing.
@@ -203,7 +204,8 @@ pub fn pads(conflicts: u64, accesses: u64) -> bool {
     2 * conflicts > 3 * accesses
 }
 
-/// Returns whether few firings of a block are computed again for another block: an eighth of its own, at most.
+/// Returns whether few firings of a block are computed again for another block: an eighth of its own, at
+/// most.
 pub fn repeats_few(again: i64, own: i64) -> bool {
     again * 8 <= own
 }
@@ -219,21 +221,21 @@ pub fn rows_share_loads(apart: usize, all: usize) -> bool {
     apart * 4 <= all
 }
 
-/// Returns whether a table of anchors does not pay, where the items of a firing need so many different ones:
-/// more than half of the items, or more than two.
+/// Returns whether a table of anchors does not pay: the items of a firing need more than half as many
+/// anchors, and more than two.
 pub fn anchors_differ(anchors: i64, items: i64) -> bool {
     anchors * 2 > items.max(4)
 }
 
-/// Returns whether the threads of a block share the firings of a round of an island: actors fire in few steps,
-/// and each step has enough firings.
+/// Returns whether the threads of a block share the firings of a round of an island: actors fire in few
+/// steps, and each step has enough firings.
 pub fn shares_steps(steps: usize, actors: usize, least_firings: i64) -> bool {
     steps <= 2 * actors && least_firings >= 8
 }
 
 impl Costs<'_> {
-    /// Returns whether a state is scanned, where a firing takes so many operations. A core runs cheap firings
-    /// faster one after the other than twice in parallel.
+    /// Returns whether a state is scanned, if a firing takes `operations`. A core runs cheap firings faster
+    /// one after the other than twice in parallel.
     pub fn scans_states(&self, operations: u64) -> bool {
         self.execution == Execution::Threads || operations >= SCANNED_FIRING
     }

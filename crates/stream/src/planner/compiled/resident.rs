@@ -146,7 +146,7 @@ impl<'c> Resident<'c> {
         let done = self.done.fetch_add(states, Ordering::Relaxed);
         let before = (done as i64).wrapping_mul(section.units as i64);
         for kernel in 0..ready.kernels.len() {
-            ready.launch(kernel, &memory, &flag, (units, before)).map_err(|error| failed(&error))?;
+            ready.launch(kernel, &memory, &flag, units, before).map_err(|error| failed(&error))?;
         }
         Ok(())
     }

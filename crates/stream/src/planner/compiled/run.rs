@@ -112,7 +112,7 @@ fn batches(
         }
         let checkpoint = Checkpoint::save(&compiled.device, machine, &live, &changing)?;
         machine.holds = true;
-        match batch(compiled, schedule, machine, (states, done), in_order, &mut live) {
+        match batch(compiled, schedule, machine, states, done, in_order, &mut live) {
             Err(BatchEnd::Repeat(_)) => {
                 checkpoint.restore(machine, &mut live);
                 break;
@@ -174,7 +174,8 @@ pub(super) fn batch(
     compiled: &Compiled<'_>,
     schedule: &Schedule,
     machine: &mut Machine<'_>,
-    (states, done): (u64, u64),
+    states: u64,
+    done: u64,
     in_order: bool,
     live: &mut DeviceState,
 ) -> Result<(), BatchEnd> {
@@ -192,12 +193,12 @@ pub(super) fn batch(
     for (number, stage) in compiled.stages.iter().enumerate() {
         let begun = Instant::now();
         match stage {
-            CompiledStage::Host(chosen) => on_host(compiled, schedule, machine, (chosen, states), live)?,
+            CompiledStage::Host(chosen) => on_host(compiled, schedule, machine, chosen, states, live)?,
             CompiledStage::Device(pieces) => {
                 for piece in pieces {
                     match piece {
-                        CompiledPiece::Section(ready) => ready.run(compiled, machine, (states, done), live)?,
-                        CompiledPiece::Island(sole) => sole.run(compiled, machine, (states, done), live)?,
+                        CompiledPiece::Section(ready) => ready.run(compiled, machine, states, done, live)?,
+                        CompiledPiece::Island(sole) => sole.run(compiled, machine, states, done, live)?,
                     }
                     fired(compiled, machine, piece.nodes(), states);
                 }
@@ -221,7 +222,8 @@ fn on_host(
     compiled: &Compiled<'_>,
     schedule: &Schedule,
     machine: &mut Machine<'_>,
-    (chosen, states): (&[bool], u64),
+    chosen: &[bool],
+    states: u64,
     live: &DeviceState,
 ) -> Result<(), Stop> {
     let (mut chosen, mut readers, mut writers) = (chosen.to_vec(), vec![], vec![]);
@@ -418,7 +420,8 @@ impl CompiledIsland {
         &self,
         compiled: &Compiled<'_>,
         machine: &mut Machine<'_>,
-        (states, done): (u64, u64),
+        states: u64,
+        done: u64,
         live: &mut DeviceState,
     ) -> Result<(), BatchEnd> {
         let island = &self.island;
@@ -428,7 +431,7 @@ impl CompiledIsland {
         for inlet in &inlets {
             inputs.push(live.line(compiled, machine, inlet, units)?);
         }
-        let outlet = |output: &crate::planner::restructure::island::Crossing| {
+        let outlet = |output: &crate::planner::restructure::island::BorderTape| {
             let items = (units * output.items) as usize;
             PieceOutput { tape: output.tape, words: output.words, items, room: items }
         };
@@ -467,7 +470,8 @@ impl CompiledSection {
         &self,
         compiled: &Compiled<'_>,
         machine: &mut Machine<'_>,
-        (states, done): (u64, u64),
+        states: u64,
+        done: u64,
         live: &mut DeviceState,
     ) -> Result<(), BatchEnd> {
         let device = &compiled.device;
@@ -502,7 +506,7 @@ impl CompiledSection {
         let before = (done as i64).wrapping_mul(self.section.units as i64);
         for (kernel, counted) in self.counted.iter().enumerate() {
             let begun = Instant::now();
-            self.launch(kernel, &memory, &flag, (units, before)).map_err(|error| failed(&error))?;
+            self.launch(kernel, &memory, &flag, units, before).map_err(|error| failed(&error))?;
             counted.0.fetch_add(1, Ordering::Relaxed);
             if compiled.options.timed {
                 device.synchronise().map_err(|error| failed(&error))?;

@@ -5,8 +5,8 @@ use super::wiring::Step;
 use super::{collapse, linear};
 use crate::language::graph::{Graph, NodeId, NodeKind, TapeId};
 use crate::language::schedule::{Schedule, gcd};
-use crate::planner::classify::{Classified, Placement};
-use crate::planner::translate::{Reason, Translated, Window, Words};
+use crate::planner::classify::{ClassifiedNode, Placement};
+use crate::planner::translate::{FilterCode, Reason, Window, Words};
 use broadloom_scalar::{AccessorKind, Builder, Type};
 use broadloom_skeleton::cost::dataflow;
 use cranelift_entity::EntityRef;
@@ -39,7 +39,7 @@ enum TapeEnd {
 pub(crate) fn section(
     graph: &Graph,
     schedule: &Schedule,
-    classified: &[Classified],
+    classified: &[ClassifiedNode],
     nodes: &[NodeId],
     restructures: bool,
 ) -> Result<Section, Reason> {
@@ -525,7 +525,7 @@ impl SectionBuilder<'_> {
 }
 
 /// Returns code that copies an item.
-fn copying(words: Words) -> Result<Translated, Reason> {
+fn copying(words: Words) -> Result<FilterCode, Reason> {
     let b = Builder::function("copy");
     b.parameter("firing", Type::I32);
     let input = b.accessor("input", AccessorKind::Input, words.element, 1);
@@ -534,10 +534,10 @@ fn copying(words: Words) -> Result<Translated, Reason> {
         let value = b.read(input, &[word.into()]);
         b.write(output, &[word.into()], value);
     });
-    let function = b.finish_function(&[b.literal(false)]).map_err(|error| error.to_string())?;
-    let function = function.simplify().map_err(|error| error.to_string())?;
+    let function = b.finish_function(&[b.literal(false)])?;
+    let function = function.simplify()?;
     let window = Window { pop: 1, peek: 1, push: 1 };
-    Ok(Translated {
+    Ok(FilterCode {
         function,
         input: Some(words),
         output: Some(words),

@@ -1,4 +1,5 @@
-//! Cuts: the actors of a section that become one kernel, the shape of the kernel, and where its buffers are stored.
+//! Cuts: the actors of a section that become one kernel, the shape of the kernel, and where its buffers are
+//! stored.
 
 use super::components::Components;
 use super::section::{Actor, Needs, Section};
@@ -8,7 +9,7 @@ use broadloom_skeleton::cost::dataflow;
 
 /// The place of a buffer in a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum BufferPlace {
     /// Global memory that is read.
     Read,
     /// Global memory that is written.
@@ -29,7 +30,7 @@ pub enum Place {
     Elsewhere,
 }
 
-impl Place {
+impl BufferPlace {
     /// Returns whether the buffer is in global memory.
     pub fn is_global(self) -> bool {
         self.is_input() || self.is_output()
@@ -37,19 +38,19 @@ impl Place {
 
     /// Returns whether the kernel reads the buffer in global memory.
     pub fn is_input(self) -> bool {
-        matches!(self, Place::Read | Place::Staged(_) | Place::Loaded)
+        matches!(self, BufferPlace::Read | BufferPlace::Staged(_) | BufferPlace::Loaded)
     }
 
     /// Returns whether the kernel writes the buffer in global memory.
     pub fn is_output(self) -> bool {
-        matches!(self, Place::Written | Place::Collected(_) | Place::Kept)
+        matches!(self, BufferPlace::Written | BufferPlace::Collected(_) | BufferPlace::Kept)
     }
 
     /// Returns the place without a copy in shared memory or registers.
-    pub(super) fn direct(self) -> Place {
+    pub(super) fn direct(self) -> BufferPlace {
         match self {
-            Place::Staged(_) | Place::Loaded => Place::Read,
-            Place::Collected(_) | Place::Kept => Place::Written,
+            BufferPlace::Staged(_) | BufferPlace::Loaded => BufferPlace::Read,
+            BufferPlace::Collected(_) | BufferPlace::Kept => BufferPlace::Written,
             other => other,
         }
     }
@@ -82,7 +83,7 @@ pub struct Cut {
     /// True if buffers in shared memory are padded against bank conflicts.
     pub padded: bool,
     /// The place of each buffer of the section.
-    pub places: Vec<Place>,
+    pub places: Vec<BufferPlace>,
     /// Firings and items that one unit needs.
     pub unit: Needs,
     /// Firings and items that all units of a block need.

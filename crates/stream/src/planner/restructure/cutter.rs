@@ -15,7 +15,7 @@
 //! where they would be apart, or where windows overlap, is copied through shared memory by all threads of the
 //! block.
 
-use super::cut::{Cut, Place, Shape, cost, padded, padding};
+use super::cut::{BufferPlace, Cut, Shape, cost, padded, padding};
 use super::grouping::components;
 use super::registers::Registers;
 use super::section::{Needs, Port, Role, Section, Users};
@@ -160,7 +160,7 @@ impl Cutter<'_> {
         }
         let mut cut = self.base(&[index, index + 1])?;
         let exact = |index: usize, firings: i64| cut.unit.firings[index] == Some(Range::new(0, firings));
-        let shared = matches!(cut.places[from.buffer], Place::Shared(_));
+        let shared = matches!(cut.places[from.buffer], BufferPlace::Shared(_));
         if !shared || cut.extra > 0 || !exact(index, first.firings) || !exact(index + 1, last.firings) {
             return None;
         }
@@ -185,7 +185,7 @@ impl Cutter<'_> {
             let units = (i64::from(cut.threads) / firings).clamp(1, dataflow::BLOCK_UNITS);
             let each = cut.places.iter().zip(&self.section.buffers).zip(&self.whole.items);
             let wanted = each.map(|((place, buffer), items)| match (place, items) {
-                (Place::Written, Some(items)) => Some(Range::new(items.start, items.start + units * buffer.items)),
+                (BufferPlace::Written, Some(items)) => Some(Range::new(items.start, items.start + units * buffer.items)),
                 _ => None,
             });
             cut.block = self.section.needs([index].into_iter(), wanted.collect());
@@ -197,10 +197,10 @@ impl Cutter<'_> {
 
     /// Returns the output items of a kernel that `units` units need. Crossing buffers begin with the first
     /// item that any actor needs.
-    fn wanted(&self, places: &[Place], units: i64) -> Vec<Option<Range>> {
+    fn wanted(&self, places: &[BufferPlace], units: i64) -> Vec<Option<Range>> {
         let each = places.iter().zip(&self.section.buffers).zip(&self.whole.items);
         each.map(|((place, buffer), items)| match (place, items) {
-            (Place::Written, Some(items)) => Some(Range::new(items.start, items.start + units * buffer.items)),
+            (BufferPlace::Written, Some(items)) => Some(Range::new(items.start, items.start + units * buffer.items)),
             _ => None,
         })
         .collect()
@@ -212,7 +212,7 @@ impl Cutter<'_> {
         let section = self.section;
         let mut inside = vec![false; section.actors.len()];
         actors.iter().for_each(|index| inside[*index] = true);
-        let mut places = vec![Place::Elsewhere; section.buffers.len()];
+        let mut places = vec![BufferPlace::Elsewhere; section.buffers.len()];
         for (buffer, place) in places.iter_mut().enumerate() {
             let (readers, writers) = (&self.users.readers[buffer], &self.users.writers[buffer]);
             let is_read = readers.iter().any(|index| inside[*index]);
@@ -220,18 +220,18 @@ impl Cutter<'_> {
             let from_outside = section.buffers[buffer].role == Role::Input || writers.iter().any(|index| !inside[*index]);
             let to_outside = section.buffers[buffer].role == Role::Output || readers.iter().any(|index| !inside[*index]);
             *place = match (is_read, is_written) {
-                (false, false) => Place::Elsewhere,
+                (false, false) => BufferPlace::Elsewhere,
                 // A buffer that several kernels write in parts may only be read by later kernels.
                 (true, true) if from_outside || to_outside => return None,
-                (true, true) => Place::Shared(0),
-                (true, false) => Place::Read,
-                (false, true) => Place::Written,
+                (true, true) => BufferPlace::Shared(0),
+                (true, false) => BufferPlace::Read,
+                (false, true) => BufferPlace::Written,
             };
         }
         let unit = section.needs(actors.iter().copied(), self.wanted(&places, 1));
         let extra =
             places.iter().zip(&section.buffers).zip(&self.whole.items).map(|((place, buffer), items)| match (place, items) {
-                (Place::Written, Some(items)) if buffer.items > 0 => (items.len() + buffer.items - 1) / buffer.items - 1,
+                (BufferPlace::Written, Some(items)) if buffer.items > 0 => (items.len() + buffer.items - 1) / buffer.items - 1,
                 _ => 0,
             });
         let extra = extra.max().unwrap_or(0).max(0);
@@ -260,8 +260,8 @@ impl Cutter<'_> {
         let mut cut = self.base(actors)?;
         if self.fits_thread(&cut) {
             for place in &mut cut.places {
-                if matches!(place, Place::Shared(_)) {
-                    *place = Place::Local;
+                if matches!(place, BufferPlace::Shared(_)) {
+                    *place = BufferPlace::Local;
                 }
             }
             self.keep_in_registers(&mut cut);
@@ -318,7 +318,7 @@ impl Cutter<'_> {
     /// Returns whether a thread can run a unit by itself: it computes nothing twice and keeps few words.
     fn fits_thread(&self, cut: &Cut) -> bool {
         let words = |buffer: usize| match (cut.places[buffer], cut.extents[buffer]) {
-            (Place::Shared(_), Some(extent)) => extent.len() as u64 * u64::from(self.section.buffers[buffer].words.count),
+            (BufferPlace::Shared(_), Some(extent)) => extent.len() as u64 * u64::from(self.section.buffers[buffer].words.count),
             _ => 0,
         };
         let all: u64 = (0..cut.places.len()).map(words).sum();
@@ -365,7 +365,7 @@ impl Cutter<'_> {
             return;
         }
         let threads = self.costs.execution() == Execution::Threads;
-        let is_used = |buffer: usize| matches!(cut.places[buffer], Place::Read | Place::Written);
+        let is_used = |buffer: usize| matches!(cut.places[buffer], BufferPlace::Read | BufferPlace::Written);
         let of = |buffer: usize| is_used(buffer).then(|| Registers::of(self.section, cut, buffer)).flatten();
         let found: Vec<Option<Registers>> = (0..cut.places.len()).map(of).collect();
         let words = |buffer: usize| self.section.buffers[buffer].items * i64::from(self.section.buffers[buffer].words.count);
@@ -375,19 +375,19 @@ impl Cutter<'_> {
                 continue;
             }
             match cut.places[buffer] {
-                Place::Read => cut.places[buffer] = Place::Loaded,
-                Place::Written if self.is_alone(cut, buffer) => cut.places[buffer] = Place::Kept,
+                BufferPlace::Read => cut.places[buffer] = BufferPlace::Loaded,
+                BufferPlace::Written if self.is_alone(cut, buffer) => cut.places[buffer] = BufferPlace::Kept,
                 _ => continue,
             }
             kept += if registers.as_ref().is_some_and(|own| own.post.is_none()) { words(buffer) } else { i64::from(u16::MAX) };
         }
         let all = cut.actors.iter().map(|index| &self.section.actors[*index]);
         let operations: u64 = all.map(|actor| cost(actor).saturating_mul(actor.firings as u64)).fold(0, u64::saturating_add);
-        let direct = cut.places.iter().any(|place| matches!(place, Place::Read | Place::Written));
+        let direct = cut.places.iter().any(|place| matches!(place, BufferPlace::Read | BufferPlace::Written));
         if threads && !direct && kept > 0 && operations <= dataflow::SHORT_UNIT {
             // If each thread has one access, neighbouring threads store whole sectors together.
             let stored = |units: i64| {
-                let outputs = cut.places.iter().zip(&self.section.buffers).filter(|(place, _)| **place == Place::Kept);
+                let outputs = cut.places.iter().zip(&self.section.buffers).filter(|(place, _)| **place == BufferPlace::Kept);
                 outputs.map(|(_, own)| units * own.items * own.words.bytes() as i64).max().unwrap_or(0)
             };
             let narrow = stored(1) > i64::from(dataflow::ACCESS_BYTES);
@@ -413,19 +413,19 @@ impl Cutter<'_> {
         }
         let (mut at, mut places) = (0, cut.places.clone());
         for (buffer, place) in places.iter_mut().enumerate() {
-            let (Place::Read | Place::Written, Some(extent)) = (*place, cut.extents[buffer]) else { continue };
+            let (BufferPlace::Read | BufferPlace::Written, Some(extent)) = (*place, cut.extents[buffer]) else { continue };
             let own = &self.section.buffers[buffer];
             let apart = own.items * i64::from(own.words.count);
             // A thread must write its part as a whole, and no other kernel may write the tape.
             let alone = self.is_alone(cut, buffer);
             let whole = extent.len() == own.items && cut.unit.items[buffer] == Some(extent);
-            if apart < 2 || self.is_scattered(buffer) || (*place == Place::Written && !(alone && whole)) {
+            if apart < 2 || self.is_scattered(buffer) || (*place == BufferPlace::Written && !(alone && whole)) {
                 continue;
             }
             let items = (i64::from(cut.threads) - 1) * own.items + extent.len();
             let bytes =
                 padded(items as u64 * u64::from(own.words.count), padding(own.words)) * u64::from(own.words.element.bytes());
-            *place = if *place == Place::Read { Place::Staged(at) } else { Place::Collected(at) };
+            *place = if *place == BufferPlace::Read { BufferPlace::Staged(at) } else { BufferPlace::Collected(at) };
             at += bytes.next_multiple_of(16);
         }
         if at > 0 && at <= dataflow::SHARED_BYTES {
@@ -436,7 +436,7 @@ impl Cutter<'_> {
 
     /// Returns the places of a kernel by block that stages inputs in shared memory if windows overlap or
     /// threads would access words with a stride.
-    fn staged_by_block(&self, cut: &Cut) -> Vec<Place> {
+    fn staged_by_block(&self, cut: &Cut) -> Vec<BufferPlace> {
         let mut places = cut.places.clone();
         if cut.extra > 0 || self.costs.execution() != Execution::Threads {
             return places;
@@ -447,8 +447,8 @@ impl Cutter<'_> {
                 let port = self.section.actors[*index].input.as_ref().filter(|port| port.buffer == buffer);
                 port.is_some_and(|port| port.seen * words > 1)
             };
-            if *place == Place::Read && !self.is_scattered(buffer) && cut.actors.iter().any(apart) {
-                *place = Place::Staged(0);
+            if *place == BufferPlace::Read && !self.is_scattered(buffer) && cut.actors.iter().any(apart) {
+                *place = BufferPlace::Staged(0);
             }
         }
         places
@@ -477,15 +477,15 @@ impl Cutter<'_> {
         let found = components(self.section, cut, dataflow::COMPONENT_WORDS, by_place);
         let mut next = cut.clone();
         for group in &found {
-            group.inner.iter().for_each(|buffer| next.places[*buffer] = Place::Local);
+            group.inner.iter().for_each(|buffer| next.places[*buffer] = BufferPlace::Local);
         }
         for buffer in 0..next.places.len() {
             let reads = |index: &usize| {
                 self.section.actors[*index].input.as_ref().is_some_and(|port| port.buffer == buffer)
                     && !found.iter().any(|group| group.actors.len() > 1 && group.actors.contains(index))
             };
-            if matches!(next.places[buffer], Place::Staged(_)) && !cut.actors.iter().any(reads) {
-                next.places[buffer] = Place::Read;
+            if matches!(next.places[buffer], BufferPlace::Staged(_)) && !cut.actors.iter().any(reads) {
+                next.places[buffer] = BufferPlace::Read;
             }
         }
         next.components = found;
@@ -501,10 +501,13 @@ impl Cutter<'_> {
         let mut placed: Vec<Option<usize>> = vec![None; cut.places.len()];
         cut.shared_bytes = 0;
         for buffer in 0..cut.places.len() {
-            let (Place::Shared(_) | Place::Staged(_), Some(extent)) = (cut.places[buffer], cut.extents[buffer]) else { continue };
+            let (BufferPlace::Shared(_) | BufferPlace::Staged(_), Some(extent)) = (cut.places[buffer], cut.extents[buffer])
+            else {
+                continue;
+            };
             let own = self.section.buffers[buffer].words;
             let words = extent.len() as u64 * u64::from(own.count);
-            let is_staged = matches!(cut.places[buffer], Place::Staged(_));
+            let is_staged = matches!(cut.places[buffer], BufferPlace::Staged(_));
             let words = padded(words, cut.padding_among(self.section, buffer, self.users.all(buffer)));
             let bytes = (words * u64::from(own.element.bytes())).next_multiple_of(16);
             let used = self.used(cut, buffer);
@@ -523,7 +526,7 @@ impl Cutter<'_> {
             if let Some(at) = before {
                 taken[at].3 = last;
                 placed[buffer] = Some(at);
-                cut.places[buffer] = Place::Shared(taken[at].0);
+                cut.places[buffer] = BufferPlace::Shared(taken[at].0);
                 continue;
             }
             let mut at = 0;
@@ -540,8 +543,8 @@ impl Cutter<'_> {
             taken.push((at, at + bytes, first, last));
             cut.shared_bytes = cut.shared_bytes.max(at + bytes);
             cut.places[buffer] = match cut.places[buffer] {
-                Place::Staged(_) => Place::Staged(at),
-                _ => Place::Shared(at),
+                BufferPlace::Staged(_) => BufferPlace::Staged(at),
+                _ => BufferPlace::Shared(at),
             };
         }
     }

@@ -1,10 +1,11 @@
 //! The search for components of the actors of a kernel.
 
 use super::components::{Class, Components, Operation, Word, code};
-use super::cut::{Cut, Place};
+use super::cut::{BufferPlace, Cut};
 use super::digits::Digits;
 use super::section::{Actor, Port, Role, Section};
 use super::wiring::{Range, preimage, target};
+use crate::planner::disjoint_sets::DisjointSets;
 use broadloom_scalar::{Binding, Builder, Function, Id, Literal, Op, Type, Value, reading, writing};
 use broadloom_skeleton::cost::dataflow;
 use std::cell::RefCell;
@@ -40,7 +41,7 @@ pub(super) fn components(section: &Section, cut: &Cut, words: usize, by_place: b
             if group.iter().any(|index| !known.contains_key(index)) {
                 break;
             }
-            best = find((section, cut), group, (&known, &all), (words, by_place)).or(best);
+            best = find(section, cut, group, &known, &all, words, by_place).or(best);
         }
         at += best.as_ref().map_or(1, |best: &Components| best.actors.len());
         found.extend(best);
@@ -65,11 +66,11 @@ fn accesses(section: &Section, cut: &Cut, index: usize) -> Option<Vec<Accesses>>
     let exact = !actor.code.fails && !actor.code.numbered && cut.unit.firings[index] == Some(own) && cut.extra == 0;
     // Stores to global memory must be those of the unit.
     let whole = match (cut.places[output.buffer], cut.unit.items[output.buffer]) {
-        (Place::Written, Some(wanted)) => output.items(own) == preimage(&output.steps, wanted),
-        (Place::Shared(_), _) => true,
+        (BufferPlace::Written, Some(wanted)) => output.items(own) == preimage(&output.steps, wanted),
+        (BufferPlace::Shared(_), _) => true,
         _ => false,
     };
-    let from = matches!(cut.places[input.buffer], Place::Read | Place::Shared(_) | Place::Staged(_));
+    let from = matches!(cut.places[input.buffer], BufferPlace::Read | BufferPlace::Shared(_) | BufferPlace::Staged(_));
     if !exact || !whole || !from || input.absolute || output.absolute || actor.firings * rounds > dataflow::COMPONENT_ROUNDS {
         return None;
     }
@@ -200,37 +201,29 @@ struct ComponentNumbers {
     stores: Vec<i64>,
 }
 
-fn root(parent: &mut [usize], mut at: usize) -> usize {
-    while parent[at] != at {
-        parent[at] = parent[parent[at]];
-        at = parent[at];
-    }
-    at
-}
-
-/// The accesses of each actor, and the numbers of actors that read and write each buffer.
-type Known<'k> = (&'k HashMap<usize, Vec<Accesses>>, &'k [(usize, usize)]);
-
-/// Returns the components of a group of actors.
+/// Returns the components of a group of actors with at most `most` live words: `known` has the accesses of
+/// each actor, `users` the numbers of actors that read and write each buffer.
 fn find(
-    (section, cut): (&Section, &Cut),
+    section: &Section,
+    cut: &Cut,
     actors: &[usize],
-    (known, users): Known<'_>,
-    (most, by_place): (usize, bool),
+    known: &HashMap<usize, Vec<Accesses>>,
+    users: &[(usize, usize)],
+    most: usize,
+    by_place: bool,
 ) -> Option<Components> {
     let uses = uses(section, actors, users)?;
     let buffer = |port: &Option<Port>| port.as_ref().map(|port| port.buffer);
     let ends = |index: usize| Some((buffer(&section.actors[index].input)?, buffer(&section.actors[index].output)?));
     let all: Vec<(usize, &Accesses)> = actors.iter().flat_map(|index| known[index].iter().map(|own| (*index, own))).collect();
-    let mut parent: Vec<usize> = (0..all.len()).collect();
+    let mut sets = DisjointSets::new(all.len());
     let mut writers: HashMap<(usize, i64), usize> = HashMap::new();
     for (operation, (index, own)) in all.iter().enumerate() {
         let (from, to) = ends(*index)?;
         if uses[&from] == BufferUse::Inner {
             for word in &own.reads {
                 let writer = *writers.get(&(from, *word))?;
-                let (a, b) = (root(&mut parent, writer), root(&mut parent, operation));
-                parent[a.max(b)] = a.min(b);
+                sets.unite(writer, operation);
             }
         }
         if uses[&to] == BufferUse::Inner && !own.writes.iter().all(|word| writers.insert((to, *word), operation).is_none()) {
@@ -242,7 +235,7 @@ fn find(
     let mut members: Vec<Vec<usize>> = vec![];
     for operation in 0..all.len() {
         let next = members.len();
-        let own = *number.entry(root(&mut parent, operation)).or_insert(next);
+        let own = *number.entry(sets.first(operation)).or_insert(next);
         if own == next {
             members.push(vec![]);
         }

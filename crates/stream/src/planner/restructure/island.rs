@@ -41,7 +41,7 @@ pub struct Round {
 
 /// A tape on the border of an island.
 #[derive(Clone, Copy, Debug)]
-pub struct Crossing {
+pub struct BorderTape {
     /// The tape.
     pub tape: TapeId,
     /// Words of an item.
@@ -52,7 +52,7 @@ pub struct Crossing {
 
 /// The place of words in state memory. Words of one type share a buffer.
 #[derive(Clone, Copy, Debug)]
-pub struct Stored {
+pub struct StateWords {
     /// The type of a word.
     pub element: Element,
     /// The first word.
@@ -65,14 +65,14 @@ pub struct Stored {
 #[derive(Clone, Copy, Debug)]
 pub struct InnerTape {
     /// The tape, its words and items.
-    pub crossing: Crossing,
+    pub crossing: BorderTape,
     /// Items on the tape between units.
     pub remaining: i64,
     /// True if the items of a unit stay in the thread. Otherwise the tape is a ring in memory, and its length
     /// is a power of two.
     pub local: bool,
     /// The place of the items.
-    pub stored: Stored,
+    pub stored: StateWords,
 }
 
 /// A leaf of a field that firings write.
@@ -85,7 +85,7 @@ pub struct StateLeaf {
     /// True if it is a local array of the thread.
     pub local: bool,
     /// The place.
-    pub stored: Stored,
+    pub stored: StateWords,
 }
 
 /// A field that firings write.
@@ -113,9 +113,9 @@ pub struct Island {
     /// Units in a steady state.
     pub units: u64,
     /// Input tapes.
-    pub inputs: Vec<Crossing>,
+    pub inputs: Vec<BorderTape>,
     /// Output tapes.
-    pub outputs: Vec<Crossing>,
+    pub outputs: Vec<BorderTape>,
     /// Tapes within the island.
     pub inner: Vec<InnerTape>,
     /// Fields that firings write.
@@ -180,7 +180,7 @@ pub(crate) fn island(
         let words = Words::of(&tape.layout).ok_or("its tapes carry items that kernels do not have")?;
         let push = i64::from(graph.nodes[tape.from.0].flow().push[tape.from.1].known().ok_or("its rates are dynamic")?);
         let items = schedule.repetition(tape.from.0) as i64 * push / units as i64;
-        let crossing = Crossing { tape: id, words, items };
+        let crossing = BorderTape { tape: id, words, items };
         match (inside(tape.from.0), inside(tape.to.0)) {
             (true, true) => {
                 let remaining = schedule.remaining[id.index()] as i64;
@@ -199,14 +199,14 @@ pub(crate) fn island(
 
 impl Island {
     /// Allocates words of the state.
-    fn store(&mut self, element: Element, words: u64) -> Result<Stored, Reason> {
+    fn store(&mut self, element: Element, words: u64) -> Result<StateWords, Reason> {
         let class = class_of(element);
         let start = self.state_words[class];
         self.state_words[class] += words;
         if self.state_words[class] > dataflow::STATE_WORDS {
             return Err("its state is too large".into());
         }
-        Ok(Stored { element: CLASSES[class], start, words })
+        Ok(StateWords { element: CLASSES[class], start, words })
     }
 
     /// Returns whether the nodes keep nothing but the items of tapes.

@@ -10,7 +10,7 @@
 
 use super::island::Island;
 use crate::planner::recurrence::{Matrix, Recurrence};
-use crate::planner::translate::{CLASSES, class_of};
+use crate::planner::translate::{CLASSES, Reason, class_of};
 use broadloom_scalar::{Axis, Builder, Element, Memory, Type, Unroll, Value};
 use broadloom_skeleton::cost::dataflow;
 use broadloom_skeleton::kit::{Draft, Writer};
@@ -18,11 +18,11 @@ use broadloom_skeleton::{Argument, Count, Output, Program as Kernels};
 
 /// Writes the program of an island that is one recurrence. Its inputs, outputs, size and scalar are those of
 /// [`super::sequential::program`].
-pub(crate) fn program(island: &Island, recurrence: &Recurrence, name: &str) -> Result<Kernels, String> {
+pub(crate) fn program(island: &Island, recurrence: &Recurrence, name: &str) -> Result<Kernels, Reason> {
     let mut draft = Draft::new(name, 1);
     draft.keep_products();
     let number = draft.scalar(Type::I32);
-    let line = |crossing: &super::island::Crossing| Type::of(crossing.words.element);
+    let line = |crossing: &super::island::BorderTape| Type::of(crossing.words.element);
     let input = island.inputs.first().map(|input| draft.input(line(input)));
     let output = |ty: Type| Output { ty, count: Count::Constant(0) };
     let sink = island.outputs.first().map(|crossing| draft.output(output(line(crossing))));
@@ -43,18 +43,17 @@ pub(crate) fn program(island: &Island, recurrence: &Recurrence, name: &str) -> R
     let of_tiles = draft.temporary(words(&tiles), false);
     let starts = draft.temporary(words(&tiles), false);
     let maker = ScanWriter { island, recurrence, number, input, sink, classes, firings, tiles, of_chunks, of_tiles, starts };
-    let failed = |error: broadloom_skeleton::Error| error.to_string();
     let block = [dataflow::SCAN_THREADS, 1, 1];
     let grid = [maker.tiles.clone(), 1u32.into(), 1u32.into()];
     let k = Writer::new(&format!("{name}_chunks"), block);
     maker.chunks(&k)?;
-    draft.launch(k, grid.clone(), block).map_err(failed)?;
+    draft.launch(k, grid.clone(), block)?;
     let k = Writer::new(&format!("{name}_tiles"), block);
     maker.tiles(&k)?;
-    draft.launch(k, [1u32.into(), 1u32.into(), 1u32.into()], block).map_err(failed)?;
+    draft.launch(k, [1u32.into(), 1u32.into(), 1u32.into()], block)?;
     let k = Writer::new(name, block);
     maker.firings(&k)?;
-    draft.launch(k, grid, block).map_err(failed)?;
+    draft.launch(k, grid, block)?;
     Ok(draft.finish())
 }
 
@@ -101,7 +100,7 @@ impl ScanWriter<'_> {
     }
 
     /// Returns the memory and the index of a number of the state.
-    fn place(&self, k: &Writer, index: usize) -> Result<(Memory, Value), String> {
+    fn place(&self, k: &Writer, index: usize) -> Result<(Memory, Value), Reason> {
         let stored = self.island.fields[index].leaves[0].stored;
         let number = self.classes[class_of(stored.element)].ok_or("its state has no memory")?;
         Ok((k.memory(Argument::Output(number), stored.element), k.literal(stored.start as i32)))
@@ -145,7 +144,7 @@ impl ScanWriter<'_> {
         (first, end)
     }
 
-    fn chunks(&self, k: &Writer) -> Result<(), String> {
+    fn chunks(&self, k: &Writer) -> Result<(), Reason> {
         let recurrence = self.recurrence;
         let (first, end) = self.chunk(k);
         let thread = k.convert(k.thread(Axis::X), Type::I32);
@@ -175,7 +174,7 @@ impl ScanWriter<'_> {
         Ok(())
     }
 
-    fn tiles(&self, k: &Writer) -> Result<(), String> {
+    fn tiles(&self, k: &Writer) -> Result<(), Reason> {
         let recurrence = self.recurrence;
         let n = self.elements().len();
         let thread = k.convert(k.thread(Axis::X), Type::I32);
@@ -243,7 +242,7 @@ impl ScanWriter<'_> {
         Ok(())
     }
 
-    fn firings(&self, k: &Writer) -> Result<(), String> {
+    fn firings(&self, k: &Writer) -> Result<(), Reason> {
         let recurrence = self.recurrence;
         let (first, end) = self.chunk(k);
         let thread = k.convert(k.thread(Axis::X), Type::I32);

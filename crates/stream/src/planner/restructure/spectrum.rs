@@ -14,6 +14,7 @@
 
 use super::cut::Cut;
 use super::section::{Section, Taps};
+use crate::planner::translate::Reason;
 use broadloom_scalar::{Axis, Element, Literal, Memory, Type, Unroll, Value};
 use broadloom_skeleton::kit::{Draft, Writer};
 use broadloom_skeleton::{Argument, Count, Output, Program as Kernels};
@@ -44,7 +45,7 @@ struct SpectrumWriter<'m> {
 
 /// Writes the program of a cut whose only actor is a convolution. Its inputs and outputs are those of
 /// [`super::emit::program`].
-pub(crate) fn program(section: &Section, cut: &Cut, name: &str, starts: &[i64], points: u32) -> Result<Kernels, String> {
+pub(crate) fn program(section: &Section, cut: &Cut, name: &str, starts: &[i64], points: u32) -> Result<Kernels, Reason> {
     let index = cut.actors[0];
     let actor = &section.actors[index];
     let taps = actor.taps.as_ref().ok_or("it is no convolution")?;
@@ -124,7 +125,7 @@ pub(crate) fn program(section: &Section, cut: &Cut, name: &str, starts: &[i64], 
     let items = Count::size(0) * Count::Constant(actor.firings as u64);
     let items = (items + Count::Constant((last - range.start - actor.firings).max(0) as u64)) * Count::Constant(to.rate as u64);
     let grid = items.div_ceil(Count::Constant(2 * u64::from(own)));
-    draft.launch(k, [grid, 1u32.into(), 1u32.into()], block).map_err(|error| error.to_string())?;
+    draft.launch(k, [grid, 1u32.into(), 1u32.into()], block)?;
     Ok(draft.finish())
 }
 

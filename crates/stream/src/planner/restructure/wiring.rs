@@ -8,6 +8,7 @@
 //! of the input. The input of a joiner maps to its output in the same way. Neither moves any data: a reader
 //! after a splitter and a writer before a joiner compute the places of their items.
 
+use crate::language::schedule::gcd;
 use broadloom_scalar::{Builder, Value};
 use broadloom_skeleton::cost::dataflow;
 
@@ -108,11 +109,6 @@ impl Step {
             Step::Select { round, .. } => *round,
         }
     }
-}
-
-/// Returns the greatest common divisor.
-pub(super) fn gcd(a: i64, b: i64) -> i64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// Returns the least common multiple.
@@ -257,7 +253,7 @@ pub fn keeps_runs(steps: &[Step], length: i64) -> bool {
 /// A few items serve as anchors for all if the targets form rows. Firings begin `rate` items apart, from
 /// `start` on. Their steps repeat after some multiple of `firings`. Returns an empty table if the steps do
 /// not repeat soon enough, or if there are too many anchors.
-pub fn anchors(steps: &[Step], (start, rate, seen): (i64, i64, i64), firings: i64) -> Vec<(i64, i64)> {
+pub fn anchors(steps: &[Step], start: i64, rate: i64, seen: i64, firings: i64) -> Vec<(i64, i64)> {
     let most = dataflow::TABLE_TARGETS / seen.max(1);
     let repeats = |count: &i64| shift(steps, count * rate).is_some();
     let Some(count) = (1..).map(|times| times * firings.max(1)).take_while(|count| *count <= most).find(repeats) else {

@@ -64,7 +64,8 @@ impl<'a> Translator<'a> {
                     return Err(format!(
                         "it has an array of {count} scalars, more than the {} of a thread",
                         dataflow::ARRAY_SCALARS
-                    ));
+                    )
+                    .into());
                 }
             });
         }

@@ -2,7 +2,21 @@
 
 use crate::planner::restructure::cut::{Cut, Shape};
 use crate::planner::restructure::section::Section;
+use broadloom_scalar::Value;
 use broadloom_skeleton::cost::dataflow;
+
+/// Values that the tiles of a block share.
+#[derive(Clone, Copy)]
+pub(super) struct BlockValues {
+    /// The number of the thread in its block.
+    pub(super) thread: Value,
+    /// Units of the batch.
+    pub(super) all: Value,
+    /// Units that are computed, with those beyond the batch.
+    pub(super) whole: Value,
+    /// The number of the first unit.
+    pub(super) first: Value,
+}
 
 /// The words of a buffer that a full block copies.
 #[derive(Clone, Copy)]
