@@ -233,7 +233,7 @@ impl<T: Element> Array<T> {
             // Rotates in the shorter direction.
             let extent = self.node().bound().amount(axis).get();
             let by = by.rem_euclid(extent);
-            if by > extent / 2 { by - extent } else { by }
+            if extent - by < by { by - extent } else { by }
         };
         let by: Vec<i64> = by.iter().enumerate().map(short).collect();
         self.shift_each_axis("rotate", &by, Boundary::Wrap)

@@ -46,19 +46,9 @@ mod run;
 mod tape;
 pub mod text;
 
-/// Parts that only the tests of this crate use.
-#[doc(hidden)]
-pub mod internals {
-    pub use crate::emit::code::interior;
-    pub use crate::emit::trace::{Condition, Index, Trace};
-    pub use crate::tape::bindings::Bindings;
-    pub use crate::tape::entries::{ShapeId, Tape};
-    pub use crate::tape::number::Number;
-    pub use crate::tape::record::{Recorder, splits};
-    pub use crate::tape::sizes::{ONE, Sizes};
-}
-
-pub use broadloom_skeleton::cost::{ArenaBytes, ByWorker, Costs, FlattenedLevels, SequentialCalls, TeamCalls, Teams, Workers};
+pub use broadloom_skeleton::cost::{
+    ArenaBytes, ByWorker, Costs, FlattenedLevels, SequentialCalls, TeamCalls, Teams, Workers, are_large_calls,
+};
 pub use broadloom_skeleton::{Boundary, Combine, Rule, SortKey};
 pub use emit::patch::Patch;
 pub use expr::amount::Amount;
@@ -70,7 +60,9 @@ pub use expr::kernel_settings::Chains;
 pub use expr::layout::Layout;
 pub use expr::node::{Context, Expression, Inputs, Length, Node, State};
 pub use expr::op::{Extreme, Op, Scalar};
-pub use expr::operation::{Application, Applied, Extent, Feed, Joining, Operation, OperationPattern, PatternParts, Variants};
+pub use expr::operation::{
+    Application, Extent, Feed, Operation, OperationPattern, OperationResult, PatternParts, SharedKernel, Variants,
+};
 pub use expr::operations::{Reads, Step};
 pub use expr::segments::{Direction, IndexedLines, Segments, StoredForms, Total};
 pub use expr::shape::{Axes, MAX_COUNT, MAX_RANK, Shape};

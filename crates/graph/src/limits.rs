@@ -37,6 +37,8 @@ pub(crate) const MAX_STRIP: usize = 600;
 pub(crate) const MAX_EDGE: usize = 200;
 /// Items of the code of a patch of rows and columns.
 pub(crate) const MAX_PATCH: usize = 4096;
+/// Items of the code of a position for which patches are tried: the smallest has two positions.
+pub(crate) const MAX_PATCHED: usize = MAX_PATCH / 2;
 /// Nodes that are tried as parts of the kernels that read them. Each trial takes another cut.
 pub(crate) const MAX_TRIED: usize = 24;
 /// Rounds of these trials.

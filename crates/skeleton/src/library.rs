@@ -75,17 +75,17 @@ const MOST: usize = 1024;
 pub struct Library {
     device: Device,
     most: usize,
-    loaded: Arc<Mutex<Shelf>>,
+    loaded: Arc<Mutex<ProgramCache>>,
 }
 
 /// Programs, each with the time of its last use.
 #[derive(Debug, Default)]
-struct Shelf {
+struct ProgramCache {
     programs: HashMap<Pattern, (u64, LoadedProgram)>,
     clock: u64,
 }
 
-impl Shelf {
+impl ProgramCache {
     fn get(&mut self, pattern: &Pattern) -> Option<LoadedProgram> {
         self.clock += 1;
         let (used, loaded) = self.programs.get_mut(pattern)?;
@@ -132,7 +132,7 @@ impl Library {
         self.most
     }
 
-    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+    fn shelf(&self) -> MutexGuard<'_, ProgramCache> {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

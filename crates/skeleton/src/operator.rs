@@ -26,12 +26,12 @@ pub struct Operator {
     commutative: bool,
     /// Operation that removes a value from the front of a combined one, if that is exact.
     inverse: Option<BinaryOp>,
-    makeup: Makeup,
+    makeup: Composition,
 }
 
 /// The composition of an operator.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Makeup {
+enum Composition {
     /// No parts.
     Single,
     /// One operator, applied within segments.
@@ -75,7 +75,7 @@ impl Operator {
         if identity.len() != elements.len() || identity.iter().zip(&elements).any(|(own, element)| own.element() != *element) {
             return bad("the identity of an operator has the types of its values");
         }
-        Ok(Operator { function, identity, commutative, inverse: None, makeup: Makeup::Single })
+        Ok(Operator { function, identity, commutative, inverse: None, makeup: Composition::Single })
     }
 
     /// Makes an operator from a binary operation on one value of any type that supports it.
@@ -206,20 +206,20 @@ impl Operator {
         let identity: Vec<Literal> = operators.iter().flat_map(|operator| operator.identity.clone()).collect();
         let commutative = operators.iter().all(|operator| operator.commutative);
         let all = Operator::new(f.finish_function(&results)?, &identity, commutative)?;
-        Ok(Operator { makeup: Makeup::All(operators.to_vec()), ..all })
+        Ok(Operator { makeup: Composition::All(operators.to_vec()), ..all })
     }
 
     /// Returns the parts of an operator that combines all its values within segments. Returns `None` if it
     /// combines some across segments.
     pub(crate) fn in_segments(&self) -> Option<Vec<InSegments<'_>>> {
         let parts = match &self.makeup {
-            Makeup::Single => return None,
-            Makeup::Segmented(_) => std::slice::from_ref(self),
-            Makeup::All(parts) => parts,
+            Composition::Single => return None,
+            Composition::Segmented(_) => std::slice::from_ref(self),
+            Composition::All(parts) => parts,
         };
         let mut first = 0;
         let each = parts.iter().map(|part| {
-            let Makeup::Segmented(operator) = &part.makeup else { return None };
+            let Composition::Segmented(operator) = &part.makeup else { return None };
             let head = first;
             first += part.types().len();
             Some(InSegments { head, values: head + 1..first, operator })
@@ -257,7 +257,7 @@ impl Operator {
         }
         let identity: Vec<Literal> = std::iter::once(Literal::from(false)).chain(self.identity.iter().copied()).collect();
         let segmented = Operator::new(f.finish_function(&results)?, &identity, false)?;
-        Ok(Operator { makeup: Makeup::Segmented(Box::new(self.clone())), ..segmented })
+        Ok(Operator { makeup: Composition::Segmented(Box::new(self.clone())), ..segmented })
     }
 
     /// Returns the function.

@@ -74,7 +74,7 @@ impl Pack {
         let costs = Costs::of(machine);
         let sum = Operator::sum(index)?;
         if !is_cpu && !self.rest {
-            once::Once { source: &self.source, inlet, outlet, index, sum, total }.launch(&mut draft)?;
+            once::OnePassEmitter { source: &self.source, inlet, outlet, index, sum, total }.launch(&mut draft)?;
             return Ok(draft.finish());
         }
         let (warps, rows) = if is_cpu { (1, 1) } else { (8, 8) };

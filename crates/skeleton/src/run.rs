@@ -16,10 +16,10 @@ const OVERLAPS: u16 = 90;
 
 /// A program that is ready to run on a device. It is cheap to clone.
 #[derive(Clone, Debug)]
-pub struct LoadedProgram(Arc<Data>);
+pub struct LoadedProgram(Arc<LoadedData>);
 
 #[derive(Debug)]
-struct Data {
+struct LoadedData {
     program: Program,
     device: Device,
     kernels: Vec<Kernel>,
@@ -62,7 +62,7 @@ impl LoadedProgram {
         program.check()?;
         let module = device.load(&Arc::new(lowered(&program, device)?))?;
         let kernels = program.kernels.iter().map(|kernel| Ok(module.kernel(kernel.name())?)).collect::<Result<_>>()?;
-        Ok(LoadedProgram(Arc::new(Data { program, device: device.clone(), kernels })))
+        Ok(LoadedProgram(Arc::new(LoadedData { program, device: device.clone(), kernels })))
     }
 
     /// Returns the program.

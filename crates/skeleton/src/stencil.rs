@@ -1,30 +1,35 @@
 //! Stencil: a function of neighbourhoods, several rows of results at a time.
 //!
-//! The results of one column in a *strip* of rows share most of what they read, and often what they compute of it. So the function gives all of a strip
-//! at once: what one row read stays in registers for the next. There are two such functions, one for strips whose neighbourhoods lie inside of the
-//! inputs, one for those near the edges, which looks at boundary rules.
+//! The results of one column in a *strip* of rows share most of their reads, and often operations. The
+//! function therefore returns all results of a strip at once, and values that one row reads stay in registers
+//! for the next. There are two functions: one for strips whose neighbourhoods are inside of the inputs, and
+//! one for strips near the edges, which applies boundary rules.
 //!
 //! | | on a GPU | on a CPU |
 //! | --- | --- | --- |
 //! | threads | neighbouring columns of a strip | a warp runs along a strip, 32 columns at a time, then along the next one |
 //! | at the edges | each thread chooses its function | a warp does, so that no lane of the interior is masked |
 //!
-//! On a GPU a thread may have several neighbouring columns of a strip, which it reads and writes together, and the rows of a strip may lie a step apart, where
-//! neighbourhoods look at rows that far away: rows that share nothing would only occupy registers. Inputs are loaded in the order of their use, and each
-//! result is stored as soon as it is there.
+//! On a GPU a thread may have several neighbouring columns of a strip, which it reads and writes together.
+//! The rows of a strip may have a distance, the step, if neighbourhoods read rows at that distance: rows that
+//! share nothing would only occupy registers. Inputs are loaded in the order of their use, and each result is
+//! stored as soon as it is computed.
 //!
-//! Rows whose length is no multiple of the columns start at other remainders of 16 bytes each. Their patches are *skewed*: each row of a patch starts at the
-//! column whose address is a multiple of 16. By how much rows are shifted against each other follows from the remainder of the length alone, so that all
-//! accesses of the interior are aligned. The positions that no patch of the interior has are computed one by one ([`frame`]).
+//! If the length of rows is no multiple of the columns, rows start at different remainders of 16 bytes. Their
+//! patches are *skewed*: each row of a patch starts at a column whose address is a multiple of 16. The shift
+//! between rows follows from the remainder of the length, so all accesses of the interior are aligned.
+//! Positions outside of the patches of the interior are computed one by one ([`frame`]).
 //!
-//! Results along the first axis of a domain can be combined while they are there: a thread then has the sums of a strip, and runs along that axis.
+//! Results can be reduced along the first axis of a domain before they are stored: a thread then has the sums
+//! of a strip, and loops over that axis.
 //!
-//! The functions may read values of neighbouring lanes of a warp by shuffles, instead of computing them again for every column that needs them.
-//! Some lanes at both ends of a warp then store no results: they compute values for the other lanes. Strips hold the columns of these lanes to the image;
-//! patches of the interior load from columns of the interior only.
+//! The functions may read values of neighbouring lanes of a warp by shuffles, instead of computing them again
+//! for every column. Some lanes at both ends of a warp then store no results: they compute values for the
+//! other lanes. Strips clamp the columns of these lanes to the image. Patches of the interior load from
+//! columns of the interior only.
 //!
-//! The last strip of an image whose rows do not come out even starts further up, so that all its rows are there; it stores those only that
-//! no other strip has.
+//! If the number of rows is no multiple of a strip, the last strip of an image starts further up, so that it
+//! is complete. It stores only the rows that no other strip has.
 //!
 //! [`TiledStencil`](crate::TiledStencil) stages tiles with their halo in shared memory instead.
 
@@ -38,11 +43,13 @@ use broadloom_scalar::{Axis, Type, Unroll, Value};
 
 /// Computes results for strips of rows at every column of a domain.
 ///
-/// The sizes of a call are the lengths of the axes; the last but one is at least the product of rows and step, and the last, divided by columns, leaves `skew`. The results
-/// of the functions are those of the first row, column by column, then those of the second, and so on. The position that they are given is that of the first
-/// row and column. The scalars of a call are, for each axis, the
-/// first position and the one behind the last that [`Stencil::inner`] may be asked for, of the functions' index type; with a border, the first column and the one
-/// behind the last that [`Border::along_rows`] may be asked for; then those of `inner`, `edge`, the border and a sink. Inputs are in the same order.
+/// The sizes of a call are the lengths of the axes. The last but one is at least the product of rows and
+/// step, and the last has the remainder `skew` modulo the columns. The functions return the results of the
+/// first row, column by column, then those of the second, and so on. Their position is that of the first row
+/// and column. The scalars of a call start with the range of positions for which [`Stencil::inner`] may be
+/// called: for each axis the first and the end, of the functions' index type. With a border, the range of
+/// columns for [`Border::along_rows`] follows. Then come the scalars of `inner`, `edge`, the border and a
+/// sink. Inputs are in the same order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Stencil {
     /// The positions: two axes or more.
@@ -51,20 +58,23 @@ pub struct Stencil {
     pub rows: u32,
     /// Distance of the rows of a strip; 1 on vectors.
     pub step: u32,
-    /// Neighbouring columns of a thread; 1 on vectors. Where there are more, `inner` reads inputs of several lanes at numbers that count those: it is asked for
-    /// where all of their addresses are multiples of 16, and `edge` elsewhere.
+    /// Neighbouring columns of a thread; 1 on vectors. With more, `inner` reads vectors of that many
+    /// elements, at indices that count vectors. It is called where all of their addresses are multiples of
+    /// 16, and `edge` elsewhere.
     pub columns: u32,
-    /// The remainder of the length of a row divided by the columns. The first column of a row of a patch that is so many rows below the first row is that many
-    /// times `skew`, modulo the columns, before the first column of the first row.
+    /// The remainder of the length of a row divided by the columns. Row *n* of a patch starts *n* · `skew`
+    /// modulo the columns before the first row.
     pub skew: u32,
-    /// Values that a thread keeps at the same time, about.
+    /// Estimated number of values that a thread keeps at the same time.
     pub live: u32,
     /// Function far from all edges.
     pub inner: Source,
-    /// Function near them, if it is another: of a strip, or of one position, as its results are. On threads that have several columns or rows apart it is one of a
-    /// position. On vectors the function of a position computes a strip row by row: for large functions, since code with boundary rules is long.
+    /// Function near edges, if it differs. It returns the results of a strip or of one position. Threads with
+    /// several columns, or rows at a distance, need a function of one position. On vectors, such a function
+    /// computes a strip row by row, which keeps the code of large functions with boundary rules short.
     pub edge: Option<Source>,
-    /// Functions of strips near the edges of one axis, if there are any. Then `edge` is asked for near the corners only.
+    /// Functions of strips near the edges of one axis, if there are any. Then `edge` is called near the
+    /// corners only.
     pub border: Option<Border>,
     /// Lanes before and behind its own that the functions read. Lanes of patches have several columns each.
     pub reach: (u32, u32),
@@ -72,8 +82,8 @@ pub struct Stencil {
     pub fold: Option<Fold>,
 }
 
-/// Functions of strips near the edges of one of the last two axes, in the interior of all others. Each gives the results of several positions that lie
-/// [`Stencil::step`] apart, from the first on that it is asked for.
+/// Functions of strips near the edges of one of the last two axes, in the interior of all others. Each
+/// returns the results of several positions at distances of [`Stencil::step`], from the given one on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Border {
     /// Number of positions of a strip; at most the rows of a patch.
@@ -99,7 +109,7 @@ pub struct Fold {
     pub sink: Sink,
 }
 
-/// Most blocks in the second direction of a grid.
+/// Maximum number of blocks in the second direction of a grid.
 const MAX_BLOCKS: u32 = crate::cost::GRID_ROWS;
 /// Lanes of a warp.
 const LANES: u32 = crate::cost::LANES;
@@ -138,7 +148,7 @@ impl Stencil {
         if self.edge.as_ref().is_some_and(|edge| !fits(edge)) {
             return Err(bad("edges have other results or indices than the interior".to_owned()));
         }
-        if self.reach.0.saturating_add(self.reach.1) > LANES / 2 {
+        if self.reach.0.saturating_add(self.reach.1) > cost::SUMMED_REACH {
             return Err(bad(format!("lanes that look at {} others", self.reach.0 + self.reach.1)));
         }
         let border = || self.border.iter().flat_map(Border::sources);
@@ -165,7 +175,7 @@ impl Stencil {
         self.edge.as_ref().is_some_and(|edge| edge.results().len() < self.inner.results().len())
     }
 
-    /// The program for a machine.
+    /// Makes the program for a machine.
     pub fn program(&self, machine: &Machine) -> Result<Program> {
         let costs = Costs::of(machine);
         let index = self.check(costs.in_vectors())?;
@@ -207,7 +217,8 @@ impl Stencil {
 /// Emitter of the kernels of a stencil.
 struct StencilEmitter<'a> {
     stencil: &'a Stencil,
-    /// Numbers of scalars: for each axis where the interior starts and where it ends; then the same of strips along rows.
+    /// Numbers of scalars: for each axis the start and the end of the interior, then those of strips along
+    /// rows.
     bounds: Vec<usize>,
     inner: Inlet,
     edge: Option<Inlet>,
@@ -241,7 +252,8 @@ impl StencilEmitter<'_> {
         usize::from(self.stencil.fold.is_some())
     }
 
-    /// The type of the number of an element: in 64 bits a CPU sees that the lanes of a warp stay side by side.
+    /// Returns the type of the index of an element. With 64 bits, a CPU sees that the lanes of a warp access
+    /// neighbouring elements.
     fn place(&self) -> Type {
         if self.branches { self.index } else { Type::U64 }
     }
@@ -254,20 +266,20 @@ impl StencilEmitter<'_> {
         k.count(Count::size(axis), self.index)
     }
 
-    /// Strips of all images.
+    /// Returns the number of strips of all images.
     fn strips(&self) -> Count {
         let axes = self.axes();
         Count::product(self.folded()..axes - 2) * self.strips_of_image()
     }
 
-    /// Strips of an image. As many as the step start at neighbouring rows.
+    /// Returns the number of strips of an image. A step of strips starts at neighbouring rows.
     fn strips_of_image(&self) -> Count {
         let (rows, step) = (self.stencil.rows, self.stencil.step);
         let groups = Count::size(self.axes() - 2).div_ceil(rows * step);
         if step == 1 { groups } else { groups * step }
     }
 
-    /// A strip by its number.
+    /// Returns a strip by its number.
     fn strip(&self, k: &Writer, number: Value) -> Strip {
         let (axes, folded) = (self.axes(), self.folded());
         let (rows, height) = (self.stencil.rows, self.length(k, axes - 2));
@@ -316,7 +328,8 @@ impl StencilEmitter<'_> {
         inside.fold(all, |all, one| k.and(all, one))
     }
 
-    /// The results of a column in the interior or near the edges, stored where that is said, as those of a column that is the same there.
+    /// Computes the results of a column, in the interior or near the edges, and stores them if `stored`
+    /// holds.
     fn column(&self, k: &Writer, inside: bool, strip: &Strip, column: Value, stored: Option<(Value, Value)>) {
         let rows = self.stencil.rows;
         let inlet = self.edge.as_ref().filter(|_| !inside).unwrap_or(&self.inner);
@@ -339,8 +352,9 @@ impl StencilEmitter<'_> {
             let put = || self.put(k, strip, (column, None), row, &results, inside);
             if checked { k.if_then(k.ge(row * self.stencil.step, strip.left_out), put) } else { put() }
         };
-        // All rows but for the last strip of an image. Both sides of the branch need all results, so nobody computes a row where it is stored, for
-        // which all that rows share would have to be kept; and stores need not wait for each other.
+        // The last strip of an image stores only some rows. Both branches need all results, so results are
+        // computed before the branch, and stores do not wait for each other. Otherwise shared values would
+        // stay in registers until each row is stored.
         let put = || {
             k.if_else(
                 k.eq(strip.left_out, 0),
@@ -354,7 +368,8 @@ impl StencilEmitter<'_> {
         }
     }
 
-    /// Computes the results of a column of a strip far from the edges. `stored` returns the condition of storing a row, if there is one.
+    /// Computes the results of a column of a strip far from the edges. `stored` returns the condition of
+    /// storing a row, if there is one.
     fn inner_column(&self, k: &Writer, strip: &Strip, column: Value, stored: impl Fn(u32) -> Option<Value>) {
         let place: Vec<Value> = strip.position.iter().copied().chain([column]).collect();
         let results = self.inner.at_unwritten(k, &place);
@@ -362,8 +377,8 @@ impl StencilEmitter<'_> {
         (0..self.stencil.rows).for_each(|row| self.put(k, strip, (column, stored(row)), row, &results, true));
     }
 
-    /// Stores a row. Places in the interior are computed in fewer bits than elsewhere, where they are needed: those of all rows would occupy registers while
-    /// results are computed, if both shared them.
+    /// Stores a row. Addresses in the interior are computed again, in fewer bits: shared addresses of all
+    /// rows would occupy registers while results are computed.
     fn put(
         &self,
         k: &Writer,
@@ -389,7 +404,7 @@ impl StencilEmitter<'_> {
         self.outlet.put_where(k, stored, &position, linear, &results[0]);
     }
 
-    /// The results of a column near the edges, where the function gives those of one row.
+    /// Computes the results of a column near the edges with the function of one row.
     fn row_by_row(&self, k: &Writer, edge: &Inlet, strip: &Strip, column: Value) {
         let Some((first, above)) = strip.position.split_last() else { return };
         let wide = |value: Value| k.convert(value, Type::U64);
@@ -403,7 +418,8 @@ impl StencilEmitter<'_> {
         });
     }
 
-    /// Each warp runs along a run of strips, a stretch of columns of each, 32 at a time.
+    /// Makes the kernel for vectors: each warp computes stretches of columns of consecutive strips, 32
+    /// columns at a time.
     fn runs(&self, draft: &mut Draft, run: Count) -> Result<()> {
         let k = Writer::new("stencil", [LANES, 1, 1]);
         let own = self.own();
@@ -423,7 +439,8 @@ impl StencilEmitter<'_> {
         Ok(())
     }
 
-    /// Each warp has columns of one strip: loops over strips would have values that only edges need computed ahead of them, and kept in registers.
+    /// Makes the kernel in which lanes exchange values: each warp has columns of one strip. With a loop over
+    /// strips, values that only edges need would be computed before it and kept in registers.
     fn warps(&self, draft: &mut Draft) -> Result<()> {
         let block = [LANES, 4, 1];
         let k = Writer::new("stencil", block);
@@ -436,12 +453,12 @@ impl StencilEmitter<'_> {
         self.launch(draft, k, [Count::size(self.axes() - 1).div_ceil(self.own()), self.strips().div_ceil(block[1])], block)
     }
 
-    /// Columns of a strip that a warp has results of.
+    /// Returns the number of columns of a strip that a warp has results of.
     fn own(&self) -> u32 {
         LANES - self.stencil.reach.0 - self.stencil.reach.1
     }
 
-    /// The results of a warp for columns of a strip from `start` on.
+    /// Computes the results of a warp for columns of a strip from `start` on.
     fn warp(&self, k: &Writer, strip: &Strip, rows_inside: Value, start: Value) {
         let axes = self.axes();
         let (before, behind) = self.stencil.reach;
@@ -490,11 +507,12 @@ impl StencilEmitter<'_> {
         Ok(())
     }
 
-    /// Neighbouring threads have neighbouring columns.
+    /// Makes the kernel for threads: neighbouring threads have neighbouring columns.
     fn threads(&self, draft: &mut Draft, costs: &Costs<'_>) -> Result<()> {
         let axes = self.axes();
         let block = [2 * LANES, 4, 1];
-        // Loads that are under way need registers, and an assembler that is let takes all of them: then too few warps are there.
+        // Loads that are under way need registers, and an assembler that is let takes all of them: then too
+        // few warps are there.
         let k = Writer::with_blocks("stencil", block, costs.register_blocks(block[0] * block[1], self.stencil.live));
         let column = k.convert(k.global_thread(Axis::X), self.index);
         let strips = k.count(self.strips(), self.index);

@@ -112,9 +112,9 @@ impl Sweep {
         let axes = self.domain.axes();
         let others = sizes.iter().take(axes).enumerate().filter(|(axis, _)| *axis != self.axis);
         let lines = others.fold(1u64, |product, (_, length)| product.saturating_mul(*length));
-        let staged = self.axis + 1 == axes && lines >= u64::from(LANES) / 2 && length >= u64::from(LANES);
-        let enough = Costs::of(machine).enough_sweeps();
-        let split = self.split.is_some() && lines < enough && length >= 16 * u64::from(LEAST_PART);
+        let costs = Costs::of(machine);
+        let staged = self.axis + 1 == axes && costs.stages_sweeps(lines, length);
+        let split = self.split.is_some() && costs.splits_sweeps(lines, length);
         SweepSpread { staged, split }
     }
 

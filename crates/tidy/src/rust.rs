@@ -170,6 +170,74 @@ fn walk(bytes: &[u8], stop: impl Fn(&[u8], i32) -> bool) -> Option<usize> {
     None
 }
 
+/// Returns the positions of comparisons by a factor: one side is a product with a number, or a quotient by
+/// one, as in `x * 10 < y * 9`. A bare number that is compared is none.
+pub fn scaled_comparisons(code: &str) -> Vec<usize> {
+    let operators = [" < ", " > ", " <= ", " >= "];
+    let mut found: Vec<usize> = operators.iter().flat_map(|operator| code.match_indices(operator)).map(|(at, _)| at).collect();
+    found.retain(|&at| {
+        let end = at + 2 + code[at + 2..].find(' ').unwrap_or(0);
+        is_scaled(left_side(&code[..at])) || is_scaled(right_side(&code[end..]))
+    });
+    found.sort_unstable();
+    found
+}
+
+/// Returns the expression at the end of code that an operator of comparison takes.
+fn left_side(code: &str) -> &str {
+    let (bytes, mut depth) = (code.as_bytes(), 0);
+    for at in (0..bytes.len()).rev() {
+        match bytes[at] {
+            b')' | b']' | b'}' => depth += 1,
+            b'(' | b'[' | b'{' if depth == 0 => return &code[at + 1..],
+            b'(' | b'[' | b'{' => depth -= 1,
+            _ if depth == 0 && ends_side(&bytes[at..]) => return &code[at + 1..],
+            _ => {}
+        }
+    }
+    code
+}
+
+/// Returns the expression at the start of code that an operator of comparison takes.
+fn right_side(code: &str) -> &str {
+    let end =
+        walk(code.as_bytes(), |rest, depth| depth == 0 && (matches!(rest[0], b')' | b']' | b'}' | b'{') || ends_side(rest)));
+    &code[..end.unwrap_or(code.len())]
+}
+
+/// Returns whether an expression that is compared ends here, or starts behind this byte.
+fn ends_side(rest: &[u8]) -> bool {
+    matches!(rest[0], b',' | b';' | b'=' | b'|') || rest.starts_with(b"&&") || rest.starts_with(b"& ")
+}
+
+/// Returns whether an expression is a product with a number other than 0 and 1, or a quotient by one.
+fn is_scaled(side: &str) -> bool {
+    let (bytes, mut depth, mut words) = (side.as_bytes(), 0, vec![]);
+    let mut start = None;
+    for (at, &byte) in bytes.iter().enumerate() {
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth -= 1,
+            _ => {}
+        }
+        match (byte.is_ascii_whitespace(), start) {
+            (false, None) => start = Some((at, depth)),
+            (true, Some((first, 0))) if depth == 0 => words.push(&side[first..at]),
+            _ => {}
+        }
+        if byte.is_ascii_whitespace() {
+            start = None;
+        }
+    }
+    words.extend(start.map(|(first, _)| &side[first..]));
+    let is_number = |word: &str| word.starts_with(|first: char| first.is_ascii_digit()) && !matches!(word, "0" | "1");
+    words.windows(2).any(|pair| match pair {
+        ["*" | "/", number] => is_number(number),
+        [number, "*"] => is_number(number),
+        _ => false,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -182,6 +250,19 @@ mod tests {
         assert_eq!(left, "a b f &'j k r#type m");
         assert_eq!(blank.len(), text.len());
         assert_eq!(blank.find('\n'), text.find('\n'));
+    }
+
+    #[test]
+    fn comparisons_by_a_factor() {
+        let scaled =
+            ["x * 10 < y * 9", "if 2 * a > b {", "a && (f(b) - c) * 8 <= d)", "let x = a >= b / 2;", "(g(1, 2) / 4) < h * 3"];
+        for code in scaled {
+            assert_eq!(scaled_comparisons(code).len(), 1, "{code}");
+        }
+        let plain = ["x < 10", "a < b && c * 2 == d", "f(a * 2) < b", "a * b > c", "let x = a * 2; b < c", "a < b.max(c / 2)"];
+        for code in plain {
+            assert!(scaled_comparisons(code).is_empty(), "{code}");
+        }
     }
 
     #[test]

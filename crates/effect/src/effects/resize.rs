@@ -7,6 +7,7 @@ use crate::functor::{Axis, Indexer, Output, Primitive};
 use crate::{Boundary, Error, Picture, Result};
 use broadloom_graph::{Node, Shape};
 use broadloom_scalar::Type;
+use broadloom_skeleton::cost::ROWS_FIRST_GAIN;
 use std::f64::consts::PI;
 
 /// Resampling filter.
@@ -138,7 +139,7 @@ pub fn resize(picture: &Picture, width: usize, height: usize, filter: Filter) ->
     let bounds = picture.bounds();
     let rows_first = u128::from(bounds.height) * width as u128;
     let columns_first = height as u128 * u128::from(bounds.width);
-    let order = match 2 * rows_first < columns_first {
+    let order = match ROWS_FIRST_GAIN.pays(rows_first, columns_first) {
         true => [(Axis::Horizontal, width), (Axis::Vertical, height)],
         false => [(Axis::Vertical, height), (Axis::Horizontal, width)],
     };

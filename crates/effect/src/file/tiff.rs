@@ -322,9 +322,10 @@ fn unpacked(bytes: &[u8], bounds: Rect, bits: usize, is_grey: bool) -> Result<Ve
 /// Returns the colours of an image of indices. A palette has all reds, then all greens, then all blues.
 fn colored(image: &Image, palette: &[u16], bits: usize) -> Result<Image, Problem> {
     let count = 1usize << bits;
-    let indices = Some(image.planes()[0].samples()).filter(|_| palette.len() >= 3 * count);
+    let needed = 3 * count;
+    let indices = Some(image.planes()[0].samples()).filter(|_| palette.len() >= needed);
     let Some(Samples::U8(indices)) = indices else {
-        return Err(Problem::Decode(format!("its palette has {} numbers, of which {} are needed", palette.len(), 3 * count)));
+        return Err(Problem::Decode(format!("its palette has {} numbers, of which {needed} are needed", palette.len())));
     };
     // Palettes of 8 bits have them twice, or with zeros behind.
     let is_narrow =

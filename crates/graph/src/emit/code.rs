@@ -16,11 +16,11 @@ pub(crate) enum KernelScalar {
     Lane(u32, u8),
     /// The first position along an axis that is in the interior.
     First(u8, Arc<Vec<Condition>>),
-    /// The position behind the last one.
+    /// The position behind the last one in the interior.
     End(u8, Arc<Vec<Condition>>),
 }
 
-/// A function with what its inputs and scalars are.
+/// A function, with the nodes and scalars that it takes.
 #[derive(Clone, Debug)]
 pub(crate) struct Code {
     pub(crate) function: Function,
@@ -33,12 +33,12 @@ pub(crate) struct Code {
     pub(crate) cost: u64,
     /// Inputs that are read at the position itself only.
     pub(crate) aligned: Vec<bool>,
-    /// True if boundaries are looked at only near the edges.
+    /// True if boundary rules are applied near edges only.
     pub(crate) interior: bool,
 }
 
-/// The interior along an axis: where all conditions on it hold.
-pub fn interior(axis: u8, conditions: &[Condition], bindings: &Bindings) -> (i64, i64) {
+/// Returns the interior along an axis: the positions at which all conditions on the axis hold.
+pub(crate) fn interior(axis: u8, conditions: &[Condition], bindings: &Bindings) -> (i64, i64) {
     let (mut first, mut end) = (0i128, i128::from(i64::MAX));
     for condition in conditions.iter().filter(|condition| condition.axis == axis) {
         let [stride, offset, extent] =
@@ -65,7 +65,7 @@ pub(crate) fn bounds(axes: impl Iterator<Item = u8>, conditions: Vec<Condition>)
 }
 
 impl KernelScalar {
-    /// Its value in a run, where indices have this type.
+    /// Returns its value in a run, for indices of this type.
     pub(crate) fn literal(&self, index: Element, bindings: &Bindings) -> Literal {
         let held = |value: i64| match index {
             Element::I32 => Literal::from(value.clamp(0, i32::MAX.into()) as i32),
@@ -76,6 +76,35 @@ impl KernelScalar {
             KernelScalar::Lane(slot, lane) => bindings.values[*slot as usize][usize::from(*lane)],
             KernelScalar::First(axis, conditions) => held(interior(*axis, conditions, bindings).0),
             KernelScalar::End(axis, conditions) => held(interior(*axis, conditions, bindings).1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expr::shape::Shape;
+
+    /// Compares with a test of every position.
+    #[test]
+    fn the_interior_is_where_all_indices_are_inside() {
+        for (stride, offset, extent) in (-3i64..4).flat_map(|s| (-5..12).flat_map(move |o| [1, 2, 7].map(move |e| (s, o, e)))) {
+            let mut bindings = Bindings::default();
+            bindings.shapes.push(Shape::from(extent as usize));
+            for (least, most) in [(0, 0), (-2, 0), (0, 3)] {
+                let condition = Condition {
+                    axis: 0,
+                    stride: Number::Known(stride),
+                    offset: Number::Known(offset),
+                    extent: Number::Extent(0, 0),
+                    others: (Number::Known(least), Number::Known(most)),
+                };
+                let (first, end) = interior(0, &[condition], &bindings);
+                for position in 0..40 {
+                    let inside = (least..=most).all(|other| (0..extent).contains(&(offset + other + stride * position)));
+                    assert_eq!((first..end).contains(&position), inside, "{stride} {offset} {extent} {position}");
+                }
+            }
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use super::code::{Code, KernelScalar};
 use super::fused::Fused;
-use crate::emit::trace::{ElementIndex, Index, IndexId, Item, Side, Trace};
+use crate::emit::trace::{ElementIndex, Index, IndexId, Item, SelectionBranch, Trace};
 use crate::expr::elementwise::{Elementwise, emit};
 use crate::expr::error::{Error, Result};
 use crate::hash::QuickMap;
@@ -29,9 +29,9 @@ pub(super) struct Emitter<'t> {
     /// The axis along which threads side by side have positions, if it is known.
     pub(super) along: Option<u8>,
     pub(super) position: Vec<Value>,
-    /// The values of the pattern in front.
+    /// The values that the preceding pattern passes.
     pub(super) given: Vec<Value>,
-    /// Items of a trace that it gives, by number.
+    /// Items of a trace that are these values, by number.
     pub(super) replaced: Vec<u32>,
     pub(super) scalars: Vec<(KernelScalar, Value)>,
     pub(super) inputs: Vec<(Id, Accessor)>,
@@ -48,8 +48,8 @@ pub(super) struct Emitter<'t> {
     pub(super) wide: Vec<(Id, Accessor)>,
 }
 
-/// Offsets that are added to a place in memory last: less than what places are kept from the ends of 32 bits
-/// by.
+/// Offsets below this one are added to an address last: addresses stay further from the ends of 32 bits than
+/// that.
 pub(super) const NEAR: i64 = 1 << 23;
 
 /// The values of one trace.
@@ -97,8 +97,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// The results at positions that are within the length, and what stands for them elsewhere, where nothing
-    /// is computed.
+    /// Emits the results at positions within the length, and the given values at other positions, where
+    /// nothing is computed.
     pub(super) fn present(&mut self, fused: &Fused<'_>, absent: &[Lanes]) -> Result<Vec<Value>> {
         let Some((length, each)) = &fused.length else { return self.results(fused) };
         let limit = self.number(&Number::product(&Number::Length(*length), each));
@@ -116,7 +116,7 @@ impl Emitter<'_> {
         Ok(variables.iter().map(|variable| self.builder.get(*variable)).collect())
     }
 
-    /// The values of roots. The last of them are the conditions of traps.
+    /// Emits the values of roots. The last of them are the conditions of traps.
     pub(super) fn half(&mut self, trace: &Trace<'_>, roots: &[u32], traps: &[Id], line: bool) -> Result<Vec<Value>> {
         let mut half = TraceEmitter::new(self, trace, line);
         half.items(roots)?;
@@ -126,7 +126,7 @@ impl Emitter<'_> {
         Ok(values)
     }
 
-    /// Writes a word where a condition is true.
+    /// Emits the store of a word if a condition is true.
     pub(super) fn trap(&mut self, word: Id, condition: Value) {
         let accessor = match self.traps.iter().find(|(known, _)| *known == word) {
             Some((_, accessor)) => *accessor,
@@ -216,7 +216,7 @@ impl Emitter<'_> {
         (self.inputs.len() - 1, accessor)
     }
 
-    /// An input that is read in groups of columns.
+    /// Returns an input that is read in groups of columns.
     pub(super) fn wide_input(&mut self, node: Id) -> Accessor {
         if let Some((_, known)) = self.wide.iter().find(|(id, _)| *id == node) {
             return *known;
@@ -230,7 +230,7 @@ impl Emitter<'_> {
         accessor
     }
 
-    /// `base * stride + offset`, left out where that changes nothing.
+    /// Emits `base * stride + offset`, without operations that change nothing.
     pub(super) fn affine(&mut self, base: Value, stride: &Number, offset: &Number) -> Value {
         let scaled = match stride {
             Number::Known(0) => return self.number(offset),
@@ -253,13 +253,13 @@ impl Emitter<'_> {
         }
     }
 
-    /// A type for numbers that may need more than 32 bits.
+    /// Returns a type for numbers that may need more than 32 bits.
     pub(super) fn wide(&self) -> Type {
         if self.vectors { Type::F64 } else { Type::I64 }
     }
 
-    /// A number modulo another that is positive. Vector units divide no integers: for them numbers of 32 bits
-    /// are divided as floats, which hold them exactly.
+    /// Emits a number modulo a positive one. Vector units do not divide integers, so numbers of 32 bits are
+    /// divided as floats there, which hold them exactly.
     pub(super) fn modulo(&self, value: Value, by: Value) -> Value {
         let b = &self.builder;
         let ty = b.type_of(value);
@@ -285,7 +285,7 @@ impl Emitter<'_> {
 
 impl<'e, 't, 'k> TraceEmitter<'e, 't, 'k> {
     pub(super) fn new(emitter: &'e mut Emitter<'t>, trace: &'k Trace<'k>, line: bool) -> TraceEmitter<'e, 't, 'k> {
-        // What is not computed yet is looked at by nobody.
+        // A placeholder: items are read only after they are computed.
         let nothing = emitter.builder.literal(false);
         let values = vec![nothing; trace.items.len()];
         TraceEmitter {
@@ -301,11 +301,11 @@ impl<'e, 't, 'k> TraceEmitter<'e, 't, 'k> {
 }
 
 impl TraceEmitter<'_, '_, '_> {
-    /// All items that are needed, each as far out as it is.
+    /// Emits all items that are needed, each in the outermost branch that needs it.
     pub(super) fn items(&mut self, roots: &[u32]) -> Result<()> {
-        // The type of an item that is a fill or a position is that of the node that it stands for.
+        // A fill or a position has the type of its node.
         let types = self.trace.types();
-        let mut scopes: HashMap<Vec<Side>, Vec<usize>> = HashMap::new();
+        let mut scopes: HashMap<Vec<SelectionBranch>, Vec<usize>> = HashMap::new();
         for (number, side) in self.trace.sides(roots).into_iter().enumerate() {
             if let Some(side) = side {
                 scopes.entry(side).or_default().push(number);
@@ -314,8 +314,13 @@ impl TraceEmitter<'_, '_, '_> {
         self.scope(&[], &scopes, &types)
     }
 
-    /// The items of one side of a choice, or of none.
-    pub(super) fn scope(&mut self, side: &[Side], scopes: &HashMap<Vec<Side>, Vec<usize>>, types: &[Type]) -> Result<()> {
+    /// Emits the items of one branch of a selection, or those outside of all branches.
+    pub(super) fn scope(
+        &mut self,
+        side: &[SelectionBranch],
+        scopes: &HashMap<Vec<SelectionBranch>, Vec<usize>>,
+        types: &[Type],
+    ) -> Result<()> {
         let Some(own) = scopes.get(side) else { return Ok(()) };
         for number in own {
             let value = match &self.trace.items[*number] {
@@ -339,16 +344,16 @@ impl TraceEmitter<'_, '_, '_> {
         Ok(())
     }
 
-    /// A side of a choice; what is computed there is not known outside.
+    /// Emits a branch of a selection. Values that are computed in it are not available outside.
     pub(super) fn branch(
         &mut self,
-        outside: &[Side],
-        side: Side,
-        scopes: &HashMap<Vec<Side>, Vec<usize>>,
+        outside: &[SelectionBranch],
+        side: SelectionBranch,
+        scopes: &HashMap<Vec<SelectionBranch>, Vec<usize>>,
         types: &[Type],
     ) -> Result<()> {
         let (indices, calls) = (self.indices.clone(), self.calls.clone());
-        let side: Vec<Side> = outside.iter().copied().chain([side]).collect();
+        let side: Vec<SelectionBranch> = outside.iter().copied().chain([side]).collect();
         self.scope(&side, scopes, types)?;
         (self.indices, self.calls) = (indices, calls);
         Ok(())
@@ -411,13 +416,13 @@ impl TraceEmitter<'_, '_, '_> {
                 let (kind, lanes) = if *by < 0 { (Shuffle::Up, -by) } else { (Shuffle::Down, *by) };
                 self.emitter.builder.shuffle(kind, self.values[*item as usize], lanes)
             }
-            // Only where it is chosen what is computed, see `scope`.
+            // Computed in its branch only, see `scope`.
             Item::Before { .. } => self.emitter.builder.fail("a choice"),
         })
     }
 
-    /// A value that is read where no extent is 0, else zero: an index that is held to an extent is 0 in an
-    /// array without elements.
+    /// Emits a value that is read if no extent is 0, else zero: an index that is clamped to an extent is 0 in
+    /// an array without elements.
     pub(super) fn read_of_some(&mut self, extents: &[Number], ty: Type, read: impl FnOnce(&Builder) -> Value) -> Value {
         let mut has_any: Option<Value> = None;
         for extent in extents {

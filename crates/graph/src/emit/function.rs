@@ -72,15 +72,15 @@ impl<'k> Fused<'k> {
         Ok([rows, self.code_replacing(tape, "fused", side_by_side, &types, reads)?])
     }
 
-    /// Returns the functions of a strip, that of the interior and that near edges if it is another, and the
-    /// bounds of the interior along all axes.
+    /// Returns the functions of a strip, for the interior and, if it differs, near edges, and the bounds of
+    /// the interior along all axes.
     pub(crate) fn strip_codes(self, tape: &Tape, side_by_side: bool) -> Result<(Vec<Code>, Vec<KernelScalar>)> {
         let bounds = bounds(0..self.rank as u8, self.interior.conditions.clone());
         Ok((self.patch_codes(tape, side_by_side, 1, ["inner", "edge"])?, bounds))
     }
 
-    /// Returns the functions of patches with so many columns, as [`Fused::strip_codes`] gives them. Several
-    /// columns are read together in the interior, where that is possible.
+    /// Returns the functions of patches with `columns` columns, in the order of [`Fused::strip_codes`]. In
+    /// the interior, several columns are read together if possible.
     pub(crate) fn patch_codes(self, tape: &Tape, side_by_side: bool, columns: u32, names: [&str; 2]) -> Result<Vec<Code>> {
         let edge = self.everywhere.as_ref().map(|trace| (trace, &self.roots_everywhere));
         let halves = std::iter::once((&self.interior, &self.roots, names[0], columns))
@@ -90,7 +90,7 @@ impl<'k> Fused<'k> {
             let mut emitter = self.emitter(tape, name, side_by_side, &[]);
             emitter.columns = columns;
             let results = emitter.half(trace, roots, &[], false)?;
-            // A strip reads what another one may have written.
+            // A strip may read elements that another strip has written.
             emitter.aligned.iter_mut().for_each(|aligned| *aligned = false);
             let cost = if codes.is_empty() { trace.cost } else { 0 };
             codes.push(emitter.code(&results, self.rank, cost, self.everywhere.is_some())?);
@@ -98,8 +98,8 @@ impl<'k> Fused<'k> {
         Ok(codes)
     }
 
-    /// The function of the interior alone, and what has to hold for a position to lie in it; `None` where all
-    /// do anyway.
+    /// Returns the function of the interior alone, and the conditions of a position in it. Returns `None` if
+    /// all positions are in the interior.
     pub(crate) fn inner_code(&self, tape: &Tape, side_by_side: bool) -> Result<Option<(Code, Arc<Vec<Condition>>)>> {
         if self.everywhere.is_none() {
             return Ok(None);
@@ -111,13 +111,14 @@ impl<'k> Fused<'k> {
         Ok(Some((code, Arc::new(self.interior.conditions.clone()))))
     }
 
-    /// The function, which takes values of these types behind the position. `side_by_side` adds up places in
-    /// memory so that an executor of vectors can see that neighbouring threads stay neighbours.
+    /// Returns the function, which takes values of these types after the position. With `side_by_side`,
+    /// addresses are added up so that an executor of vectors sees that neighbouring threads access
+    /// neighbouring elements.
     pub(crate) fn code(self, tape: &Tape, name: &str, side_by_side: bool, values: &[Type]) -> Result<Code> {
         self.code_replacing(tape, name, side_by_side, values, vec![])
     }
 
-    /// Emits code in which the values stand for these items.
+    /// Emits code with the given values in place of these items.
     fn code_replacing(self, tape: &Tape, name: &str, side_by_side: bool, values: &[Type], replaced: Vec<u32>) -> Result<Code> {
         let axes = if self.line { 1 } else { self.rank };
         let mut emitter = Emitter { replaced, ..self.emitter(tape, name, side_by_side, values) };

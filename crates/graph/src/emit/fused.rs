@@ -29,6 +29,22 @@ impl Roots<'_> {
     }
 }
 
+/// The patch that nodes are traced in.
+pub(crate) struct PatchTrace {
+    pub(crate) patch: Patch,
+    /// Nodes that come from the lanes that have their columns, in a patch whose lanes exchange values.
+    pub(crate) windowed: Option<Rc<[bool]>>,
+    /// True if the trace near edges is of one position. Patches of several columns then always have it.
+    pub(crate) alone: bool,
+}
+
+impl PatchTrace {
+    /// Returns the trace of a patch whose lanes exchange nothing, near edges too.
+    pub(crate) fn of(patch: Patch) -> PatchTrace {
+        PatchTrace { patch, windowed: None, alone: false }
+    }
+}
+
 /// Traces roots at rows and columns relative to the position of the thread. All roots of the first place come
 /// first.
 fn traced_at(trace: &mut Trace<'_>, roots: Roots<'_>, rank: usize, places: impl Iterator<Item = (i64, i64)>) -> Option<Vec<u32>> {
@@ -53,12 +69,12 @@ pub(crate) struct Fused<'k> {
     pub(super) roots_everywhere: Vec<u32>,
     pub(super) rank: usize,
     pub(super) line: bool,
-    /// True if it is known that threads side by side have positions side by side along the last axis.
+    /// True if neighbouring threads are known to have neighbouring positions along the last axis.
     pub(crate) along_last: bool,
-    /// The node that holds the first extent of the domain, where only the device knows it, and how many
-    /// positions there are for each of its elements: all others of a line, or one.
+    /// The node that holds the first extent of the domain, if only the device knows it, and the number of
+    /// positions for each element along it.
     pub(crate) length: Option<(Id, Number)>,
-    /// The values that a pattern is given for positions beyond the length.
+    /// The values that a pattern takes at positions beyond the length.
     pub(crate) absent: Option<Vec<Lanes>>,
     /// Words that are written where a condition is true. The conditions are the last roots.
     pub(super) traps: Vec<Id>,
@@ -67,22 +83,24 @@ pub(crate) struct Fused<'k> {
 }
 
 impl<'k> Fused<'k> {
-    /// The traces; `None` if they are too much for one kernel. `line` takes all elements as one line. What
-    /// feeds a pattern is read where it is kept; what a kernel is there to compute is computed. Some nodes
-    /// may be given at the position of the thread.
+    /// Traces nodes. Returns `None` if the kernel would be too large. With `line`, all elements are one line.
+    /// Nodes that feed a pattern are read if they are in memory; roots of a kernel are computed in any case.
+    /// The values of `given` nodes are passed at the position of the thread.
     pub(crate) fn trace(
         tape: &'k Tape,
         kept: &'k [bool],
         roots: Roots<'_>,
-        (traps, given): (&[Id], &[Id]),
+        traps: &[Id],
+        given: &[Id],
         rank: usize,
         line: bool,
     ) -> Option<Fused<'k>> {
         let given: SmallVec<[(Id, u8); 1]> = given.iter().copied().zip(0..).collect();
-        Fused::trace_all(tape, kept, (roots, traps), rank, line, &given)
+        Fused::trace_all(tape, kept, roots, traps, rank, line, &given)
     }
 
-    /// Traces nodes of which some are given at the position of the thread, each with the number of its value.
+    /// Traces nodes of which some are passed at the position of the thread, each with the number of its
+    /// value.
     pub(crate) fn trace_behind(
         tape: &'k Tape,
         kept: &'k [bool],
@@ -91,13 +109,14 @@ impl<'k> Fused<'k> {
         line: bool,
         given: &[(Id, u8)],
     ) -> Option<Fused<'k>> {
-        Fused::trace_all(tape, kept, (roots, &[]), rank, line, given)
+        Fused::trace_all(tape, kept, roots, &[], rank, line, given)
     }
 
     fn trace_all(
         tape: &'k Tape,
         kept: &'k [bool],
-        (roots, traps): (Roots<'_>, &[Id]),
+        roots: Roots<'_>,
+        traps: &[Id],
         rank: usize,
         line: bool,
         given: &[(Id, u8)],
@@ -128,30 +147,30 @@ impl<'k> Fused<'k> {
         Some(fused)
     }
 
-    /// Traces of nodes in a strip of rows that starts at the position of the thread; what rows share is there
-    /// once, and what columns share comes from other lanes where `sliding` says so. The roots of the first
-    /// row come first.
+    /// Traces nodes in a strip of rows that starts at the position of the thread. Values that rows share are
+    /// computed once. Values of `sliding` nodes that columns share come from other lanes. The roots of the
+    /// first row come first.
     pub(crate) fn strip(
         tape: &'k Tape,
-        (kept, sliding): (&'k [bool], &'k [bool]),
+        kept: &'k [bool],
+        sliding: &'k [bool],
         roots: Roots<'_>,
         rank: usize,
         rows: u32,
     ) -> Option<Fused<'k>> {
-        Fused::patch(tape, (kept, sliding), roots, rank, (Patch { rows, ..Patch::SINGLE }, None), false)
+        Fused::patch(tape, kept, sliding, roots, rank, PatchTrace::of(Patch { rows, ..Patch::SINGLE }))
     }
 
-    /// Traces of nodes in a patch of rows and columns that starts at the position of the thread, row by row.
-    /// `alone` has the trace of everywhere at one position; then there is one where patches have several
-    /// columns. Nodes that are `windowed` come from the lanes that have their columns, if this is given.
+    /// Traces nodes in a patch of rows and columns that starts at the position of the thread, row by row.
     pub(crate) fn patch(
         tape: &'k Tape,
-        (kept, sliding): (&'k [bool], &'k [bool]),
+        kept: &'k [bool],
+        sliding: &'k [bool],
         roots: Roots<'_>,
         rank: usize,
-        (patch, windowed): (Patch, Option<Rc<[bool]>>),
-        alone: bool,
+        of: PatchTrace,
     ) -> Option<Fused<'k>> {
+        let PatchTrace { patch, windowed, alone } = of;
         let run = |interior: bool| {
             let mut trace = Trace::new(tape, kept, interior);
             trace.domain = roots.ids().first().map(|root| tape.entry(*root).shape);
@@ -177,7 +196,7 @@ impl<'k> Fused<'k> {
         Fused::of(run, alone && patch.columns > 1, rank, false, length)
     }
 
-    /// Traces of nodes at places relative to the position of the thread, in the interior of all axes but one.
+    /// Traces nodes at positions relative to the thread's, in the interior of all axes but one.
     pub(crate) fn beside(
         tape: &'k Tape,
         kept: &'k [bool],
@@ -195,8 +214,8 @@ impl<'k> Fused<'k> {
         Some(Fused::with((trace, items), None, rank, false, length))
     }
 
-    /// The traces that a function makes for the interior, and for everywhere if that is something else, or
-    /// always.
+    /// Returns the traces that a function makes for the interior and for all positions. The second is omitted
+    /// if it is equal, unless it is `always` wanted.
     fn of(
         run: impl Fn(bool) -> Option<(Trace<'k>, Vec<u32>)>,
         always: bool,
@@ -228,7 +247,7 @@ impl<'k> Fused<'k> {
         all.fold((0, 0), |(a, b), trace| (a.max(trace.reach.0 as u32), b.max(trace.reach.1 as u32)))
     }
 
-    /// Returns whether some of what it computes is computed only where it is chosen.
+    /// Returns whether some items are computed in a branch of a selection only.
     pub(crate) fn chooses(&self) -> bool {
         let all = std::iter::once(&self.interior).chain(&self.everywhere);
         all.flat_map(|trace| &trace.items).any(|item| matches!(item, Item::Before { .. }))
@@ -239,8 +258,8 @@ impl<'k> Fused<'k> {
         self.interior.indices.iter().any(|index| matches!(index, Index::Unravel(_, own, _) if *own == shape))
     }
 
-    /// The nodes that are read from memory. Near the edges that can be more: without its rules a place may be
-    /// one that was computed.
+    /// Returns the nodes that are read from memory. Near edges that can be more nodes: without boundary
+    /// rules, an index may be equal to one of a computed element.
     pub(crate) fn reads(&self) -> Vec<Id> {
         let mut reads = self.interior.reads();
         let others = self.everywhere.iter().flat_map(Trace::reads).collect::<Vec<Id>>();
@@ -280,25 +299,25 @@ impl<'k> Fused<'k> {
         self.interior.cost.saturating_sub(self.read_count() * cost::READ)
     }
 
-    /// Returns whether functions are called, of which nobody knows what calls at different places share.
+    /// Returns whether functions are called. It is not known what their calls at different positions share.
     pub(crate) fn calls(&self, tape: &Tape) -> bool {
         let is_call = |node: Id| matches!(tape.entry(node).kind, Kind::Elementwise(Elementwise::Call(..)));
         self.interior.items.iter().any(|item| matches!(item, Item::Apply(node, _) if is_call(*node)))
     }
 
-    /// The nodes that are computed, with how many places each.
+    /// Returns the nodes that are computed, each with the number of its positions.
     pub(crate) fn computed(&self) -> HashMap<Id, u64> {
         self.interior.computed()
     }
 
-    /// The traces for the interior and, if that is another, for everywhere.
+    /// Returns the trace of the interior and, if it differs, that of all positions.
     pub(crate) fn traces(&self) -> impl Iterator<Item = &Trace<'k>> {
         std::iter::once(&self.interior).chain(&self.everywhere)
     }
 
-    /// The reads that run along another axis than the last, and that axis, if all of them run along the same
-    /// one and nothing is looked at near edges: what such a kernel reads row by row it would write column by
-    /// column, or the other way round.
+    /// Returns the axis along which reads are contiguous, and these reads, if that is not the last axis, all
+    /// of them have the same one, and no boundary is tested. Either the reads or the writes of such a kernel
+    /// would be strided.
     pub(crate) fn transposed(&self, tape: &Tape) -> Option<(u8, Vec<u32>)> {
         let last = self.rank.checked_sub(1).filter(|last| *last > 0 && !self.line)?;
         if self.everywhere.is_some() || self.interior.items.iter().any(|item| matches!(item, Item::Before { .. })) {
@@ -331,7 +350,7 @@ impl<'k> Fused<'k> {
         along.filter(|_| found.len() <= MAX_TRANSPOSED).map(|axis| (axis as u8, found))
     }
 
-    /// Returns what has to hold for positions to be in the interior.
+    /// Returns the conditions of positions in the interior.
     pub(crate) fn conditions(&self) -> &[Condition] {
         &self.interior.conditions
     }

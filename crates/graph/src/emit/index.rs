@@ -127,7 +127,7 @@ impl TraceEmitter<'_, '_, '_> {
         if self.emitter.index == Type::I64 { Type::U64 } else { Type::U32 }
     }
 
-    /// An index before its rule, in a type that holds all its values: elements of index arrays can be
+    /// Emits an index before its rule, in a type that holds all its values: elements of index arrays can be
     /// anything.
     pub(super) fn unbounded(&mut self, id: IndexId) -> (Value, Type) {
         let Index::Data(item) = self.trace.indices[id as usize] else { return (self.index(id), self.emitter.index) };
@@ -137,13 +137,13 @@ impl TraceEmitter<'_, '_, '_> {
             Element::I8 | Element::I16 | Element::U8 | Element::U16 | Element::I32 => {
                 (b.convert(value, self.emitter.index), self.emitter.index)
             }
-            // Beyond all extents either way.
+            // Outside of all extents, before or behind.
             Element::U64 => (b.convert(b.min(value, i64::MAX), Type::I64), Type::I64),
             _ => (b.convert(value, Type::I64), Type::I64),
         }
     }
 
-    /// An element of an index array of `u64`, which has values that no signed type holds.
+    /// Emits an element of an index array of `u64`, which has values that no signed type holds.
     fn unsigned_data(&mut self, id: IndexId) -> Option<(Value, Type)> {
         let Index::Data(item) = self.trace.indices[id as usize] else { return None };
         let value = self.values[item as usize];
@@ -155,8 +155,8 @@ impl TraceEmitter<'_, '_, '_> {
         self.emitter.builder.convert(value, ty)
     }
 
-    /// An extent to divide by. One that only the device knows may be zero, and places are still within its
-    /// memory then.
+    /// Emits an extent to divide by. An extent that only the device knows may be 0. Indices are within its
+    /// memory even then.
     pub(super) fn least_extent(&mut self, extent: &Number, ty: Type) -> Value {
         let value = self.extent(extent, ty);
         if extent.is_on_device() { self.emitter.builder.max(value, 1) } else { value }
@@ -168,11 +168,11 @@ impl TraceEmitter<'_, '_, '_> {
         let extent = self.extent(extent, ty);
         let b = &self.emitter.builder;
         let unsigned = if ty == Type::I64 { Type::U64 } else { Type::U32 };
-        // A negative index is a very large one without its sign.
+        // A negative index is a very large unsigned number.
         b.lt(b.bitcast(value, unsigned), b.bitcast(extent, unsigned))
     }
 
-    /// An index; the place in a part of a concatenation as an affine index where it is one.
+    /// Returns an index. An index in a part of a concatenation is affine if possible.
     fn affine_index(&self, index: IndexId) -> Index {
         match &self.trace.indices[index as usize] {
             Index::Part { base, offset, .. } => match &self.trace.indices[*base as usize] {
@@ -185,7 +185,7 @@ impl TraceEmitter<'_, '_, '_> {
         }
     }
 
-    /// Returns whether an index is the thread's own, and so much before or behind.
+    /// Returns whether an index is the thread's own plus a number other than 0.
     fn is_moved(&self, index: IndexId) -> bool {
         match self.affine_index(index) {
             Index::Affine { axis: Some(_), stride: Number::Known(1), offset } => offset != Number::Known(0),
@@ -193,7 +193,8 @@ impl TraceEmitter<'_, '_, '_> {
         }
     }
 
-    /// An index, so many times, as a sum of pieces, each so many times; and what is added to them.
+    /// Returns an index times a factor as a sum of terms, each with its factor, and the constant that is
+    /// added.
     fn pieces(&self, index: IndexId, times: &Number, axis: usize, found: &mut Vec<(usize, IndexId, Number)>) -> Number {
         match &self.trace.indices[index as usize] {
             Index::Plus(a, b, factor) => {
@@ -257,8 +258,9 @@ impl TraceEmitter<'_, '_, '_> {
         b.read(accessor, &[row.into(), column.into(), far.into()])
     }
 
-    /// Emits the place of an element in memory. What depends on the thread's position comes first, so that
-    /// neighbours share it; the offset along the last axis comes last, so that it can be part of the access.
+    /// Emits the address of an element in memory. Terms that depend on the thread's position come first, so
+    /// that neighbours share them. The offset along the last axis comes last, so that it can be part of the
+    /// access.
     pub(super) fn linear(&mut self, node: Id, place: &ElementIndex) -> Value {
         let indices = match place {
             ElementIndex::Linear(index) => return self.index(*index),
@@ -272,21 +274,21 @@ impl TraceEmitter<'_, '_, '_> {
             terms.push(self.emitter.number(&rest));
         }
         let last = last.map(|last| self.emitter.number(&last));
-        // More of what lies anywhere is found at once in fewer bits.
+        // Vectors of gathers hold more indices of fewer bits.
         let is_apart = self.emitter.along.is_some_and(|axis| self.trace.is_apart(&indices, axis));
         let is_anywhere = is_apart || indices.iter().any(|index| self.trace.is_anywhere(*index));
         let ty = if is_anywhere { self.emitter.index } else { self.emitter.sum };
         let b = &self.emitter.builder;
         let sum = terms.into_iter().map(|term| b.convert(term, ty)).reduce(|sum, term| b.add(sum, term));
         match (sum, last) {
-            // In 64 bits it is known not to wrap, so that instructions can add it for nothing.
+            // In 64 bits the sum is known not to wrap, so that the addition can be part of the access.
             (Some(sum), Some(last)) => b.add(b.convert(sum, Type::I64), b.convert(last, Type::I64)),
             (Some(number), None) | (None, Some(number)) => number,
             (None, None) => self.emitter.number(&Number::Known(0)),
         }
     }
 
-    /// The value of an element that is read together with its neighbours in a group of columns.
+    /// Emits the value of an element that is read together with its neighbours in a group of columns.
     pub(super) fn wide(&mut self, node: Id, indices: &[IndexId], group: i64, lane: usize) -> Value {
         let key = (node, SmallVec::from_slice(&indices[..indices.len() - 1]), group);
         let loaded = match self.groups.get(&key) {
@@ -311,7 +313,7 @@ impl TraceEmitter<'_, '_, '_> {
         self.emitter.builder.lane(loaded, lane)
     }
 
-    /// The terms of a place in memory that depend on the position, the number that is added to them, and the
+    /// Returns the terms of an address that depend on the position, the number that is added to them, and the
     /// offset along the last axis.
     fn terms(&mut self, node: Id, indices: &[IndexId]) -> (SmallVec<[Value; 4]>, Number, Number) {
         let (shape, rank) = (self.emitter.tape.entry(node).shape, indices.len());

@@ -1,14 +1,13 @@
 //! Patches: rows and columns of results that a thread computes together.
 //!
-//! A thread of a GPU pays for each access to its first cache, whose width is a row of 32 elements: a read
-//! that does not start at a multiple of that takes two accesses, and one of four neighbouring elements four.
-//! In a patch of several columns, what columns share is read once, four elements at a time. Its rows share
-//! what they read, too; where they look at rows that are some distance apart, the rows of the patch have that
-//! distance.
+//! A thread of a GPU pays for each access to its first cache, whose lines have 32 elements. An unaligned read
+//! takes two accesses, and a read of four neighbouring elements takes four. In a patch of several columns,
+//! columns share reads, four elements at a time. Rows of a patch share reads, too. If a function reads rows
+//! at a distance, the rows of the patch have that distance.
 //!
-//! Accesses of 16 bytes need addresses that are multiples of 16. Where the length of rows is no multiple of
-//! four elements, patches are skewed: each of their rows starts at an aligned column. How rows are shifted
-//! against each other depends on the remainder of the length only, which the code of a kernel is made for.
+//! Accesses of 16 bytes need addresses that are multiples of 16. If the length of rows is no multiple of four
+//! elements, patches are skewed: each of their rows starts at an aligned column. The shift between rows
+//! depends only on the remainder of the length, for which the code of a kernel is made.
 
 use crate::emit::trace::{ElementIndex, Index, IndexId, Item, ItemId, Trace};
 use crate::tape::entries::{Id, Kind};
@@ -28,7 +27,7 @@ pub struct Patch {
     /// The remainder of the length of a row, divided by the columns: each row of the patch starts at an
     /// aligned column.
     pub skew: u32,
-    /// True if values of neighbouring columns that other lanes compute come from these lanes.
+    /// True if lanes exchange the values of neighbouring columns that they compute.
     pub exchanges: bool,
 }
 
@@ -48,8 +47,8 @@ impl fmt::Display for Patch {
 impl Patch {
     pub(crate) const SINGLE: Patch = Patch { rows: 1, columns: 1, step: 1, skew: 0, exchanges: false };
 
-    /// Returns whether an image has room for patches: rows for one at least, and as many columns beside whole
-    /// patches as the patch is made for.
+    /// Returns whether an image has room for patches: at least the rows of one, and a length of rows with the
+    /// remainder that the patch is made for.
     pub(crate) fn fits(self, sizes: &[u64]) -> bool {
         let [.., height, width] = sizes else { return false };
         *height >= u64::from(self.rows) * u64::from(self.step) && width % u64::from(self.columns) == u64::from(self.skew)
@@ -63,7 +62,7 @@ impl Patch {
 }
 
 impl Trace<'_> {
-    /// The group of so many columns in which an element lies, and its place there; `None` where it cannot be
+    /// Returns the group of columns of an element, and its index in the group. Returns `None` if it cannot be
     /// read together with its neighbours.
     pub(super) fn column_group(&self, node: Id, place: &ElementIndex, columns: u32) -> Option<(i64, usize)> {
         let entry = self.tape().entry(node);
@@ -79,8 +78,7 @@ impl Trace<'_> {
         self.column_of(indices, columns)
     }
 
-    /// Returns the offset of an index from the position along an axis; `None` if it does not follow the
-    /// position.
+    /// Returns the offset of an index from the position along an axis. Returns `None` if the stride is not 1.
     fn offset(&self, axis: usize, index: IndexId) -> Option<i64> {
         match &self.indices[index as usize] {
             Index::Affine { axis: Some(own), stride: Number::Known(1), offset: Number::Known(offset) } => {
@@ -97,7 +95,7 @@ impl Trace<'_> {
         let (offset, columns) = (self.offset(above.len(), *last)?, i64::from(columns));
         let offset = match self.skew {
             0 => offset,
-            // Rows start at other remainders than that of the thread, by their distance from it.
+            // Remainders of rows differ from that of the thread by their distance from it.
             skew => {
                 let (row, images) = above.split_last()?;
                 if images.iter().enumerate().any(|(axis, index)| self.offset(axis, *index) != Some(0)) {
@@ -109,9 +107,8 @@ impl Trace<'_> {
         Some((offset.div_euclid(columns), offset.rem_euclid(columns) as usize))
     }
 
-    /// Returns the place of an element in the patch of the lane that has its column, relative to that lane,
-    /// and the distance in lanes; `None` where the element is the thread's own, or costs less to compute than
-    /// to exchange.
+    /// Returns the indices of an element relative to the lane whose patch has its column, and the distance in
+    /// lanes. Returns `None` if the element is the thread's own, or costs less to compute than to exchange.
     pub(crate) fn exchanged(&mut self, node: Id, indices: &[IndexId]) -> Option<(ElementIndex, i64)> {
         let entry = self.tape().entry(node);
         let is_far = self.windowed.as_ref().is_some_and(|windowed| windowed[node as usize]);

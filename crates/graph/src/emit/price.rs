@@ -16,8 +16,8 @@ use std::collections::HashSet;
 pub(crate) struct PatchPrice {
     pub(crate) patch: Patch,
     pub(crate) cost: u64,
-    /// Cost without the start of a thread. Patches of one width are compared by it: the start is hidden by
-    /// other threads, which larger patches leave fewer of.
+    /// Cost without the start of a thread. Patches of one width are compared by this cost: other threads hide
+    /// the start, and larger patches leave fewer of them.
     pub(crate) own: u64,
     /// Cost of all positions of a thread, in simple operations.
     pub(crate) work: u64,
@@ -26,8 +26,7 @@ pub(crate) struct PatchPrice {
 }
 
 impl Fused<'_> {
-    /// Returns the cost of all reads of the interior where a thread has so many columns, in simple
-    /// operations.
+    /// Returns the cost of all reads of the interior in simple operations, if a thread has `columns` columns.
     fn access_cost(&self, columns: u32) -> u64 {
         let trace = &self.interior;
         let mut groups: HashSet<(Id, SmallVec<[IndexId; 4]>, i64)> = HashSet::new();
@@ -49,8 +48,8 @@ impl Fused<'_> {
         cost
     }
 
-    /// Returns the cost of a read that is not one of several columns. Neighbouring threads whose places lie
-    /// in other rows, or several elements apart, read from a row of the first cache each.
+    /// Returns the cost of a read that is not one of several columns. Strided reads of neighbouring threads
+    /// take a line of the first cache each.
     fn read_cost(&self, indices: &[IndexId], columns: u32) -> u64 {
         let trace = &self.interior;
         let (Some((last, above)), Some(axis)) = (indices.split_last(), self.rank.checked_sub(1)) else { return cost::ROW_READ };
@@ -66,7 +65,7 @@ impl Fused<'_> {
         }
     }
 
-    /// Prices a patch of which these are the traces.
+    /// Returns the price of the patch of these traces.
     pub(crate) fn priced(&self, patch: Patch) -> PatchPrice {
         let SharedValues { live, saved } = self.interior.shared(&self.roots, patch.columns);
         let (before, behind) = self.reach();
@@ -77,14 +76,15 @@ impl Fused<'_> {
         PatchPrice { patch, cost: each(work + cost::PATCH_START), own: each(work), work, live }
     }
 
-    /// Returns the cost of all reads and operations where a thread has so many columns and calls share
-    /// operations of so much, in simple operations. Signs are changed where values are used.
+    /// Returns the cost of all reads and operations in simple operations, if a thread has `columns` columns
+    /// and calls save operations of cost `saved`. Changes of signs are part of the instructions that use the
+    /// values.
     fn work(&self, columns: u32, saved: u64) -> u64 {
         self.access_cost(columns) + self.computing().saturating_sub(self.interior.signs + saved)
     }
 
-    /// Returns the cost of a position without memory where each thread has one, in hundredths of simple
-    /// operations.
+    /// Returns the cost of a position in hundredths of simple operations, without memory, for threads of one
+    /// position.
     pub(crate) fn single_cost(&self) -> u64 {
         self.priced(Patch::SINGLE).cost
     }

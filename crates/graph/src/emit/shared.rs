@@ -1,8 +1,8 @@
 //! Values that neighbouring positions share.
 //!
-//! A function that is called at several places of a patch computes much the same there: sums of neighbours
-//! have halves in common, for example. Equal operations on equal values are one value where functions are
-//! written out, so they count once here.
+//! Calls of a function at several positions of a patch share operations: sums of neighbours have common
+//! parts, for example. Equal operations on equal values become one value when functions are inlined, so they
+//! count once here.
 
 use super::fused::Fused;
 use crate::emit::trace::{ElementIndex, IndexId, Item, ItemId, Trace};
@@ -13,10 +13,10 @@ use broadloom_scalar::{Function, Op, Type};
 use broadloom_skeleton::cost;
 use smallvec::SmallVec;
 
-/// The values of a patch, as far as its price depends on them.
+/// The values of a patch that its price depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SharedValues {
-    /// Cost of operations that calls have in common, without all but the first of each.
+    /// Cost of operations that calls share, without the first of each.
     pub(crate) saved: u64,
     /// Values that a thread keeps at the same time.
     pub(crate) live: u32,
@@ -28,7 +28,7 @@ type Number = u32;
 /// A function and the values that it is called with.
 type Call = (Function, SmallVec<[Number; 4]>);
 
-/// Values by number: when each is there and when it is used last, counted in reads.
+/// Values by number: when each is computed and when it is used last, counted in reads.
 #[derive(Default)]
 struct Values {
     born: Vec<u32>,
@@ -47,7 +47,7 @@ impl Values {
         (self.born.len() - 1) as Number
     }
 
-    /// A value that is computed from others as soon as all of them are there.
+    /// Adds a value that is computed as soon as all its operands are.
     fn computed(&mut self, inputs: &[Number]) -> Number {
         let time = inputs.iter().map(|input| self.born[*input as usize]).max().unwrap_or(0);
         inputs.iter().for_each(|input| self.used(*input, time));
@@ -59,7 +59,7 @@ impl Values {
         *used = time.max(*used);
     }
 
-    /// The result of a call.
+    /// Adds the result of a call.
     fn call(&mut self, function: &Function, result: usize, inputs: &[Number]) -> Number {
         let key = (function.clone(), SmallVec::from_slice(inputs));
         if let Some(results) = self.calls.get(&key) {
@@ -97,7 +97,7 @@ impl Values {
         found
     }
 
-    /// Returns the most values that are there at the same time.
+    /// Returns the maximum number of values that are live at the same time.
     fn most(&self, reads: u32) -> u32 {
         let mut change = vec![0i64; reads as usize + 2];
         for (born, used) in self.born.iter().zip(&self.used).filter(|(born, used)| **born > 0 && used > born) {
@@ -114,7 +114,7 @@ impl Values {
 }
 
 impl Trace<'_> {
-    /// Returns the function that an item calls, and the number of its result, where the function is straight
+    /// Returns the function that an item calls, and the number of its result, if the function is straight
     /// code.
     fn callee(&self, item: &Item) -> Option<(&Function, usize)> {
         let Item::Apply(node, _) = item else { return None };
@@ -122,8 +122,8 @@ impl Trace<'_> {
         (function.body().blocks().count() == 1).then_some((function, usize::from(*result)))
     }
 
-    /// Returns what the positions of some roots share where a thread reads so many columns together, computes
-    /// whatever it can when a value is read, and stores results in their order.
+    /// Returns the values that the positions of some roots share. A thread reads `columns` columns together,
+    /// computes a value as soon as its operands are read, and stores results in their order.
     pub(crate) fn shared(&self, roots: &[ItemId], columns: u32) -> SharedValues {
         let mut groups: QuickMap<(Id, SmallVec<[IndexId; 4]>, i64), u32> = QuickMap::default();
         let mut reads = 0u32;

@@ -14,7 +14,7 @@ mod uses;
 use crate::expr::elementwise::Elementwise;
 use crate::hash::{QuickMap, QuickSet};
 use crate::limits::{MAX_DEPTH, MAX_EMITTED, MAX_ITEMS, MAX_LEVELS};
-use crate::tape::entries::{Along, Growth, Id, Kind, ShapeId, Tape};
+use crate::tape::entries::{Growth, Id, Kind, RecordedAxisMap, ShapeId, Tape};
 use crate::tape::number::Number;
 use broadloom_scalar::{BinaryOp, Function, Type};
 use broadloom_skeleton::{Rule, cost};
@@ -31,29 +31,29 @@ pub(crate) type ItemId = u32;
 /// An integer that a thread computes from its position.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the formulas of the variants name the fields")]
-pub enum Index {
+pub(crate) enum Index {
     /// `offset + stride * position[axis]`, or `offset`.
     Affine { axis: Option<u8>, stride: Number, offset: Number },
-    /// The sum of two affine indices along different axes, the second so many times.
+    /// The sum of two affine indices along different axes, the second times a factor.
     Plus(IndexId, IndexId, i64),
     /// Another index times a stride, plus an offset.
     Scaled { base: IndexId, stride: Number, offset: Number },
-    /// Held to `0..extent`.
+    /// Clamped to `0..extent`.
     Clamp(IndexId, Number),
     /// Modulo the extent.
     Wrap(IndexId, Number),
-    /// Back and forth in the extent.
+    /// Mirrored at the ends of the extent.
     Mirror(IndexId, Number),
-    /// The number of a place in a shape.
+    /// The linear index of a position in a shape.
     Ravel(SmallVec<[IndexId; 4]>, ShapeId),
-    /// The index along an axis of the place with a number in a shape.
+    /// The index along an axis of the position with a linear index in a shape.
     Unravel(IndexId, ShapeId, u8),
     /// An element of an index array.
     Data(ItemId),
-    /// `high * extent + low`: an index along an axis from those of two that it is split into.
+    /// `high * extent + low`: an index along an axis that is split into two.
     Joined { high: IndexId, low: IndexId, extent: Number },
-    /// `base + offset`, within a part of a concatenation: each time another one, so that what is computed at
-    /// it is not taken for something that is there for other parts.
+    /// `base + offset`, within a part of a concatenation. Each part has its own, so that values of one part
+    /// are not reused for another.
     Part { base: IndexId, offset: Number, part: u32 },
 }
 
@@ -76,7 +76,7 @@ pub(crate) enum ElementIndex {
 /// A step of a thread.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Item {
-    /// An element of something in memory.
+    /// An element of an array in memory.
     Read { node: Id, place: ElementIndex },
     /// A scalar: a slot of the values.
     Fill(u32),
@@ -86,9 +86,9 @@ pub(crate) enum Item {
     Apply(Id, SmallVec<[ItemId; 3]>),
     /// The item where all indices lie within their extents, else a scalar.
     Guard { inside: SmallVec<[(IndexId, Number); 2]>, item: ItemId, fill: u32 },
-    /// A value that the pattern in front gives, by its number, as the node.
+    /// The value of a node that the preceding pattern passes, by its number.
     Given(u8, Id),
-    /// An item of the thread so many lanes further.
+    /// An item of another thread, by its distance in lanes.
     Shift { item: ItemId, by: i64 },
     /// The first item where the index is less than the limit, else the second; only one of them is computed.
     Before { index: IndexId, limit: Number, first: ItemId, second: ItemId },
@@ -96,7 +96,7 @@ pub(crate) enum Item {
 
 /// Condition on the position of a thread: an affine index lies within an extent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Condition {
+pub(crate) struct Condition {
     /// Axis of the position.
     pub axis: u8,
     /// Stride of the index along the axis.
@@ -110,12 +110,12 @@ pub struct Condition {
 }
 
 /// Work of one thread, as a list of items.
-pub struct Trace<'t> {
+pub(crate) struct Trace<'t> {
     tape: &'t Tape,
     /// Nodes that are in memory when the kernel runs.
     kept: &'t [bool],
     interior: bool,
-    /// The axis of the position along which boundary rules are kept in the interior.
+    /// The axis along which boundary rules are kept in the interior.
     pub(crate) ruled: Option<u8>,
     /// The shape of the positions, if they are not one line.
     pub(crate) domain: Option<ShapeId>,
@@ -135,7 +135,7 @@ pub struct Trace<'t> {
     interned: QuickMap<Index, IndexId>,
     pub(crate) items: Vec<Item>,
     done: QuickMap<(Id, ElementIndex), ItemId>,
-    /// Elements that are read.
+    /// Elements that are read, with their items.
     known: QuickMap<(Id, ElementIndex), ItemId>,
     /// Functions of several results that are called, and on what.
     called: QuickSet<(Function, SmallVec<[ItemId; 4]>)>,
@@ -148,7 +148,7 @@ pub struct Trace<'t> {
     pub(crate) signs: u64,
     /// Estimated number of emitted operations.
     pub(crate) size: u64,
-    /// Most items.
+    /// Maximum number of items.
     pub(crate) most: usize,
     depth: usize,
     parts: u32,
@@ -184,7 +184,7 @@ fn size_of(op: &Elementwise) -> u64 {
 
 impl<'t> Trace<'t> {
     /// Creates an empty trace. `kept`: the nodes in memory; `interior`: boundary rules are omitted.
-    pub fn new(tape: &'t Tape, kept: &'t [bool], interior: bool) -> Trace<'t> {
+    pub(crate) fn new(tape: &'t Tape, kept: &'t [bool], interior: bool) -> Trace<'t> {
         Trace {
             tape,
             kept,
@@ -214,12 +214,12 @@ impl<'t> Trace<'t> {
         }
     }
 
-    /// The position of the thread along an axis.
-    pub fn axis(&mut self, axis: usize) -> IndexId {
+    /// Returns the position of the thread along an axis.
+    pub(crate) fn axis(&mut self, axis: usize) -> IndexId {
         self.index(Index::Affine { axis: Some(axis as u8), stride: Number::Known(1), offset: Number::Known(0) })
     }
 
-    /// The place of the thread in a domain of so many axes; by number if it is taken as one line.
+    /// Returns the indices of the thread in a domain with `rank` axes. With `line`, that is one linear index.
     pub(crate) fn start(&mut self, rank: usize, line: bool) -> ElementIndex {
         if line {
             return ElementIndex::Linear(self.axis(0));
@@ -227,7 +227,7 @@ impl<'t> Trace<'t> {
         ElementIndex::Axes((0..rank).map(|axis| self.axis(axis)).collect())
     }
 
-    /// The place so many rows below and columns behind that of the thread.
+    /// Returns the indices of the position `row` rows below and `column` columns behind the thread's.
     pub(crate) fn near(&mut self, rank: usize, row: i64, column: i64) -> ElementIndex {
         let offset = |axis: usize| match rank - axis {
             1 => column,
@@ -240,7 +240,7 @@ impl<'t> Trace<'t> {
     }
 
     /// Returns the number of an index expression, added if it is new.
-    pub fn index(&mut self, index: Index) -> IndexId {
+    pub(crate) fn index(&mut self, index: Index) -> IndexId {
         if let Some(known) = self.interned.get(&index) {
             return *known;
         }
@@ -250,14 +250,14 @@ impl<'t> Trace<'t> {
         id
     }
 
-    /// At this place a node is a value that the pattern in front gives.
+    /// Records that a node at these indices is a value that the preceding pattern passes.
     pub(crate) fn give(&mut self, value: u8, node: Id, place: &ElementIndex) {
         let place = self.plain(node, place);
         self.items.push(Item::Given(value, node));
         self.done.insert((node, place), (self.items.len() - 1) as ItemId);
     }
 
-    /// An extent of a shape.
+    /// Returns an extent of a shape.
     fn extent(&mut self, shape: ShapeId, axis: usize) -> Number {
         match self.tape.shapes[shape as usize].length.filter(|_| axis == 0) {
             None => Number::Extent(shape, axis as u8),
@@ -270,8 +270,8 @@ impl<'t> Trace<'t> {
         }
     }
 
-    /// The cost of an operation on these, and the part of it that only changes signs: further results of a
-    /// call that was made cost nothing.
+    /// Returns the cost of an operation on these items, and the part of it that only changes signs. Further
+    /// results of the same call cost nothing.
     fn cost_here(&mut self, op: &Elementwise, ty: Type, inputs: &[ItemId]) -> (u64, u64) {
         match op {
             Elementwise::Call(function, _) => {
@@ -296,7 +296,7 @@ impl<'t> Trace<'t> {
         self.tape
     }
 
-    /// The nodes that are read from memory.
+    /// Returns the nodes that are read from memory.
     pub(crate) fn reads(&self) -> Vec<Id> {
         let mut reads: Vec<Id> = self.lengths.clone();
         for item in &self.items {
@@ -309,7 +309,7 @@ impl<'t> Trace<'t> {
         reads
     }
 
-    /// The nodes that are computed, with how many places each.
+    /// Returns the nodes that are computed, each with the number of its positions.
     pub(crate) fn computed(&self) -> HashMap<Id, u64> {
         let mut places = HashMap::new();
         for (node, _) in self.done.keys() {
@@ -318,7 +318,8 @@ impl<'t> Trace<'t> {
         places
     }
 
-    /// A node at a place, whether it is kept or not; `None` if that is too much for one kernel.
+    /// Computes a node at some indices, even if it is in memory. Returns `None` if the kernel would be too
+    /// large.
     pub(crate) fn compute(&mut self, node: Id, place: &ElementIndex) -> Option<ItemId> {
         let place = &self.plain(node, place);
         let key = (node, place.clone());
@@ -354,9 +355,9 @@ impl<'t> Trace<'t> {
         Some(item)
     }
 
-    /// Finds the lane of the warp that has computed a node wanted at a place: the same place at that lane's
-    /// own column, and how many lanes further that is. Lanes beyond the last column are held to it, so that
-    /// rules which hold an index there have been applied.
+    /// Finds the lane of the warp that computes a node at some indices. Returns the indices at that lane's
+    /// own column, and its distance in lanes. Lanes beyond the last column are clamped to it, so rules that
+    /// clamp an index there are already applied.
     fn slide(&mut self, node: Id, place: &ElementIndex) -> Option<(ElementIndex, i64)> {
         let ElementIndex::Axes(indices) = place else { return None };
         if self.windowed.is_some() {
@@ -380,11 +381,11 @@ impl<'t> Trace<'t> {
         Some((ElementIndex::Axes(own), by))
     }
 
-    /// An index array that is a position, or a sum or difference of two such, so many levels deep, as an
-    /// index.
+    /// Returns an index array as an index, if it is a position or a sum or difference of two such arrays, up
+    /// to a number of levels.
     fn position(&mut self, node: Id, place: &ElementIndex, levels: u32) -> Option<IndexId> {
         let entry = self.tape.entry(node);
-        // Positions that are no `i32` have become others.
+        // A conversion has changed positions that are no `i32`.
         let is_exact = entry.ty == Type::I64 || entry.ty == Type::I32 && !self.tape.wide;
         if !is_exact || self.kept[node as usize] {
             return None;
@@ -440,21 +441,21 @@ impl<'t> Trace<'t> {
         };
         let Index::Affine { axis: Some(axis), stride, offset } = &self.indices[index as usize] else { return None };
         if [stride, offset, extent].iter().any(|number| number.is_on_device()) {
-            // The host works out where the interior is.
+            // The host computes the bounds of the interior.
             return None;
         }
         let (stride, offset, extent) = (stride.clone(), offset.clone(), extent.clone());
         Some(Condition { axis: *axis, stride, offset, extent, others })
     }
 
-    /// A node at a place: read if it is in memory, else computed.
+    /// Returns the item of a node at some indices: a read if it is in memory, else its computation.
     pub(crate) fn at(&mut self, node: Id, place: &ElementIndex) -> Option<ItemId> {
         let leaf = matches!(self.tape.entry(node).kind, Kind::Leaf(_));
         if !leaf && !self.kept[node as usize] {
             return self.compute(node, place);
         }
         let place = self.plain(node, place);
-        // What this kernel keeps and has computed at the very place need not be read.
+        // A kept node that this kernel has computed at the same indices need not be read.
         let key = (node, place);
         if let Some(known) = self.done.get(&key) {
             return Some(*known);
@@ -467,7 +468,7 @@ impl<'t> Trace<'t> {
         Some(item)
     }
 
-    /// One index is the same as a number along one axis.
+    /// A single index is a linear index.
     fn plain(&self, node: Id, place: &ElementIndex) -> ElementIndex {
         match place {
             ElementIndex::Linear(index) if self.tape.rank(node) == 1 => ElementIndex::Axes(smallvec![*index]),
@@ -511,8 +512,8 @@ impl<'t> Trace<'t> {
         }
     }
 
-    /// The place of an element of a reshaped node in what it is made from, each axis of which is split into
-    /// so many.
+    /// Returns the indices of an element of a reshaped node in its input, of which each axis is split into a
+    /// number of axes.
     fn joined(&mut self, node: Id, place: &ElementIndex, splits: &[u8]) -> ElementIndex {
         let shape = self.tape.entry(node).shape;
         let ElementIndex::Axes(indices) = place else { return place.clone() };
@@ -528,7 +529,7 @@ impl<'t> Trace<'t> {
         ElementIndex::Axes(splits.iter().filter_map(&mut join).collect())
     }
 
-    /// The indices of a place along all axes.
+    /// Returns the indices along all axes.
     fn along(&mut self, node: Id, place: &ElementIndex) -> SmallVec<[IndexId; 4]> {
         match place {
             ElementIndex::Axes(indices) => indices.clone(),
@@ -542,7 +543,7 @@ impl<'t> Trace<'t> {
         }
     }
 
-    /// The number of a place.
+    /// Returns the linear index.
     fn number(&mut self, node: Id, place: &ElementIndex) -> IndexId {
         match place {
             ElementIndex::Linear(number) => *number,
@@ -566,7 +567,14 @@ impl<'t> Trace<'t> {
         self.index(index)
     }
 
-    fn view(&mut self, node: Id, place: &ElementIndex, maps: &[Along], fill: Option<u32>, growth: Growth) -> Option<ItemId> {
+    fn view(
+        &mut self,
+        node: Id,
+        place: &ElementIndex,
+        maps: &[RecordedAxisMap],
+        fill: Option<u32>,
+        growth: Growth,
+    ) -> Option<ItemId> {
         let input = self.tape.entry(node).inputs[0];
         let shape = self.tape.entry(input).shape;
         let own = self.along(node, place);
@@ -596,7 +604,7 @@ impl<'t> Trace<'t> {
         }
     }
 
-    /// An index under a rule; for a constant, what has to be looked at is noted.
+    /// Returns an index under a rule. For a constant, records the condition that has to be tested.
     fn bounded(
         &mut self,
         index: IndexId,
@@ -608,7 +616,7 @@ impl<'t> Trace<'t> {
         if rule == Rule::Inside {
             return index;
         }
-        // What wraps around many times has no interior worth the name.
+        // An index that wraps around many times has a tiny interior.
         let droppable = !matches!(rule, Rule::Wrap | Rule::Mirror) || growth == Growth::None;
         if self.interior
             && droppable
@@ -622,7 +630,7 @@ impl<'t> Trace<'t> {
         }
         match rule {
             Rule::Inside => index,
-            // An index that is held to the extent stays there.
+            // An index that is clamped to the extent stays there.
             Rule::Clamp if matches!(&self.indices[index as usize], Index::Clamp(_, known) if *known == extent) => index,
             Rule::Clamp => self.index(Index::Clamp(index, extent)),
             Rule::Wrap => self.index(Index::Wrap(index, extent)),
@@ -680,4 +688,32 @@ impl<'t> Trace<'t> {
 }
 
 /// A side of an [`Item::Before`]: its number, and whether it is the first.
-pub(crate) type Side = (ItemId, bool);
+pub(crate) type SelectionBranch = (ItemId, bool);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use broadloom_scalar::Precision;
+
+    #[test]
+    fn places_lie_apart_in_other_rows_and_some_elements_from_each_other() {
+        let tape = Tape::empty(Precision::Fast, false);
+        let mut trace = Trace::new(&tape, &[], false);
+        let (i, j) = (trace.axis(0), trace.axis(1));
+        let scaled = |stride: i64| Index::Scaled { base: j, stride: Number::Known(stride), offset: Number::Known(1) };
+        let (two, sixteen) = (trace.index(scaled(2)), trace.index(scaled(-16)));
+        let extent = Number::Extent(0, 0);
+        let in_block = trace.index(Index::Joined { high: i, low: j, extent: extent.clone() });
+        let of_block = trace.index(Index::Joined { high: j, low: i, extent: extent.clone() });
+        let sum = trace.index(Index::Plus(i, j, 1));
+        let held = trace.index(Index::Clamp(sum, extent.clone()));
+        let anything = trace.index(Index::Unravel(j, 0, 1));
+        for near in [[i, j], [i, two], [i, in_block], [i, sum], [i, held], [i, i], [anything, j]] {
+            assert!(!trace.is_apart(&near, 1), "{near:?}");
+        }
+        for apart in [[j, i], [i, sixteen], [i, of_block], [of_block, j], [held, i]] {
+            assert!(trace.is_apart(&apart, 1), "{apart:?}");
+        }
+        assert!(!trace.is_apart(&[], 1));
+    }
+}

@@ -5,7 +5,7 @@ use crate::expr::error::{Error, Result};
 use crate::expr::length::common;
 use crate::expr::node::{Inputs, Node};
 use crate::expr::op::Op;
-use crate::expr::operation::{Applied, Extent, Operation};
+use crate::expr::operation::{Extent, Operation, OperationResult};
 use crate::expr::shape::Shape;
 use broadloom_scalar::Type;
 use smallvec::SmallVec;
@@ -69,7 +69,7 @@ impl Node {
                 }),
                 false => None,
             };
-            let op = Op::Pattern(Applied::new(&operation, result));
+            let op = Op::Pattern(OperationResult::new(&operation, result));
             nodes.push(Node::pending(context, ty, shape, op, inputs.clone()).with_length(length));
         }
         Ok(nodes)

@@ -9,7 +9,7 @@ use crate::expr::elementwise::Elementwise;
 use crate::expr::error::Result;
 use crate::expr::node::{Expression, Node, State};
 use crate::expr::op::Op;
-use crate::expr::operation::Applied;
+use crate::expr::operation::OperationResult;
 use crate::expr::shape::Shape;
 use broadloom_scalar::{BinaryOp, Type};
 use std::collections::HashSet;
@@ -50,7 +50,7 @@ impl Node {
         counts.try_fold(first, least).map(Some)
     }
 
-    fn is_result(&self, of: &Applied, inputs: &[Node]) -> bool {
+    fn is_result(&self, of: &OperationResult, inputs: &[Node]) -> bool {
         match &*self.lock() {
             State::Pending(Expression { op: Op::Pattern(own), inputs: own_inputs }) => {
                 own == of && own_inputs.len() == inputs.len() && own_inputs.iter().zip(inputs).all(|(a, b)| a.is_same(b))

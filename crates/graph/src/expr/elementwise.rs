@@ -1,6 +1,6 @@
 //! Operations on single elements.
 
-use crate::expr::error::{Error, Result};
+use crate::expr::error::Result;
 use broadloom_scalar::{BinaryOp, Builder, CompareOp, Element, Function, MathFunction, Precision, UnaryOp, Value};
 use broadloom_skeleton::Combine;
 use std::fmt;
@@ -53,7 +53,7 @@ impl fmt::Display for Elementwise {
 pub(crate) fn check_size(function: &Function, most: u64) -> Result<()> {
     match function.operations() {
         count if count <= most => Ok(()),
-        count => Err(Error::Operations { operation: function.name().to_owned(), count, most }),
+        count => Err(broadloom_skeleton::Error::Operations { operation: function.name().to_owned(), count, most }.into()),
     }
 }
 

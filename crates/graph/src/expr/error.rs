@@ -80,18 +80,6 @@ pub enum Error {
         /// The operation that reads them.
         operation: String,
     },
-    /// Closure with more operations than fit into a kernel.
-    #[error(
-        "`{operation}`: a closure of {count} operations, and at most {most} are possible; several calls, one behind the other, may do more"
-    )]
-    Operations {
-        /// The operation that uses the closure.
-        operation: String,
-        /// Number of operations; an elementary function counts as many.
-        count: u64,
-        /// Maximum number.
-        most: u64,
-    },
     /// Memory that the host does not have.
     #[error("the host has no room for {bytes} bytes")]
     Host {

@@ -2,7 +2,7 @@
 
 use crate::expr::amount::Amount;
 use crate::expr::elementwise::Elementwise;
-use crate::expr::operation::Applied;
+use crate::expr::operation::OperationResult;
 use crate::expr::tracing::Symbol;
 use crate::expr::view::View;
 use broadloom_scalar::{Lanes, Literal, Type};
@@ -120,7 +120,7 @@ pub enum Op {
     /// Concatenation of the inputs along an axis.
     Concatenate(u8),
     /// One result of an operation that combines elements of several positions.
-    Pattern(Applied),
+    Pattern(OperationResult),
 }
 
 impl Op {

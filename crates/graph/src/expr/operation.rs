@@ -15,7 +15,7 @@ use crate::expr::shape::{Axes, Shape};
 use crate::expr::spelling::Spelling;
 use broadloom_device::Machine;
 use broadloom_scalar::{Lanes, Type};
-use broadloom_skeleton::cost::Work;
+use broadloom_skeleton::cost::KernelWork;
 use broadloom_skeleton::{Domain, Key, Operator, Pattern, Sink, Source};
 use smallvec::SmallVec;
 use std::fmt;
@@ -77,8 +77,8 @@ pub trait Operation: Key + fmt::Debug + Send + Sync {
     }
 
     /// Returns which other results can come from the same kernel.
-    fn joining(&self) -> Joining {
-        Joining::Alone
+    fn joining(&self) -> SharedKernel {
+        SharedKernel::Alone
     }
 
     /// Returns the operator that combines values, if the pattern takes one operator for all applications that
@@ -101,7 +101,7 @@ pub trait Operation: Key + fmt::Debug + Send + Sync {
     /// Returns whether the pattern calls the first of its functions at every position of its domain. Traps
     /// are placed in such functions.
     fn visits_all(&self) -> bool {
-        matches!(self.joining(), Joining::Pass(..))
+        matches!(self.joining(), SharedKernel::Pass(..))
     }
 
     /// Returns whether the pattern knows the first result of the other operation at each position of its
@@ -130,8 +130,8 @@ pub trait Operation: Key + fmt::Debug + Send + Sync {
 
     /// Returns the additional work of its kernel, from the types of the inputs and the sizes of the pattern.
     /// Predictions add it to one call of its functions at each position and one pass over inputs and results.
-    fn further_work(&self, _types: &[Type], _sizes: &[u64]) -> Work {
-        Work::default()
+    fn further_work(&self, _types: &[Type], _sizes: &[u64]) -> KernelWork {
+        KernelWork::default()
     }
 
     /// Returns the largest number, besides the sizes of inputs and results, that indices of the kernel must
@@ -168,9 +168,9 @@ impl Extent {
     }
 }
 
-/// Results that can come from one kernel.
+/// The results that can share a kernel with those of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Joining {
+pub enum SharedKernel {
     /// A kernel produces one result.
     Alone,
     /// A kernel produces all results of one application of the operation.
@@ -279,12 +279,12 @@ pub trait Variants: fmt::Debug + Send + Sync {
 
 /// Operation with the number of one of its results.
 #[derive(Clone, Debug)]
-pub struct Applied {
+pub struct OperationResult {
     operation: Arc<dyn Operation>,
     result: u8,
 }
 
-impl Applied {
+impl OperationResult {
     /// Returns the operation.
     pub fn operation(&self) -> &dyn Operation {
         &*self.operation
@@ -296,30 +296,30 @@ impl Applied {
     }
 
     /// Creates one result of an operation.
-    pub(crate) fn new(operation: &Arc<dyn Operation>, result: u8) -> Applied {
-        Applied { operation: operation.clone(), result }
+    pub(crate) fn new(operation: &Arc<dyn Operation>, result: u8) -> OperationResult {
+        OperationResult { operation: operation.clone(), result }
     }
 
     /// Returns another result of the same operation.
-    pub(crate) fn with_result(&self, result: u8) -> Applied {
-        Applied { operation: self.operation.clone(), result }
+    pub(crate) fn with_result(&self, result: u8) -> OperationResult {
+        OperationResult { operation: self.operation.clone(), result }
     }
 
     /// Returns whether both are results of equal operations.
-    pub(crate) fn is_same_operation(&self, other: &Applied) -> bool {
+    pub(crate) fn is_same_operation(&self, other: &OperationResult) -> bool {
         Arc::ptr_eq(&self.operation, &other.operation) || self.operation.is_equal(other.operation.as_any())
     }
 }
 
-impl PartialEq for Applied {
-    fn eq(&self, other: &Applied) -> bool {
+impl PartialEq for OperationResult {
+    fn eq(&self, other: &OperationResult) -> bool {
         self.result == other.result && self.is_same_operation(other)
     }
 }
 
-impl Eq for Applied {}
+impl Eq for OperationResult {}
 
-impl Hash for Applied {
+impl Hash for OperationResult {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.operation.write_hash(state);
         self.result.hash(state);

@@ -12,7 +12,7 @@ use std::collections::HashSet;
 
 /// Concatenation that is assembled from results of kernels.
 #[derive(Clone, Debug)]
-pub(crate) struct Assembled {
+pub(crate) struct AssembledConcatenation {
     /// The concatenation.
     pub(crate) whole: Id,
     /// Its parts, in order.
@@ -20,9 +20,9 @@ pub(crate) struct Assembled {
 }
 
 /// Replaces concatenations among the outputs of a tape by their parts.
-pub(crate) fn assemble(tape: &Tape) -> (Tape, Vec<Assembled>) {
+pub(crate) fn assemble(tape: &Tape) -> (Tape, Vec<AssembledConcatenation>) {
     let mut changed = tape.clone();
-    let mut found: Vec<Assembled> = vec![];
+    let mut found: Vec<AssembledConcatenation> = vec![];
     for output in &tape.outputs {
         let whole = tape.behind(*output);
         let entry = tape.entry(whole);
@@ -37,7 +37,7 @@ pub(crate) fn assemble(tape: &Tape) -> (Tape, Vec<Assembled>) {
         changed.outputs.extend(parts.iter().copied());
         // The concatenation has no reader any more.
         changed.entries[whole as usize] = Entry { kind: Kind::Position(0), inputs: SmallVec::new(), ..entry.clone() };
-        found.push(Assembled { whole, parts });
+        found.push(AssembledConcatenation { whole, parts });
     }
     (changed, found)
 }

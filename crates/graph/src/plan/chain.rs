@@ -59,7 +59,7 @@ pub(crate) fn kernels(tape: &Tape, bindings: &Bindings, machine: &Machine) -> Cu
 /// the kernel is too large.
 fn cost_of(tape: &Tape, kept: &[bool], group: &Group) -> Option<u64> {
     let rank = usize::from(tape.shapes[group.domain as usize].rank);
-    Fused::strip(tape, (kept, &[]), group.roots_of(&group.feeds[0]), rank, 1).map(|fused| fused.cost())
+    Fused::strip(tape, kept, &[], group.roots_of(&group.feeds[0]), rank, 1).map(|fused| fused.cost())
 }
 
 /// Returns the time of all kernels, in simple operations; `None` if one is too large. Memory traffic and
@@ -175,7 +175,7 @@ fn chained(tape: &Tape, kept: &[bool], groups: Vec<Group>, machine: &Machine) ->
     for (index, group) in groups.iter().enumerate().filter(|(_, group)| is_linkable(tape, group)) {
         let rank = usize::from(tape.shapes[group.domain as usize].rank);
         let roots = group.roots_of(&group.feeds[0]);
-        let Some(fused) = Fused::trace(tape, kept, roots, (&[], &[]), rank, false) else { continue };
+        let Some(fused) = Fused::trace(tape, kept, roots, &[], &[], rank, false) else { continue };
         linkable[index] = !fused.chooses() && fused.length.is_none();
         reached[index] = windows(tape, &fused, group.domain);
         let Some(cost) = cost_of(tape, kept, group) else {

@@ -242,7 +242,7 @@ impl Cutter<'_> {
     }
 
     fn fused(&self, roots: &[Id]) -> Option<Fused<'_>> {
-        traced(self.tape, &self.kept, Roots::Compute(roots), (&[], &[]), true).map(|(fused, ..)| fused)
+        traced(self.tape, &self.kept, Roots::Compute(roots), &[], &[], true).map(|(fused, ..)| fused)
     }
 
     fn fits(&self, id: Id) -> bool {

@@ -2,7 +2,7 @@
 
 use crate::emit::fused::{Fused, Roots};
 use crate::expr::op::zeros;
-use crate::expr::operation::{Applied, Joining, Operation};
+use crate::expr::operation::{Operation, OperationResult, SharedKernel};
 use crate::limits::{MAX_COMBINED, MAX_FUSED};
 use crate::tape::entries::{Id, ShapeId, Tape};
 use broadloom_scalar::{Lanes, Type};
@@ -180,12 +180,12 @@ impl Group {
 
     /// Returns the operation of its pattern, if it has one; the first if several share a pass.
     pub(crate) fn operation<'t>(&self, tape: &'t Tape) -> Option<&'t dyn Operation> {
-        self.combined.first().and_then(|id| tape.applied(*id)).map(Applied::operation)
+        self.combined.first().and_then(|id| tape.applied(*id)).map(OperationResult::operation)
     }
 
     /// Returns whether it produces all results of one application.
     pub(crate) fn gives_results(&self, tape: &Tape) -> bool {
-        self.operation(tape).is_some_and(|operation| operation.joining() == Joining::Results)
+        self.operation(tape).is_some_and(|operation| operation.joining() == SharedKernel::Results)
     }
 
     /// Returns whether the kernel of one node can become part of another kernel over the same domain.
@@ -197,14 +197,14 @@ impl Group {
         match (applied(self), applied(other)) {
             (None, None) => self.kind == GroupKind::Map,
             (Some(own), Some(others)) => match own.operation().joining() {
-                Joining::Alone => false,
-                pass @ Joining::Pass(..) => {
+                SharedKernel::Alone => false,
+                pass @ SharedKernel::Pass(..) => {
                     let in_common = |(own, other): (&GroupFeed, &GroupFeed)| !own.common || own == other;
                     pass == others.operation().joining() && self.feeds.iter().zip(&other.feeds).all(in_common)
                 }
-                Joining::Results => {
+                SharedKernel::Results => {
                     // A pattern that stores its results stores each once.
-                    let is_there = |root: &Id| tape.applied(*root).map(Applied::result) == Some(own.result());
+                    let is_there = |root: &Id| tape.applied(*root).map(OperationResult::result) == Some(own.result());
                     let is_taken = self.values(tape).is_empty() && other.roots.iter().any(is_there);
                     own.is_same_operation(others) && self.feeds == other.feeds && !is_taken
                 }
@@ -281,7 +281,7 @@ impl Group {
     /// Returns the traces of the functions that feed its kernel.
     pub(crate) fn traced<'k>(&self, tape: &'k Tape, kept: &'k [bool]) -> Option<Vec<GroupFunction<'k>>> {
         let part = |feed: &GroupFeed| {
-            let (mut fused, shape, line) = traced(tape, kept, self.roots_of(feed), (&feed.traps, &feed.given), feed.line)?;
+            let (mut fused, shape, line) = traced(tape, kept, self.roots_of(feed), &feed.traps, &feed.given, feed.line)?;
             fused.absent.clone_from(&feed.absent);
             Some(GroupFunction { fused, shape, line })
         };
@@ -304,17 +304,18 @@ pub(crate) fn traced<'k>(
     tape: &'k Tape,
     kept: &'k [bool],
     roots: Roots<'_>,
-    (traps, given): (&[Id], &[Id]),
+    traps: &[Id],
+    given: &[Id],
     line: bool,
 ) -> Option<(Fused<'k>, ShapeId, bool)> {
     let first = roots.ids().first().copied().or_else(|| traps.first().map(|trap| tape.entry(*trap).inputs[0]))?;
     let (domain, rank) = (tape.entry(first).shape, tape.rank(first));
     let counts_rows = matches!(roots, Roots::Compute(_)) && rank > 1 && tape.length(first).is_some();
     if line && !counts_rows || rank == 0 {
-        let fused = Fused::trace(tape, kept, roots, (traps, given), rank, true)?;
+        let fused = Fused::trace(tape, kept, roots, traps, given, rank, true)?;
         if rank <= 1 || !fused.unravels(domain) {
             return Some((fused, domain, true));
         }
     }
-    Some((Fused::trace(tape, kept, roots, (traps, given), rank, false)?, domain, false))
+    Some((Fused::trace(tape, kept, roots, traps, given, rank, false)?, domain, false))
 }

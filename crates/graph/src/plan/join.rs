@@ -1,11 +1,12 @@
 //! Joins: stencils that become part of the stencils that read them.
 //!
-//! The cut takes a node that is used at several places as computed for each of them, and keeps it where that
-//! costs more than memory does. In a patch of rows and columns, neighbours share most of these places, but
-//! only where all parts of a kernel look equally far. Where threads take patches, a second cut keeps every
-//! node whose neighbours are read. Each of these nodes is tried as a part of the kernels that read it: the
-//! patches of all kernels are priced with and without it, beside the bytes that they read and write, and the
-//! cheaper plan counts. A few rounds find a plan that no single node makes cheaper. Results keep their bits.
+//! The cut assumes that a node with uses at several positions is computed for each of them. It keeps the node
+//! if that costs more than memory. In a patch of rows and columns, neighbours share most of these positions,
+//! but only if all parts of a kernel read equally far. If threads compute patches, a second cut therefore
+//! keeps every node whose neighbours are read. Each of these nodes is tried as a part of the kernels that
+//! read it. The patches of all kernels are priced with and without the node, together with the bytes that
+//! they read and write, and the cheaper plan is used. A few rounds find a plan that no single node makes
+//! cheaper. Results are bitwise the same.
 
 use crate::limits::{JOIN_ROUNDS, MAX_TRIED};
 use crate::plan::cut::{Cut, Reason, cut};
@@ -17,7 +18,7 @@ use broadloom_device::Machine;
 use broadloom_skeleton::cost::{self, Costs};
 use std::collections::HashMap;
 
-/// The cheapest kernels of a tape, where nodes that its plain cut keeps may be computed in patches.
+/// Returns the cheapest kernels of a tape, if nodes that its plain cut keeps may be computed in patches.
 pub(crate) fn joined(tape: &Tape, plain: Cut, bindings: &Bindings, machine: &Machine) -> Cut {
     let costs = Costs::of(machine);
     if !costs.joins_stencils() || tape.kernels.single_positions || tape.wide {
@@ -93,7 +94,7 @@ impl Prices<'_> {
         cut.groups.iter().map(|group| self.of_kernel(cut, group)).sum()
     }
 
-    /// Returns the time of a kernel. Memory and operations go on at the same time.
+    /// Returns the time of a kernel. Memory traffic and operations overlap.
     fn of_kernel(&mut self, cut: &Cut, group: &Group) -> Option<u128> {
         let count = |shape: u32| self.bindings.shapes[shape as usize].count() as u128;
         let bytes = |id: &Id| count(self.tape.entry(*id).shape) * u128::from(self.tape.entry(*id).ty.bytes());
@@ -107,8 +108,8 @@ impl Prices<'_> {
         Some(memory.max(all * u128::from(position?)))
     }
 
-    /// Returns the cost of a position of a kernel without memory: that of its best patch, as far as its sizes
-    /// have room for that.
+    /// Returns the cost of a position of a kernel without memory: that of its best patch, if its sizes have
+    /// room for one.
     fn of_position(&self, cut: &Cut, group: &Group) -> Option<u64> {
         let parts = group.traced(self.tape, &cut.kept)?;
         let sizes: Vec<u64> = self.bindings.shapes[group.domain as usize].extents().iter().map(|extent| *extent as u64).collect();

@@ -18,10 +18,10 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct Kernel {
     pub(crate) group: Group,
-    /// Functions that feed it, one or several, or the interior and the edges of strips; last the function of
-    /// its results, if they are not just stored.
+    /// Functions that feed it, or the functions of the interior and of the edges of strips. The last one is
+    /// the function of its results, if they are not just stored.
     pub(crate) codes: Vec<Code>,
-    /// Scalars that stand before those of the codes.
+    /// Scalars before those of the codes.
     pub(crate) bounds: Vec<KernelScalar>,
     /// Cost of a position, in simple operations.
     pub(crate) cost: u64,
@@ -36,7 +36,7 @@ pub(crate) struct Kernel {
     pub(crate) reused: Vec<Option<Id>>,
 }
 
-/// Kernel for sizes at which no position is near an edge: no lane tests for that.
+/// Kernel for sizes at which no position is near an edge, so no lane tests for edges.
 #[derive(Debug)]
 pub(crate) struct InteriorKernel {
     pub(crate) codes: Vec<Code>,
@@ -52,8 +52,8 @@ impl Kernel {
         Kernel { group, codes, bounds, cost, ready, inside, patches, dead, reused }
     }
 
-    /// Creates a kernel from the functions that feed it, each with whether its domain is one line, and the
-    /// function of its results.
+    /// Creates a kernel from the functions that feed it and the function of its results. A flag of each is
+    /// true if its domain is one line.
     pub(crate) fn of_functions(group: Group, feeds: Vec<(Code, bool)>, sink: Option<Code>, ready: KernelProgram) -> Kernel {
         let codes: Vec<Code> = feeds.into_iter().map(|(code, _)| code).chain(sink).collect();
         let cost = codes.iter().map(|code| code.cost).sum();

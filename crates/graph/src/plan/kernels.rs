@@ -7,7 +7,7 @@
 use crate::emit::code::{Code, KernelScalar, interior};
 use crate::expr::error::Result;
 use crate::expr::shape::Shape;
-use crate::plan::assemble::{Assembled, assemble};
+use crate::plan::assemble::{AssembledConcatenation, assemble};
 use crate::plan::cut::Reason;
 use crate::plan::group::GroupKind;
 use crate::plan::kernel::{InteriorKernel, Kernel, Planner};
@@ -17,7 +17,7 @@ use crate::plan::pattern::KernelProgram;
 use crate::plan::{chain, kinds};
 use crate::tape::bindings::Bindings;
 use crate::tape::entries::{Id, Kind, ShapeId, Tape};
-use broadloom_skeleton::cost::Costs;
+use broadloom_skeleton::cost::{self, Costs};
 use broadloom_skeleton::{Library, LoadedProgram};
 use smallvec::SmallVec;
 use std::collections::{HashMap, HashSet};
@@ -25,12 +25,12 @@ use std::collections::{HashMap, HashSet};
 /// The kernels of an expression, in order.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// The tape that the plan is found by.
+    /// The tape by which the plan is looked up.
     pub(crate) key: Tape,
     /// The tape that was planned: outputs are arrays that kernels write.
     pub(crate) tape: Tape,
     /// Outputs of the key that are assembled from outputs of the planned tape.
-    pub(crate) assembled: Vec<Assembled>,
+    pub(crate) assembled: Vec<AssembledConcatenation>,
     pub(crate) kernels: Vec<Kernel>,
     pub(crate) reasons: HashMap<Id, Reason>,
     /// Nodes that are in memory when the kernels that read them run.
@@ -39,7 +39,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Makes the plan of a tape for a machine; kernels come from the library.
+    /// Makes the plan of a tape for a machine. Kernels are taken from the library.
     pub(crate) fn new(key: Tape, bindings: &Bindings, library: &Library) -> Result<Plan> {
         let machine = library.device().machine();
         let (tape, assembled) = assemble(&key);
@@ -56,7 +56,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Says when memory is free, and where a result can take the place of an input.
+    /// Sets when memory is free, and which results can reuse the memory of an input.
     fn lifetimes(&mut self) {
         let results: HashSet<Id> = self.tape.outputs.iter().map(|output| self.tape.behind(*output)).collect();
         let mut seen: HashSet<Id> = HashSet::new();
@@ -72,12 +72,12 @@ impl Plan {
         for kernel in &mut self.kernels {
             let mut taken: Vec<Id> = vec![];
             for root in &kernel.group.roots {
-                // Element by element, each read before it is written by the same thread.
+                // The same thread reads each element before it writes it.
                 let aligned = kernel.codes.iter().flat_map(|code| code.inputs.iter().zip(&code.aligned));
                 let candidate = aligned.clone().find(|(input, aligned)| {
                     let (from, to) = (self.tape.entry(**input), self.tape.entry(*root));
                     **aligned
-                        // Patches are read as memory that nobody writes.
+                        // Kernels in patches read their inputs as constant memory.
                         && kernel.patches.is_none()
                         && kernel.group.kind == GroupKind::Map
                         && kernel.dead.contains(input)
@@ -92,7 +92,7 @@ impl Plan {
         }
     }
 
-    /// The functions and the program of a kernel for these sizes.
+    /// Returns the functions and the program of a kernel for these sizes.
     pub(crate) fn ready<'k>(
         &self,
         kernel: &'k Kernel,
@@ -114,23 +114,22 @@ impl Plan {
         })
     }
 
-    /// The best patches of a kernel that these sizes have room for.
+    /// Returns the best patches of a kernel that these sizes have room for.
     pub(crate) fn patched<'k>(&self, kernel: &'k Kernel, sizes: &[u64]) -> Result<Option<&'k PatchKernel>> {
         let Some(patches) = &kernel.patches else { return Ok(None) };
         let all = patches.of_sizes(&self.tape, &self.kept, &kernel.group, sizes, &self.library)?;
         Ok(all.iter().find(|patched| patched.patch.fits(sizes)))
     }
 
-    /// The program of a kernel for these sizes.
+    /// Returns the program of a kernel for these sizes.
     pub(crate) fn loaded(&self, kernel: &Kernel, bindings: &Bindings) -> Result<LoadedProgram> {
         let count = |shape: ShapeId| bindings.shapes[shape as usize].count();
         let read: usize = kernel.group.reads.iter().map(|read| count(self.tape.entry(*read).shape)).sum();
-        // What is read is less than half of the positions: results have much of it in common.
-        let shares = count(kernel.group.domain) / 2 >= read;
+        let shares = cost::shares_reads(count(kernel.group.domain), read);
         self.ready(kernel, bindings)?.2.loaded(&self.sizes(kernel, bindings), shares)
     }
 
-    /// The sizes that a kernel is called with.
+    /// Returns the sizes of a call of a kernel.
     pub(crate) fn sizes(&self, kernel: &Kernel, bindings: &Bindings) -> Vec<u64> {
         let shape_of = |id: Id| &bindings.shapes[self.tape.entry(id).shape as usize];
         let extents = |shape: &Shape| shape.extents().iter().map(|extent| *extent as u64).collect::<Vec<u64>>();

@@ -25,7 +25,7 @@ pub(crate) fn kernel(planner: &Planner<'_>, group: &Group) -> Result<Kernel> {
         return Ok(kernel);
     }
     match transposed::reads(planner, group, &functions) {
-        Some(reads) => transposed::kernel(planner, group, functions, reads),
+        Some((axis, reads)) => transposed::kernel(planner, group, functions, axis, reads),
         None => positions::kernel(planner, group, functions),
     }
 }

@@ -5,8 +5,9 @@ use crate::tape::bindings::Bindings;
 use crate::tape::entries::{Id, Tape};
 use std::collections::{BTreeSet, HashMap};
 
-/// Returns the order of kernels in which least memory is alive. Of the kernels that can run, the one after
-/// which least is alive comes first; of equal ones, the one that lets such a kernel run.
+/// Returns an order of kernels with little live memory. Of the kernels whose inputs are ready, the one after
+/// which the least memory is live runs first. Of equal ones, the one that makes such a kernel ready runs
+/// first.
 pub(crate) fn order(tape: &Tape, groups: &[Group], bindings: &Bindings) -> Vec<usize> {
     let bytes = |id: Id| {
         let entry = tape.entry(id);
@@ -17,7 +18,7 @@ pub(crate) fn order(tape: &Tape, groups: &[Group], bindings: &Bindings) -> Vec<u
     let mut readers: HashMap<Id, usize> = HashMap::new();
     groups.iter().flat_map(|group| &group.reads).for_each(|read| *readers.entry(*read).or_default() += 1);
     let results: Vec<Id> = tape.outputs.iter().map(|output| tape.behind(*output)).collect();
-    // Kernels that each waits for, and those that wait for each.
+    // For each kernel, the kernels that it waits for, and those that wait for it.
     let waits: Vec<BTreeSet<usize>> =
         groups.iter().map(|group| group.reads.iter().filter_map(|read| home.get(read).copied()).collect()).collect();
     let mut followers: Vec<Vec<usize>> = vec![vec![]; groups.len()];

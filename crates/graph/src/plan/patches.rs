@@ -1,12 +1,12 @@
 //! Kernels in [patches](crate::emit::patch::Patch): which patch of a kernel costs least, and its program.
 
 use crate::emit::code::{Code, KernelScalar, bounds};
-use crate::emit::fused::Fused;
+use crate::emit::fused::{Fused, PatchTrace};
 use crate::emit::patch::Patch;
 use crate::emit::price::PatchPrice;
 use crate::expr::error::Result;
 use crate::plan::group::{Group, GroupFunction, GroupKind};
-use crate::plan::pattern::KernelProgram;
+use crate::plan::pattern::{KernelProgram, StencilForm};
 use crate::tape::entries::{Id, Int, Kind, Tape};
 use broadloom_device::Machine;
 use broadloom_skeleton::Library;
@@ -18,7 +18,8 @@ use std::sync::OnceLock;
 /// Remainders of lengths of rows, divided by the columns of the widest patch.
 const REMAINDERS: usize = 4;
 
-/// The kernels in patches that cost less than the one that serves all sizes, made when they are first wanted.
+/// The kernels in patches that cost less than the kernel for all sizes. They are made when they are first
+/// used.
 #[derive(Debug)]
 pub(crate) struct PatchKernels {
     /// Cost of a position in the kernel for all sizes.
@@ -28,7 +29,7 @@ pub(crate) struct PatchKernels {
 }
 
 impl PatchKernels {
-    /// The kernels in patches for sizes.
+    /// Returns the kernels in patches for some sizes.
     pub(crate) fn of_sizes(
         &self,
         tape: &Tape,
@@ -90,7 +91,7 @@ pub(crate) struct Patches<'p> {
 }
 
 impl<'p> Patches<'p> {
-    /// The patches of a kernel; `None` if it can have none.
+    /// Returns the patches of a kernel, or `None` if it can have none.
     pub(crate) fn of(
         tape: &'p Tape,
         kept: &'p [bool],
@@ -105,7 +106,7 @@ impl<'p> Patches<'p> {
         if !costs.takes_patches() || tape.kernels.single_positions || !is_possible || !group.roots.iter().all(has_room) {
             return None;
         }
-        if part.fused.chooses() || part.fused.items() * 2 > crate::limits::MAX_PATCH {
+        if part.fused.chooses() || part.fused.items() > crate::limits::MAX_PATCHED {
             return None;
         }
         let bytes =
@@ -120,18 +121,18 @@ impl<'p> Patches<'p> {
     fn traced(&self, patch: Patch) -> Option<Fused<'p>> {
         let roots = self.group.roots_of(&self.group.feeds[0]);
         let windowed = patch.exchanges.then(|| self.windowed.clone());
-        Fused::patch(self.tape, (self.kept, &[]), roots, self.rank, (patch, windowed), true)
+        let of = PatchTrace { patch, windowed, alone: true };
+        Fused::patch(self.tape, self.kept, &[], roots, self.rank, of)
     }
 
-    /// Returns the cost of a position in strips of so many rows, or where each thread has one position.
-    /// Memory and operations go on at the same time, so the slower of both counts.
+    /// Returns the cost of a position in strips of rows, or in threads of one position. Memory and operations
+    /// overlap, so the slower of both counts.
     fn strips(&self, strip: Option<(&Fused<'_>, u32)>) -> u64 {
         let (fused, rows) = strip.unwrap_or((&self.part.fused, 1));
         fused.priced(Patch { rows, ..Patch::SINGLE }).cost.max(self.memory)
     }
 
-    /// Returns the least cost of a position without memory, where an image has room for all patches that are
-    /// used.
+    /// Returns the least cost of a position without memory, if an image has room for all patches in use.
     pub(crate) fn least(&self, sizes: &[u64]) -> u64 {
         let single = self.part.fused.single_cost();
         let width = sizes.last().copied().unwrap_or(0);
@@ -140,12 +141,12 @@ impl<'p> Patches<'p> {
         all.map(|priced| priced.cost).fold(single, u64::min)
     }
 
-    /// Returns the patch of so many columns that costs least, without memory, where so many columns remain of
-    /// a row.
+    /// Returns the patch of `columns` columns that costs least, without memory, for rows with this remainder
+    /// of columns.
     fn cheapest(&self, columns: u32, skew: u32) -> Option<PatchPrice> {
         let mut best: Option<PatchPrice> = None;
         let alone = self.part.fused.priced(Patch::SINGLE).work;
-        // Steps of which larger patches are too large.
+        // Steps whose larger patches are too large.
         let mut full: SmallVec<[(bool, u32); 4]> = SmallVec::new();
         let computes_far =
             self.part.fused.computed().keys().any(|node| self.windowed[*node as usize] && !self.kept[*node as usize]);
@@ -172,8 +173,7 @@ impl<'p> Patches<'p> {
                 }
             }
             let priced = fused.priced(patch);
-            // Positions that share nothing, such as those of transposed reads, are better off in threads of
-            // their own.
+            // Positions that share nothing, such as those of transposed reads, are faster in separate threads.
             if !cost::PATCH_GAIN.pays(priced.work, alone * u64::from(rows * columns)) {
                 continue;
             }
@@ -184,8 +184,8 @@ impl<'p> Patches<'p> {
         best
     }
 
-    /// Returns the patches that cost less than that, the best first, where so many columns remain of rows
-    /// divided by the widest patch.
+    /// Returns the patches that cost less than `least`, the best first, for rows with this remainder of
+    /// columns.
     fn choices(&self, mut least: u64, remainder: u32) -> Vec<PatchPrice> {
         let mut found = vec![];
         // One column serves images of any width, so it comes first: wider patches have to cost less than
@@ -201,7 +201,7 @@ impl<'p> Patches<'p> {
         found
     }
 
-    /// The kernel in a patch.
+    /// Makes the kernel in a patch.
     fn made(&self, priced: PatchPrice, library: &Library) -> Result<Option<PatchKernel>> {
         let PatchPrice { patch, live, .. } = priced;
         let Some(fused) = self.traced(patch) else { return Ok(None) };
@@ -221,12 +221,12 @@ impl<'p> Patches<'p> {
         }
         let mut bounds = bounds(0..last + 1, conditions);
         bounds.extend(bounds_along);
-        let ready = KernelProgram::patches(self.tape, self.group, &codes, patch, (reach, live), library)?;
+        let ready = KernelProgram::patches(self.tape, self.group, &codes, StencilForm { patch, reach, live }, library)?;
         Ok(Some(PatchKernel { patch, codes, bounds, ready }))
     }
 
-    /// Returns the traces of strips along rows and along columns for the positions around patches; `None`
-    /// where positions cost little or share little.
+    /// Returns the traces of strips along rows and along columns for the positions around patches. Returns
+    /// `None` if positions cost little or share little.
     fn border(&self, priced: PatchPrice) -> Option<[Fused<'p>; 2]> {
         let Patch { rows, step, .. } = priced.patch;
         let positions = rows.min(cost::BORDER_POSITIONS);
@@ -247,8 +247,8 @@ impl<'p> Patches<'p> {
         Some([along_rows, along_columns])
     }
 
-    /// The kernels in patches, if there are any for rows that come out even. The kernel for all sizes is in
-    /// strips of so many rows, or has none.
+    /// Returns the kernels in patches, if there are any for rows without a remainder. The kernel for all
+    /// sizes may be in strips of rows.
     pub(crate) fn patchable(&self, strip: Option<(&Fused<'_>, u32)>) -> Option<PatchKernels> {
         let least = self.strips(strip);
         let has_any = !self.choices(least, 0).is_empty();

@@ -17,11 +17,11 @@ use std::sync::{Mutex, PoisonError};
 pub(crate) enum KernelProgram {
     /// One for all sizes.
     One(LoadedProgram),
-    /// Several, each made when it is first wanted, with the number of its variant.
+    /// Several, each with the number of its variant. They are made when they are first used.
     Several { library: Library, variants: Box<dyn Variants>, known: Mutex<Vec<(u64, LoadedProgram)>> },
 }
 
-/// One pattern, whatever the sizes.
+/// One pattern for all sizes.
 #[derive(Debug)]
 struct SinglePattern(Pattern);
 
@@ -39,16 +39,36 @@ fn nothing() -> Error {
     Error::Plan { what: "a kernel".into(), reason: "it computes nothing".into() }
 }
 
+/// The part of the positions that a thread of a stencil computes.
+#[derive(Clone, Copy)]
+pub(crate) struct StencilForm {
+    /// Its rows and columns.
+    pub(crate) patch: Patch,
+    /// Lanes before and behind its own whose values it takes.
+    pub(crate) reach: (u32, u32),
+    /// Values that it keeps at the same time.
+    pub(crate) live: u32,
+}
+
+impl StencilForm {
+    fn pattern(self, domain: Domain, inner: Source, edge: Option<Source>, border: Option<Border>, fold: Option<Fold>) -> Stencil {
+        let StencilForm { patch, reach, live } = self;
+        let Patch { rows, columns, step, skew, .. } = patch;
+        Stencil { domain, rows, step, columns, skew, live, inner, edge, border, reach, fold }
+    }
+}
+
 impl KernelProgram {
-    /// The program of a kernel, each function that feeds it with whether its domain is one line. Without a
-    /// function for its results they are just stored. `repeats` says whether a thread can have several rows
-    /// of results. A program that is wanted `later` is made when it is first asked for.
+    /// Makes the program of a kernel. Each of `codes` feeds it, with a flag that is true if its domain is one
+    /// line. Results are stored if there is no `sink`. `repeats` is true if a thread may have several rows of
+    /// results. With `later`, the program is made when it is first used.
     pub(crate) fn new(
         tape: &Tape,
         group: &Group,
         codes: &[(Code, bool)],
         sink: Option<&Code>,
-        (repeats, later): (bool, bool),
+        repeats: bool,
+        later: bool,
         library: &Library,
     ) -> Result<KernelProgram> {
         let source = |((code, _), feed): (&(Code, bool), &GroupFeed)| {
@@ -86,7 +106,7 @@ impl KernelProgram {
         }
     }
 
-    /// One program for all sizes, made at once or when it is first asked for.
+    /// Makes one program for all sizes, at once or when it is first used.
     fn one(pattern: Pattern, later: bool, library: &Library) -> Result<KernelProgram> {
         if !later {
             return Ok(KernelProgram::One(library.get(&pattern)?));
@@ -98,14 +118,14 @@ impl KernelProgram {
         })
     }
 
-    /// The program of a kernel in strips of so many rows whose lanes reach so far: functions for the interior
-    /// and, if it is another, near the edges. One that is wanted `later` is made when it is first asked for.
+    /// Makes the program of a kernel in strips of rows. `codes` are the function of the interior and, if it
+    /// differs, that near the edges. With `later`, the program is made when it is first used.
     pub(crate) fn strips(
         tape: &Tape,
         group: &Group,
         codes: &[Code],
         sink: Option<&Code>,
-        (rows, reach, live): (u32, (u32, u32), u32),
+        form: StencilForm,
         later: bool,
         library: &Library,
     ) -> Result<KernelProgram> {
@@ -116,36 +136,20 @@ impl KernelProgram {
             Some(operator) => Some(Fold { operator, sink: made(sink, group.values(tape).len())? }),
             None => None,
         };
-        let pattern = Stencil {
-            domain: domain(tape, group, false),
-            rows,
-            step: 1,
-            columns: 1,
-            skew: 0,
-            live,
-            inner,
-            edge,
-            border: None,
-            reach,
-            fold,
-        };
-        KernelProgram::one(pattern.into(), later, library)
+        KernelProgram::one(form.pattern(domain(tape, group, false), inner, edge, None, fold).into(), later, library)
     }
 
-    /// The program of a kernel in patches, made when it is first wanted.
+    /// Returns the program of a kernel in patches. It is made when it is first used.
     pub(crate) fn patches(
         tape: &Tape,
         group: &Group,
         codes: &[Code],
-        patch: Patch,
-        (reach, live): ((u32, u32), u32),
+        form: StencilForm,
         library: &Library,
     ) -> Result<KernelProgram> {
         let source = |code: &Code| Source::new(code.function.clone(), code.axes);
         let inner = source(codes.first().ok_or_else(nothing)?)?;
         let edge = codes.get(1).map(source).transpose()?;
-        let Patch { rows, columns, step, skew, .. } = patch;
-        let (domain, fold) = (domain(tape, group, false), None);
         let border = match codes.get(2..) {
             Some([along_rows, along_columns]) => {
                 let [along_rows, along_columns] = [source(along_rows)?, source(along_columns)?];
@@ -155,11 +159,11 @@ impl KernelProgram {
             }
             _ => None,
         };
-        let pattern = Stencil { domain, rows, step, columns, skew, live, inner, edge, border, reach, fold };
-        KernelProgram::one(pattern.into(), true, library)
+        KernelProgram::one(form.pattern(domain(tape, group, false), inner, edge, border, None).into(), true, library)
     }
 
-    /// The program for these sizes, where results share what they are computed from or do not.
+    /// Returns the program for these sizes. `shares` is true if results have much of what they read in
+    /// common.
     pub(crate) fn loaded(&self, sizes: &[u64], shares: bool) -> Result<LoadedProgram> {
         match self {
             KernelProgram::One(loaded) => Ok(loaded.clone()),
@@ -178,7 +182,7 @@ impl KernelProgram {
     }
 }
 
-/// The function that takes so many values of a pattern; without one they are stored.
+/// Returns the sink of `values` values of a pattern. Without code they are stored.
 fn made(sink: Option<&Code>, values: usize) -> Result<Sink> {
     Ok(match sink {
         Some(code) => Sink::new(code.function.clone(), code.axes, values)?,
@@ -186,7 +190,8 @@ fn made(sink: Option<&Code>, values: usize) -> Result<Sink> {
     })
 }
 
-/// Returns the operator of all values that share a pass; in the order of positions if so said.
+/// Returns the operator of all values that share a pass. With `in_order`, it combines in the order of
+/// positions.
 fn combination(tape: &Tape, group: &Group, in_order: bool) -> Result<Option<Operator>> {
     let mut operators = vec![];
     for id in group.applications(tape) {
@@ -197,7 +202,7 @@ fn combination(tape: &Tape, group: &Group, in_order: bool) -> Result<Option<Oper
     Ok(if operators.len() > 1 { Some(Operator::all(&operators)?) } else { operators.pop() })
 }
 
-/// The domain of a shape as code sees it.
+/// Returns the domain of a shape as code sees it.
 fn domain(tape: &Tape, group: &Group, line: bool) -> Domain {
     let class = tape.shapes[group.domain as usize];
     if line {

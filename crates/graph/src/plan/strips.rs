@@ -1,33 +1,34 @@
 //! Kernels in strips: each thread computes several rows, which share what they read and compute.
 
-use crate::emit::fused::Fused;
+use crate::emit::fused::{Fused, PatchTrace};
 use crate::emit::patch::Patch;
 use crate::expr::error::Result;
 use crate::limits::{MAX_EDGE, MAX_STRIP};
 use crate::plan::cut::Cut;
 use crate::plan::group::{Group, GroupFunction, GroupKind};
 use crate::plan::kernel::{Kernel, Planner};
-use crate::plan::pattern::KernelProgram;
+use crate::plan::pattern::{KernelProgram, StencilForm};
 use crate::tape::entries::Tape;
 use broadloom_skeleton::{Stencil, cost};
 
-/// Returns the kernel of a group in strips; `None` if rows share too little.
+/// Returns the kernel of a group in strips, or `None` if rows share too little.
 pub(crate) fn kernel(planner: &Planner<'_>, group: &Group, functions: &[GroupFunction<'_>]) -> Result<Option<Kernel>> {
     let (tape, library) = (planner.tape, planner.library);
     let Some((fused, rows)) = strip(tape, planner.cut, group, functions, planner.costs.lanes_share()) else { return Ok(None) };
-    let (cost, reach, live) = (fused.cost() / u64::from(rows), fused.reach(), fused.live(1));
+    let cost = fused.cost() / u64::from(rows);
+    let form = StencilForm { patch: Patch { rows, ..Patch::SINGLE }, reach: fused.reach(), live: fused.live(1) };
     let patches = planner.patchable(group, functions, Some((&fused, rows)));
     let (mut codes, bounds) = fused.strip_codes(tape, planner.costs.side_by_side())?;
     let sink = planner.sink(group)?;
-    let ready = KernelProgram::strips(tape, group, &codes, sink.as_ref(), (rows, reach, live), patches.is_some(), library)?;
+    let ready = KernelProgram::strips(tape, group, &codes, sink.as_ref(), form, patches.is_some(), library)?;
     codes.extend(sink);
     Ok(Some(Kernel { patches, ..Kernel::new(group.clone(), codes, bounds, cost, ready) }))
 }
 
-/// Returns the traces of a kernel whose threads have a strip of rows each, with the number of rows, where
-/// rows share enough of what they read and compute. On a CPU lanes may share too, and do if that pays. There,
-/// rows that share nothing but what they read are strips of their own: registers have no room for what the
-/// next rows read too, the cache has, and a core sees few rows at a time coming.
+/// Returns the traces of a kernel in strips, and the number of rows of a strip, if rows share enough reads
+/// and operations. On a CPU, lanes may exchange values too, if that pays. There, rows that share only reads
+/// are not joined: the cache holds the shared elements, and registers do not. A core also prefetches few rows
+/// at a time.
 fn strip<'k>(tape: &'k Tape, cut: &'k Cut, group: &Group, parts: &[GroupFunction<'_>], cpu: bool) -> Option<(Fused<'k>, u32)> {
     let [part] = parts else { return None };
     let class = tape.shapes[part.shape as usize];
@@ -45,10 +46,10 @@ fn strip<'k>(tape: &'k Tape, cut: &'k Cut, group: &Group, parts: &[GroupFunction
         [feed] if group.kind == GroupKind::Map || folds => group.roots_of(feed),
         _ => return None,
     };
-    // The highest strips that pay, with what a position costs, in hundredths.
+    // The highest strips that pay, with the cost of a position in hundredths.
     let highest = |sliding: &'k [bool]| {
         Stencil::HEIGHTS.iter().find_map(|rows| {
-            let fused = Fused::strip(tape, (&cut.kept, sliding), roots, class.rank.into(), *rows)?;
+            let fused = Fused::strip(tape, &cut.kept, sliding, roots, class.rank.into(), *rows)?;
             let (before, behind) = fused.reach();
             let lanes = 32u64.checked_sub((before + behind).into()).filter(|lanes| *lanes >= 16)?;
             let cost = cost::strip_cost(fused.cost(), *rows, lanes);
@@ -67,14 +68,15 @@ fn strip<'k>(tape: &'k Tape, cut: &'k Cut, group: &Group, parts: &[GroupFunction
         (alone, _) => (alone?, &cut.sliding),
     };
     if cpu && is_map && !fused.calls(tape) {
-        let one = Fused::strip(tape, (&cut.kept, sliding), roots, class.rank.into(), 1)?;
+        let one = Fused::strip(tape, &cut.kept, sliding, roots, class.rank.into(), 1)?;
         if !cost::STRIP_COMPUTATION_GAIN.pays(fused.computing(), one.computing() * u64::from(rows)) {
             return Some((one, 1));
         }
     }
     if cpu && is_map && rows > 1 && fused.reach() == (0, 0) && fused.edge_items() > MAX_EDGE {
         let patch = Patch { rows, ..Patch::SINGLE };
-        return Some((Fused::patch(tape, (&cut.kept, sliding), roots, class.rank.into(), (patch, None), true)?, rows));
+        let of = PatchTrace { alone: true, ..PatchTrace::of(patch) };
+        return Some((Fused::patch(tape, &cut.kept, sliding, roots, class.rank.into(), of)?, rows));
     }
     Some((fused, rows))
 }

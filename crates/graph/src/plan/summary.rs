@@ -11,7 +11,7 @@ use crate::tape::entries::Id;
 use broadloom_device::{Device, Machine};
 use broadloom_scalar::Type;
 use broadloom_skeleton::LoadedProgram;
-use broadloom_skeleton::cost::{Costs, Work};
+use broadloom_skeleton::cost::{Costs, KernelWork};
 use smallvec::SmallVec;
 use std::fmt::Write;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub struct ResultSummary {
     pub ty: String,
     /// Its shape.
     pub shape: Shape,
-    /// Why it is kept in memory.
+    /// The reason why it is kept in memory.
     pub reason: Reason,
 }
 
@@ -34,7 +34,7 @@ pub struct ResultSummary {
 pub struct KernelSummary {
     /// The pattern.
     pub name: String,
-    /// The positions that it works on.
+    /// The extents of its positions.
     pub domain: Shape,
     /// Number of launches.
     pub launches: usize,
@@ -48,13 +48,13 @@ pub struct KernelSummary {
     pub bytes_written: u64,
     /// Bytes of temporary memory while it runs.
     pub bytes_besides: u64,
-    /// Its work beyond one pass over inputs and results: rounds of a sort, sums of a product.
-    pub further: Work,
+    /// Work beyond one pass over inputs and results: rounds of a sort, sums of a product.
+    pub further: KernelWork,
     /// Kernels that a chain consists of; none for other kernels.
     pub links: usize,
-    /// True if boundaries are looked at only near the edges.
+    /// True if boundary rules are applied near edges only.
     pub interior: bool,
-    /// Rows and columns that a thread computes together, where that is a patch.
+    /// Rows and columns that a thread computes together, if it computes a patch.
     pub patch: Option<Patch>,
     /// Its results.
     pub results: Vec<ResultSummary>,
@@ -63,14 +63,13 @@ pub struct KernelSummary {
 }
 
 impl KernelSummary {
-    /// Predicts how long it takes on a machine; `None` for the interpreter. A machine that was measured
-    /// ([`Device::measured_machine`]) gives a better prediction. What a kernel needs besides is written and
-    /// read.
+    /// Predicts its time on a machine. Returns `None` for the interpreter. A measured machine
+    /// ([`Device::measured_machine`]) gives a better prediction. Temporary memory counts as written and read.
     pub fn predicted(&self, machine: &Machine) -> Option<Duration> {
         let bytes = (self.bytes_read + self.bytes_written + 2 * self.bytes_besides).saturating_add(self.further.bytes);
         let calls = self.operations.saturating_mul(self.domain.count() as u64);
         let operations = calls.saturating_add(self.further.operations);
-        Costs::of(machine).predict(&Work { launches: self.launches as u64, bytes, operations })
+        Costs::of(machine).predict(&KernelWork { launches: self.launches as u64, bytes, operations })
     }
 
     /// Returns the prediction as a remark for [`Summary::text_with`]: `estimated 1.5 µs`.
@@ -93,8 +92,8 @@ pub fn shown_time(time: Duration) -> String {
 pub struct Summary {
     /// The kernels, in order.
     pub kernels: Vec<KernelSummary>,
-    /// Most bytes that are alive at a time: results, what is kept between kernels, what kernels need besides;
-    /// inputs not counted.
+    /// Maximum bytes that are live at a time: results, arrays between kernels, and temporary memory. Inputs
+    /// are not counted.
     pub peak_bytes: u64,
 }
 
@@ -104,12 +103,12 @@ impl Summary {
         self.kernels.iter().map(|kernel| kernel.bytes_read + kernel.bytes_written).sum()
     }
 
-    /// Predicts how long all kernels take on a machine; `None` for the interpreter.
+    /// Predicts the time of all kernels on a machine. Returns `None` for the interpreter.
     pub fn predicted(&self, machine: &Machine) -> Option<Duration> {
         self.kernels.iter().map(|kernel| kernel.predicted(machine)).sum()
     }
 
-    /// Returns the PTX of all kernels, as the device was given it. Kernels with equal code have it once.
+    /// Returns the PTX of all kernels as passed to the device. Equal code is there once.
     pub fn ptx(&self) -> Result<String> {
         let mut texts: Vec<(Vec<String>, String)> = vec![];
         for (number, kernel) in self.kernels.iter().enumerate() {
@@ -123,15 +122,15 @@ impl Summary {
         Ok(shown.collect::<Vec<String>>().join("\n"))
     }
 
-    /// The plan as text.
+    /// Returns the plan as text.
     pub fn text(&self) -> String {
         self.text_with(|_| None)
     }
 
-    /// The plan as text, with the estimated time of each kernel on a device. The first call for a device
-    /// measures its bandwidth and the cost of a launch.
+    /// Returns the plan as text, with the estimated time of each kernel on a device. The first call for a
+    /// device measures its bandwidth and the cost of a launch.
     pub fn text_on(&self, device: &Device) -> String {
-        // Nothing is measured where it is of no use.
+        // Only a machine whose times are shown is measured.
         if self.kernels.is_empty() || self.predicted(device.machine()).is_none() {
             return self.text();
         }
@@ -139,7 +138,7 @@ impl Summary {
         self.text_with(|kernel| self.kernels[kernel].estimate(&machine))
     }
 
-    /// The plan as text, with a remark behind each kernel, such as the time that it takes.
+    /// Returns the plan as text, with a remark for each kernel, such as its time.
     pub fn text_with(&self, remark: impl Fn(usize) -> Option<String>) -> String {
         let mut text = String::new();
         let plural = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
@@ -199,7 +198,7 @@ impl Plan {
             live += bytes(&fresh);
             let sizes = self.sizes(kernel, bindings);
             let loaded = self.loaded(kernel, bindings)?;
-            // A kernel that does not run takes no memory besides.
+            // A kernel that does not run takes no temporary memory.
             let besides = match sizes.contains(&0) {
                 true => 0,
                 false => loaded.program().temporary_bytes(&sizes)?.iter().sum(),
@@ -227,15 +226,15 @@ impl Plan {
         Ok(summary)
     }
 
-    /// The work of a kernel beyond one pass over inputs and results.
-    fn further_work(&self, kernel: &Kernel, sizes: &[u64]) -> Work {
+    /// Returns the work of a kernel beyond one pass over inputs and results.
+    fn further_work(&self, kernel: &Kernel, sizes: &[u64]) -> KernelWork {
         match (kernel.group.operation(&self.tape), kernel.group.combined.first()) {
             (Some(operation), Some(first)) => {
                 let inputs = self.tape.entry(*first).inputs.iter();
                 let types: SmallVec<[Type; 4]> = inputs.map(|input| self.tape.entry(*input).ty).collect();
                 operation.further_work(&types, sizes)
             }
-            _ => Work::default(),
+            _ => KernelWork::default(),
         }
     }
 

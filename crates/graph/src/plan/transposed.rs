@@ -18,7 +18,8 @@ pub(crate) fn kernel(
     planner: &Planner<'_>,
     group: &Group,
     functions: Vec<GroupFunction<'_>>,
-    (axis, reads): (u8, Vec<u32>),
+    axis: u8,
+    reads: Vec<u32>,
 ) -> Result<Kernel> {
     let group = Group { kind: GroupKind::Transpose(axis), ..group.clone() };
     let (mut codes, mut sink) = (vec![], None);
@@ -27,6 +28,6 @@ pub(crate) fn kernel(
         codes.push((read, false));
         sink = Some(rest);
     }
-    let ready = KernelProgram::new(planner.tape, &group, &codes, sink.as_ref(), (false, false), planner.library)?;
+    let ready = KernelProgram::new(planner.tape, &group, &codes, sink.as_ref(), false, false, planner.library)?;
     Ok(Kernel::of_functions(group, codes, sink, ready))
 }

@@ -10,14 +10,14 @@ use std::sync::Arc;
 
 /// Parts of an expression that its tape leaves out.
 #[derive(Clone, Debug, Default)]
-pub struct Bindings {
+pub(crate) struct Bindings {
     /// Memory; `None` for the inputs of a traced function.
     pub(crate) buffers: Vec<Option<Buffer<u8>>>,
     /// Values, by their slots.
-    pub values: Vec<Lanes>,
+    pub(crate) values: Vec<Lanes>,
     pub(crate) integers: Vec<i64>,
     /// Shapes of the tape.
-    pub shapes: Vec<Shape>,
+    pub(crate) shapes: Vec<Shape>,
     /// Values that come with the call of a function.
     pub(crate) symbols: Symbols,
 }

@@ -15,7 +15,7 @@
 
 use crate::expr::elementwise::Elementwise;
 use crate::expr::kernel_settings::KernelSettings;
-use crate::expr::operation::{Application, Applied, Joining};
+use crate::expr::operation::{Application, OperationResult, SharedKernel};
 use crate::expr::shape::Shape;
 use crate::tape::bindings::Bindings;
 use broadloom_scalar::{Literal, Precision, Type};
@@ -33,7 +33,7 @@ pub(crate) const FAR: usize = (1 << 31) - (1 << 24);
 pub(crate) const DISTANT: usize = 1 << 26;
 
 /// Number of a shape of a tape.
-pub type ShapeId = u32;
+pub(crate) type ShapeId = u32;
 
 /// Integer of the code: a part of it, or given in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,7 +46,7 @@ pub(crate) enum Int {
 
 /// Map from a position to an index along an axis of the input.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Along {
+pub(crate) struct RecordedAxisMap {
     pub(crate) source: Option<u8>,
     pub(crate) offset: Int,
     pub(crate) stride: Int,
@@ -96,13 +96,13 @@ pub(crate) enum Kind {
     Fill(u32),
     Elementwise(Elementwise),
     /// View: its maps, a slot of [`Bindings::values`] for the constant outside, and its growth.
-    View(SmallVec<[Along; 4]>, Option<u32>, Growth),
+    View(SmallVec<[RecordedAxisMap; 4]>, Option<u32>, Growth),
     /// Reshape: the number of axes that each axis is split into; an empty list if it does anything else.
     Reshape(SmallVec<[u8; 4]>),
     Position(u8),
     Gather(Rule, Option<u32>, Growth),
     Concatenate(u8),
-    Pattern(Applied),
+    Pattern(OperationResult),
 }
 
 impl Kind {
@@ -133,7 +133,7 @@ pub(crate) struct Entry {
 
 impl Entry {
     /// Returns the operation of the entry if it combines elements of several positions.
-    pub(crate) fn applied(&self) -> Option<&Applied> {
+    pub(crate) fn applied(&self) -> Option<&OperationResult> {
         match &self.kind {
             Kind::Pattern(applied) => Some(applied),
             Kind::Leaf(_)
@@ -197,7 +197,7 @@ impl ShapeClass {
 
 /// Canonical form of an expression.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Tape {
+pub(crate) struct Tape {
     pub(crate) entries: Vec<Entry>,
     pub(crate) outputs: SmallVec<[Id; 2]>,
     pub(crate) shapes: Vec<ShapeClass>,
@@ -242,7 +242,7 @@ pub(crate) const TALL: usize = cost::TALL;
 
 impl Tape {
     /// Creates an empty tape for recording.
-    pub fn empty(precision: Precision, joins: bool) -> Tape {
+    pub(crate) fn empty(precision: Precision, joins: bool) -> Tape {
         let (entries, outputs, shapes, literals) = (vec![], SmallVec::new(), vec![], vec![]);
         let kernels = KernelSettings::default();
         Tape { entries, outputs, shapes, wide: false, distant: false, precision, joins, literals, kernels }
@@ -264,7 +264,7 @@ impl Tape {
         let distant = bindings.shapes.iter().flat_map(|shape| shape.extents()).any(|extent| *extent >= DISTANT);
         for entry in &self.entries {
             let shape = &bindings.shapes[entry.shape as usize];
-            let is_grown = |own: Growth, maps: &[Along]| {
+            let is_grown = |own: Growth, maps: &[RecordedAxisMap]| {
                 let factor = shape.count() / shape_of(entry.inputs[0]).count().max(1);
                 own == Growth::of(factor) || !self.grows(entry.inputs[0], maps)
             };
@@ -294,7 +294,7 @@ impl Tape {
 
     /// Returns whether the code depends on the growth of a view with these maps, or of a gather: the input is
     /// recomputed for it, or an index wraps around or is mirrored.
-    pub(crate) fn grows(&self, mut input: Id, maps: &[Along]) -> bool {
+    pub(crate) fn grows(&self, mut input: Id, maps: &[RecordedAxisMap]) -> bool {
         if maps.iter().any(|map| matches!(map.rule, Rule::Wrap | Rule::Mirror)) {
             return true;
         }
@@ -329,7 +329,7 @@ impl Tape {
     }
 
     /// Returns the operation of a node if it combines elements of several positions.
-    pub(crate) fn applied(&self, id: Id) -> Option<&Applied> {
+    pub(crate) fn applied(&self, id: Id) -> Option<&OperationResult> {
         self.entry(id).applied()
     }
 
@@ -352,7 +352,7 @@ impl Tape {
     /// Returns facts about an application of an operation.
     pub(crate) fn application(&self, id: Id) -> Application {
         let entry = self.entry(id);
-        let wanted = match self.applied(id).filter(|applied| applied.operation().joining() == Joining::Results) {
+        let wanted = match self.applied(id).filter(|applied| applied.operation().joining() == SharedKernel::Results) {
             None => SmallVec::new(),
             Some(applied) => self.results(applied, &entry.inputs).collect(),
         };
@@ -367,11 +367,11 @@ impl Tape {
     }
 
     /// Returns the results of an operation on these inputs that are in the tape.
-    fn results<'t>(&'t self, applied: &'t Applied, inputs: &'t [Id]) -> impl Iterator<Item = u8> + 't {
+    fn results<'t>(&'t self, applied: &'t OperationResult, inputs: &'t [Id]) -> impl Iterator<Item = u8> + 't {
         let own = move |entry: &'t Entry| match &entry.kind {
             Kind::Pattern(other) if entry.inputs.as_slice() == inputs => Some(other),
             _ => None,
         };
-        self.entries.iter().filter_map(own).filter(move |other| other.is_same_operation(applied)).map(Applied::result)
+        self.entries.iter().filter_map(own).filter(move |other| other.is_same_operation(applied)).map(OperationResult::result)
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 /// Integer that depends on the bindings of a run. Generated code receives it as a parameter.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Number {
+pub(crate) enum Number {
     /// Constant of all runs.
     Known(i64),
     /// Slot of the integers.

@@ -14,16 +14,16 @@ use crate::expr::error::{Error, Result};
 use crate::expr::kernel_settings::KernelSettings;
 use crate::expr::node::{Expression, Node, State};
 use crate::expr::op::{Op, Scalar};
-use crate::expr::operation::{Applied, Extent};
+use crate::expr::operation::{Extent, OperationResult};
 use crate::expr::shape::Shape;
 use crate::expr::tracing::Symbol;
 use crate::expr::view::{AxisMap, View};
 use crate::hash::{Quick, QuickMap};
 use crate::tape::bindings::Bindings;
 use crate::tape::entries::{
-    Along, DISTANT, Entry, FAR, Growth, Id, Int, Kind, SMALL, ShapeClass, ShapeId, Tape, is_far, is_simple,
+    DISTANT, Entry, FAR, Growth, Id, Int, Kind, RecordedAxisMap, SMALL, ShapeClass, ShapeId, Tape, is_far, is_simple,
 };
-use crate::tape::sizes::{List, Size, Sizes};
+use crate::tape::sizes::{Size, SizeList, Sizes};
 use broadloom_device::Buffer;
 use broadloom_scalar::{Lanes, Precision};
 use smallvec::SmallVec;
@@ -32,7 +32,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Recorder of tapes.
-pub struct Recorder {
+pub(crate) struct Recorder {
     /// Unique number of the recording, across all contexts.
     number: u64,
     tape: Tape,
@@ -96,7 +96,7 @@ enum Leaf {
 impl Recorder {
     /// Creates a recorder for a precision of elementary functions. `joins`: kernels over one domain are
     /// joined.
-    pub fn new(precision: Precision, joins: bool) -> Recorder {
+    pub(crate) fn new(precision: Precision, joins: bool) -> Recorder {
         Recorder {
             number: 0,
             tape: Tape::empty(precision, joins),
@@ -113,11 +113,6 @@ impl Recorder {
         }
     }
 
-    /// Returns the number of slots of the table of entries.
-    pub fn table_len(&self) -> usize {
-        self.known.len()
-    }
-
     /// Sets the settings of the kernels of the next tapes.
     pub(crate) fn set_kernels(&mut self, kernels: KernelSettings) {
         self.tape.kernels = kernels;
@@ -125,7 +120,7 @@ impl Recorder {
 
     /// Records some nodes and returns the parts that the tape leaves out. If scalars are `constant`, as in a
     /// traced function, equal ones are merged, and simple ones become part of the code.
-    pub fn record(&mut self, nodes: &[Node], constant: bool) -> Result<Bindings> {
+    pub(crate) fn record(&mut self, nodes: &[Node], constant: bool) -> Result<Bindings> {
         self.constant = constant;
         static NEXT: AtomicU64 = AtomicU64::new(1);
         self.number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -330,7 +325,7 @@ impl Recorder {
                 self.int(map.offset)
             };
             let stride = self.int(map.stride);
-            maps.push(Along { source: map.source, offset, stride, rule: map.rule });
+            maps.push(RecordedAxisMap { source: map.source, offset, stride, rule: map.rule });
         }
         let fill = view.fill.as_ref().map(|fill| self.value(fill));
         let growth = if self.tape.grows(from, &maps) { Growth::of(view.growth(input)) } else { Growth::None };
@@ -352,7 +347,9 @@ impl Recorder {
 
     /// Makes room in the table for one more entry.
     fn reserve(&mut self) {
-        if (self.nodes.len() + 1) * 2 <= self.known.len() {
+        // Half of the slots stay free.
+        let free = self.known.len().saturating_sub(self.nodes.len() + 1);
+        if free > self.nodes.len() {
             return;
         }
         let size = (self.known.len() * 2).max(64);
@@ -400,7 +397,7 @@ impl Recorder {
         }
     }
 
-    fn pattern(&mut self, node: &Node, expression: &Expression, applied: &Applied, numbers: &[Id]) -> Result<Id> {
+    fn pattern(&mut self, node: &Node, expression: &Expression, applied: &OperationResult, numbers: &[Id]) -> Result<Id> {
         let operation = applied.operation();
         let alike: SmallVec<[usize; 4]> = operation.alike(numbers.len());
         if let [first, _, ..] = &alike[..] {
@@ -424,7 +421,7 @@ impl Recorder {
         };
         let own = self.length(node)?;
         let result = |sizes: &mut Sizes| {
-            let mut list = List::new();
+            let mut list = SizeList::new();
             list.extend(own);
             for extent in extents.iter().take(node.bound().rank()).skip(list.len()) {
                 let known = match extent {
@@ -607,7 +604,7 @@ impl Recorder {
     }
 
     /// Returns the node for this result of an operation on these inputs.
-    fn result(&self, applied: &Applied, inputs: &[Id]) -> Option<Id> {
+    fn result(&self, applied: &OperationResult, inputs: &[Id]) -> Option<Id> {
         let is_it =
             |entry: &Entry| entry.inputs.as_slice() == inputs && matches!(&entry.kind, Kind::Pattern(own) if own == applied);
         self.tape.entries.iter().position(is_it).map(|id| id as Id)
@@ -632,7 +629,7 @@ fn rely_on(splits: &[u8], from: &Shape, to: &Shape) {
 }
 
 /// Returns the number of axes that each axis is split into; an empty list if the reshape does anything else.
-pub fn splits(from: &[usize], to: &[usize]) -> SmallVec<[u8; 4]> {
+pub(crate) fn splits(from: &[usize], to: &[usize]) -> SmallVec<[u8; 4]> {
     let (mut splits, mut rest) = (SmallVec::new(), to);
     for extent in from {
         let products = rest.iter().scan(1usize, |product, extent| {
@@ -688,6 +685,64 @@ fn hash(op: &Op, expression: &Expression, code: &mut Quick, rest: &mut Quick) {
         Op::Pattern(applied) => {
             tag(code, 7, 0);
             applied.hash(code);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expr::elementwise::Elementwise;
+    use crate::expr::node::Context;
+    use broadloom_device::Device;
+    use broadloom_interp::Interp;
+    use broadloom_scalar::{BinaryOp, Literal};
+
+    /// A large expression does not slow down later small ones.
+    #[test]
+    fn the_table_of_a_large_expression_is_given_up() -> Result<()> {
+        let context = Context::new(&Device::new(Interp::new(broadloom_interp::Options::default())));
+        let sum = |operations: u32| {
+            (0..operations).try_fold(Node::fill(&context, Shape::from(4), &[Literal::from(0u32)])?, |sum, i| {
+                Node::elementwise(
+                    Elementwise::Binary(BinaryOp::Add),
+                    &[&sum, &Node::fill(&context, Shape::from(4), &[Literal::from(i)])?],
+                )
+            })
+        };
+        let mut recorder = Recorder::new(Precision::Accurate, false);
+        let (large, small) = (sum(5000)?, sum(5)?);
+        recorder.record(&[large], false)?;
+        assert!(recorder.known.len() >= 10_000);
+        for _ in 0..2 {
+            recorder.record(std::slice::from_ref(&small), false)?;
+        }
+        assert!(recorder.known.len() <= 1024, "{}", recorder.known.len());
+        Ok(())
+    }
+
+    #[test]
+    fn equal_constants_are_one_where_they_stay_what_they_are() -> Result<()> {
+        let context = Context::new(&Device::new(Interp::new(broadloom_interp::Options::default())));
+        let fill = |value: f32| Node::fill(&context, Shape::from(4), &[Literal::from(value)]);
+        let add = |a: f32, b: f32| Node::elementwise(Elementwise::Binary(BinaryOp::Add), &[&fill(a)?, &fill(b)?]);
+        let nodes = [add(2.0, 2.0)?, add(0.0, -0.0)?];
+        let mut recorder = Recorder::new(Precision::Accurate, false);
+        assert_eq!(recorder.record(&nodes, false)?.values.len(), 4);
+        assert_eq!(recorder.record(&nodes, true)?.values.len(), 3);
+        Ok(())
+    }
+
+    #[test]
+    fn axes_that_are_split_are_known() {
+        let splits = |from: &[usize], to: &[usize]| splits(from, to).to_vec();
+        assert_eq!(splits(&[128, 128], &[32, 4, 32, 4]), [2, 2]);
+        assert_eq!(splits(&[5, 12], &[5, 3, 4]), [1, 2]);
+        assert_eq!(splits(&[5, 6], &[5, 6]), [1, 1]);
+        let no_splits: [(&[usize], &[usize]); 5] =
+            [(&[6, 4], &[4, 6]), (&[3, 4], &[12]), (&[6], &[6, 1]), (&[0], &[0, 3]), (&[], &[1])];
+        for (from, to) in no_splits {
+            assert!(splits(from, to).is_empty(), "{from:?} {to:?}");
         }
     }
 }

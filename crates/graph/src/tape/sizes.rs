@@ -18,20 +18,20 @@ use smallvec::SmallVec;
 pub(crate) type Size = u32;
 
 /// Sizes of a shape.
-pub(crate) type List = SmallVec<[Size; 4]>;
+pub(crate) type SizeList = SmallVec<[Size; 4]>;
 
 /// Size of added axes of extent 1.
-pub const ONE: Size = 0;
+pub(crate) const ONE: Size = 0;
 
 /// Maximum number of shapes for linear search.
 const FEW: usize = 16;
 
 /// Sizes and shapes of an expression during recording.
 #[derive(Debug)]
-pub struct Sizes {
+pub(crate) struct Sizes {
     /// Parent of each size in the union-find forest; a root is its own parent.
     parents: Vec<Size>,
-    shapes: Vec<(List, Shape)>,
+    shapes: Vec<(SizeList, Shape)>,
     /// Sizes that only the device knows, each with the entry of its number and its bound.
     lengths: Vec<(Size, Id, usize)>,
     /// Pairs of sizes, the second greater than the first by one.
@@ -54,7 +54,7 @@ impl Default for Sizes {
 impl Sizes {
     /// Clears the sizes and shapes. `joins`: equal extents of long one-dimensional arrays are one size, so
     /// that kernels over them can be joined.
-    pub fn clear(&mut self, joins: bool) {
+    pub(crate) fn clear(&mut self, joins: bool) {
         self.joins = joins;
         self.lines.clear();
         self.parents.truncate(1);
@@ -65,7 +65,7 @@ impl Sizes {
 
     /// Returns the size held by an entry. Memory is allocated for the bound, so arrays with different bounds
     /// have different sizes.
-    pub fn length(&mut self, count: Id, bound: usize) -> Size {
+    pub(crate) fn length(&mut self, count: Id, bound: usize) -> Size {
         if let Some((size, ..)) = self.lengths.iter().find(|(_, known, most)| *known == count && *most == bound) {
             return *size;
         }
@@ -81,14 +81,14 @@ impl Sizes {
     }
 
     /// Returns a new size, known to be equal to no other.
-    pub fn fresh(&mut self) -> Size {
+    pub(crate) fn fresh(&mut self) -> Size {
         self.parents.push(self.parents.len() as Size);
         (self.parents.len() - 1) as Size
     }
 
     /// Returns the size that is greater by one, such as the number of offsets for a number of segments. Equal
     /// sizes have equal successors.
-    pub fn one_more(&mut self, size: Size) -> Size {
+    pub(crate) fn one_more(&mut self, size: Size) -> Size {
         let size = self.root(size);
         for number in 0..self.more.len() {
             let (own, more) = self.more[number];
@@ -102,7 +102,7 @@ impl Sizes {
     }
 
     /// Adds a shape.
-    pub(crate) fn push(&mut self, list: List, shape: &Shape) -> ShapeId {
+    pub(crate) fn push(&mut self, list: SizeList, shape: &Shape) -> ShapeId {
         if let ([size], [extent]) = (&list[..], shape.numbers())
             && self.joins
             && *extent >= LONG_LINE
@@ -116,14 +116,14 @@ impl Sizes {
     }
 
     /// Adds a shape with new sizes for all axes.
-    pub fn fresh_shape(&mut self, shape: &Shape) -> ShapeId {
+    pub(crate) fn fresh_shape(&mut self, shape: &Shape) -> ShapeId {
         let list = (0..shape.rank()).map(|_| self.fresh()).collect();
         self.push(list, shape)
     }
 
     /// Adds a shape with new sizes. The first may be a size that only the device knows.
-    pub fn fresh_shape_with(&mut self, shape: &Shape, length: Option<Size>) -> ShapeId {
-        let mut list = List::new();
+    pub(crate) fn fresh_shape_with(&mut self, shape: &Shape, length: Option<Size>) -> ShapeId {
+        let mut list = SizeList::new();
         list.extend(length);
         while list.len() < shape.rank() {
             list.push(self.fresh());
@@ -137,7 +137,7 @@ impl Sizes {
     }
 
     /// Returns the sizes of a shape.
-    pub(crate) fn list(&self, id: ShapeId) -> &List {
+    pub(crate) fn list(&self, id: ShapeId) -> &SizeList {
         &self.shapes[id as usize].0
     }
 
@@ -159,7 +159,7 @@ impl Sizes {
     }
 
     /// Unites two shapes, axis by axis.
-    pub fn unite_shapes(&mut self, a: ShapeId, b: ShapeId) {
+    pub(crate) fn unite_shapes(&mut self, a: ShapeId, b: ShapeId) {
         if a == b {
             return;
         }
@@ -169,7 +169,7 @@ impl Sizes {
     }
 
     /// Returns whether two shapes are known to be equal.
-    pub fn are_equal(&self, a: ShapeId, b: ShapeId) -> bool {
+    pub(crate) fn are_equal(&self, a: ShapeId, b: ShapeId) -> bool {
         let root = |mut size: Size| {
             while self.parents[size as usize] != size {
                 size = self.parents[size as usize];
@@ -182,7 +182,7 @@ impl Sizes {
 
     /// Returns the distinct shapes, and for each recorded shape its index among them. A shape comes with the
     /// entry of its first extent if only the device knows that extent.
-    pub fn finish(&mut self) -> (Vec<ShapeId>, Vec<(Shape, Option<Id>)>) {
+    pub(crate) fn finish(&mut self) -> (Vec<ShapeId>, Vec<(Shape, Option<Id>)>) {
         // Sizes may have been united since their successors were created.
         for (size, more) in std::mem::take(&mut self.more) {
             let known = self.one_more(size);
@@ -191,8 +191,8 @@ impl Sizes {
         for number in 0..self.lengths.len() {
             self.lengths[number].0 = self.root(self.lengths[number].0);
         }
-        let (mut ids, mut shapes, mut lists) = (Vec::with_capacity(self.shapes.len()), vec![], Vec::<List>::new());
-        let mut more: QuickMap<List, ShapeId> = QuickMap::default();
+        let (mut ids, mut shapes, mut lists) = (Vec::with_capacity(self.shapes.len()), vec![], Vec::<SizeList>::new());
+        let mut more: QuickMap<SizeList, ShapeId> = QuickMap::default();
         for number in 0..self.shapes.len() {
             let mut list = std::mem::take(&mut self.shapes[number].0);
             list.iter_mut().for_each(|size| *size = self.root(*size));
@@ -211,5 +211,50 @@ impl Sizes {
             ids.push(id);
         }
         (ids, shapes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_are_one_where_their_sizes_are_known_to_be_equal() {
+        let mut sizes = Sizes::default();
+        let shape = Shape::from([7, 1]);
+        let [a, b, c] = [(); 3].map(|()| sizes.fresh_shape(&shape));
+        assert!(!sizes.are_equal(a, b));
+        sizes.unite_shapes(a, c);
+        assert!(sizes.are_equal(c, a));
+        let (ids, shapes) = sizes.finish();
+        assert_eq!((ids.as_slice(), shapes.len()), ([0, 1, 0].as_slice(), 2));
+        sizes.clear(false);
+        let (a, b) = (sizes.fresh(), sizes.fresh());
+        assert!(a != ONE && a != b);
+    }
+
+    #[test]
+    fn long_lines_of_one_extent_have_one_size_where_kernels_are_joined() {
+        let mut sizes = Sizes::default();
+        for (joins, extent, are_equal) in [(true, 100, true), (true, 7, false), (false, 100, false)] {
+            sizes.clear(joins);
+            let [a, b] = [(); 2].map(|()| sizes.fresh_shape(&Shape::from(extent)));
+            assert_eq!(sizes.are_equal(a, b), are_equal, "{joins} {extent}");
+        }
+        // A length that only the device knows is not an extent, whatever its bound.
+        sizes.clear(true);
+        let length = sizes.length(3, 100);
+        let [a, b] = [Some(length), None].map(|length| sizes.fresh_shape_with(&Shape::from(100), length));
+        assert!(!sizes.are_equal(a, b));
+    }
+
+    #[test]
+    fn many_shapes_are_found_by_their_sizes() {
+        let mut sizes = Sizes::default();
+        let all: Vec<ShapeId> = (0..100).map(|_| sizes.fresh_shape(&Shape::from(5))).collect();
+        all.chunks(2).for_each(|pair| sizes.unite_shapes(pair[0], pair[1]));
+        let (ids, shapes) = sizes.finish();
+        assert_eq!(shapes.len(), 50);
+        assert!(ids.chunks(2).enumerate().all(|(number, pair)| pair == [number as ShapeId; 2]));
     }
 }

@@ -3,19 +3,15 @@
 
 mod assemble;
 mod functions;
-mod interior;
 mod lengths;
 mod order;
 mod own_kernel;
 mod own_operation;
-mod record;
 mod segments;
 mod shape;
-mod size_classes;
 mod sizes;
 #[allow(dead_code, reason = "shared with the random graphs")]
 #[path = "../support/mod.rs"]
 mod support;
-mod trace;
 mod traps;
 mod view;

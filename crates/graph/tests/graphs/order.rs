@@ -4,7 +4,7 @@ use broadloom_device::Device;
 use broadloom_graph::{Context, Node, Result, Shape, SortKey};
 use broadloom_interp::Interp;
 use broadloom_scalar::Type;
-use broadloom_skeleton::cost::{SORT_ROUND, Work};
+use broadloom_skeleton::cost::{KernelWork, SORT_ROUND};
 
 /// Unused values are not moved, and used ones are correct.
 #[test]
@@ -42,13 +42,13 @@ fn rounds_and_sums_are_work() -> Result<()> {
     let context = Context::new(&Device::new(Interp::new(broadloom_interp::Options::default())));
     let keys = Node::upload(&context, Type::U32, Shape::from(1000), &[1; 4000])?;
     let further =
-        |node: &Node| Ok::<Work, broadloom_graph::Error>(context.explain(std::slice::from_ref(node))?.kernels[0].further);
+        |node: &Node| Ok::<KernelWork, broadloom_graph::Error>(context.explain(std::slice::from_ref(node))?.kernels[0].further);
     let sorted = |bits| Node::sort(&[(&keys, SortKey { descending: false, bits })], &[]);
-    let rounds = |rounds: u64| Work { launches: 0, bytes: 8000 * (rounds - 1), operations: 1000 * rounds * SORT_ROUND };
+    let rounds = |rounds: u64| KernelWork { launches: 0, bytes: 8000 * (rounds - 1), operations: 1000 * rounds * SORT_ROUND };
     assert_eq!(further(&sorted(None)?[0])?, rounds(4));
     assert_eq!(further(&sorted(Some(10))?[0])?, rounds(2));
     let matrix = |rows, columns| Node::upload(&context, Type::F32, Shape::from([rows, columns]), &vec![0; 4 * rows * columns]);
     let product = matrix(8, 9)?.product(&matrix(9, 10)?)?;
-    assert_eq!(further(&product)?, Work { operations: 2 * 8 * 9 * 10, ..Work::default() });
+    assert_eq!(further(&product)?, KernelWork { operations: 2 * 8 * 9 * 10, ..KernelWork::default() });
     Ok(())
 }

@@ -8,8 +8,8 @@
 use broadloom_cpu::Cpu;
 use broadloom_device::{Device, Machine};
 use broadloom_graph::{
-    Application, Context, Elementwise, Feed, HostArray, Joining, Node, Operation, OperationPattern, PatternParts, Result, Shape,
-    Typing, naive,
+    Application, Context, Elementwise, Feed, HostArray, Node, Operation, OperationPattern, PatternParts, Result, Shape,
+    SharedKernel, Typing, naive,
 };
 use broadloom_interp::Interp;
 use broadloom_scalar::{Axis, BinaryOp, Cache, Element, Literal, Type, Value};
@@ -69,8 +69,8 @@ impl Operation for RunLengths {
         vec![]
     }
 
-    fn joining(&self) -> Joining {
-        Joining::Results
+    fn joining(&self) -> SharedKernel {
+        SharedKernel::Results
     }
 }
 

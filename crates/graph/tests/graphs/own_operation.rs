@@ -6,8 +6,8 @@ use broadloom_device::Device;
 use broadloom_diag::Sources;
 use broadloom_graph::text::{Spelling, Vocabulary, parse, print_with_elements};
 use broadloom_graph::{
-    Application, Combine, Context, Elementwise, Feed, HostArray, Joining, Node, Operation, OperationPattern, PatternParts,
-    Result, Shape, Typing, naive,
+    Application, Combine, Context, Elementwise, Feed, HostArray, Node, Operation, OperationPattern, PatternParts, Result, Shape,
+    SharedKernel, Typing, naive,
 };
 use broadloom_interp::Interp;
 use broadloom_scalar::{BinaryOp, Literal, Type};
@@ -64,8 +64,8 @@ impl Operation for Bounds {
         vec![application.ty, application.ty]
     }
 
-    fn joining(&self) -> Joining {
-        Joining::Results
+    fn joining(&self) -> SharedKernel {
+        SharedKernel::Results
     }
 }
 

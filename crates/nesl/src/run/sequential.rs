@@ -23,7 +23,7 @@ use crate::eval::{Fault, Run};
 use crate::vcode::{FuncId, Sequential, Shape, Type, task, team};
 use broadloom_device::{Argument, Buffer, Device, Error, Kernel, Launch};
 use broadloom_diag::Sources;
-use broadloom_graph::{Boundary, Combine, Costs, Node, Segments, Shape as Extents, Teams, Total, Workers};
+use broadloom_graph::{Boundary, Combine, Costs, Node, Segments, Shape as Extents, Teams, Total, Workers, are_large_calls};
 use broadloom_scalar::{self as scalar, Element, Literal};
 use std::sync::Arc;
 use std::time::Instant;
@@ -111,7 +111,7 @@ impl Accelerator {
         let may_team = has_teams && self.teams(limits, calls, (bound.unwrap_or(0), bound.unwrap_or(usize::MAX)))?.is_some();
         if let Some(total) = bound
             && !may_team
-            && total / calls > 8 * self.limit(limits, total, has_tasks)?
+            && are_large_calls(total, calls, self.limit(limits, total, has_tasks)?)
         {
             return Ok((0, 0));
         }

@@ -2,11 +2,11 @@
 
 use super::{Costs, Each, Execution, LANES};
 
-// Blocks of vectors that a core has in turn: so many that cores are done at about the same time, also where
-// other processes use some of them. On threads there are as many blocks as are resident together
+// Blocks of vectors that a core runs one after the other: enough for all cores to finish at about the same
+// time, even if other processes use some of them. On threads, all blocks are resident together
 // ([`Costs::blocks`]).
 
-/// Blocks of a stencil. So few that the strips of one share the rows that they read in its cache.
+/// Blocks of a stencil: few, so that the strips of a block share the rows that they read in its cache.
 pub const STENCIL_BLOCKS: u64 = 16;
 /// Blocks of a histogram, which are short.
 pub const HISTOGRAM_BLOCKS: u64 = 64;
@@ -140,7 +140,7 @@ const RESIDENT: u32 = 2048;
 pub const UNCHOSEN: u64 = 64;
 
 impl Costs<'_> {
-    /// Returns how many blocks keep all cores busy, at so many for each.
+    /// Returns how many blocks keep all cores busy, with `per_core` blocks for each core.
     pub fn busy(&self, per_core: u64) -> u64 {
         u64::from(self.machine.multiprocessors) * per_core
     }
@@ -149,8 +149,8 @@ impl Costs<'_> {
         self.machine.resident_threads.unwrap_or(RESIDENT).into()
     }
 
-    /// Returns how many blocks keep all cores busy: on vectors as many in turn for each core, on threads
-    /// those of so many threads that are resident together.
+    /// Returns how many blocks keep all cores busy: on vectors, `in_turn` for each core; on threads, all
+    /// blocks of `threads` threads that are resident together.
     pub fn blocks(&self, in_turn: u64, threads: u32) -> u64 {
         self.busy(match self.execution {
             Execution::Vectors => in_turn,
@@ -158,16 +158,16 @@ impl Costs<'_> {
         })
     }
 
-    /// Returns how many blocks of so many threads, with so many bytes of shared memory, are resident on a
+    /// Returns how many blocks of `threads` threads and `shared` bytes of shared memory are resident on a
     /// core.
     pub fn resident_blocks(&self, threads: u32, shared: u32) -> u64 {
         let by_threads = self.resident_threads() / u64::from(threads.max(1));
         by_threads.min(u64::from(self.shared_bytes() / shared.saturating_add(BLOCK_SHARED))).max(1)
     }
 
-    /// Returns how many blocks of so many threads a core should hold, where a thread keeps so many values at
-    /// the same time. Fewer registers than that would have threads store values in local memory; more blocks
-    /// hide the latency of memory no better.
+    /// Returns how many blocks of `threads` threads a core should hold, if a thread keeps `live` values at
+    /// the same time. With more blocks, threads would have too few registers and spill. More blocks than that
+    /// also hide no more latency.
     pub fn register_blocks(&self, threads: u32, live: u32) -> u32 {
         let registers = self.machine.registers.unwrap_or(1 << 16);
         (registers / ((live + ADDRESS_REGISTERS) * threads)).clamp(1, (RESIDENT_STENCIL / threads).max(1))
@@ -179,7 +179,8 @@ impl Costs<'_> {
         if self.in_vectors() { LANES.min(threads) } else { threads }
     }
 
-    /// Returns how many copies a block has of counters in shared memory, to which it adds so often in all.
+    /// Returns how many copies of its `counters` in shared memory a block has, if it makes `additions` in
+    /// all.
     ///
     /// Lanes of a warp that add to counters of one bank wait for each other. With a copy for each lane they
     /// do not, but all copies are set to zero before and added up behind.
@@ -192,8 +193,7 @@ impl Costs<'_> {
     }
 
     /// Returns whether a loop loads the data of its next iteration before it works on that of the current
-    /// one, where so many threads are resident on a core and each executes so many operations in an
-    /// iteration.
+    /// one. `threads` are resident on a core, and each executes `operations` in an iteration.
     ///
     /// Threads wait for memory together where their operations take less time than a load. A core of vectors
     /// prefetches data that is read in order by itself.
@@ -202,7 +202,7 @@ impl Costs<'_> {
     }
 
     /// Returns whether a block runs several tiles and loads staged words of its next one before it computes
-    /// the current one, where so many blocks are resident on a core.
+    /// the current one. `blocks` are resident on a core.
     ///
     /// Where blocks are several, one loads while others compute. A core of vectors prefetches data that is
     /// read in order by itself.
@@ -210,8 +210,8 @@ impl Costs<'_> {
         !self.in_vectors() && blocks <= LONE_BLOCKS
     }
 
-    /// Returns how many results or lines keep all cores busy: as many for each core of vectors, and a part of
-    /// the resident threads.
+    /// Returns how many results or lines keep all cores busy: `vectors` for each core of vectors, or the
+    /// resident threads divided by `part`.
     fn enough(&self, vectors: u64, part: u64) -> u64 {
         self.busy(match self.execution {
             Execution::Vectors => vectors,
@@ -236,8 +236,19 @@ impl Costs<'_> {
 
     /// Returns how many lines of a sweep are enough. A thread keeps its state in registers, so fewer are
     /// resident.
-    pub fn enough_sweeps(&self) -> u64 {
+    fn enough_sweeps(&self) -> u64 {
         self.enough(ENOUGH_SWEEPS, 4)
+    }
+
+    /// Returns whether a sweep along the last axis stages tiles of lines in shared memory: most lanes of a
+    /// warp have a line, and a tile is filled.
+    pub fn stages_sweeps(&self, lines: u64, length: u64) -> bool {
+        lines >= u64::from(LANES) / 2 && length >= u64::from(LANES)
+    }
+
+    /// Returns whether a sweep splits its lines into parts: there are few lines, and each has many parts.
+    pub fn splits_sweeps(&self, lines: u64, length: u64) -> bool {
+        lines < self.enough_sweeps() && length >= 16 * u64::from(SWEEP_PART)
     }
 
     /// Returns how many blocks of one warp a sweep has, where lines are split.

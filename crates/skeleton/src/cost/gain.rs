@@ -1,6 +1,7 @@
 //! Comparison of alternatives that differ in the size of their code.
 
-/// Cost of an alternative in hundredths of that of another, from which on its larger code does not pay.
+/// The gain that pays for larger code: the cost of the alternative must be below these hundredths of the
+/// other cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gain(u64);
 

@@ -34,8 +34,9 @@ pub const STAGED_READS: u64 = 8;
 /// Values of a tile with its halo for each position of the tile, at most: more are mostly loaded in vain
 /// where the radius of a call is less than the declared one.
 pub const STAGED_GROWTH: u64 = 4;
-/// Elements of segments that are prefetched before their row is reduced: a core that is busy with the ends of
-/// segments does not look ahead so far. By measurement on a Xeon with AVX-512, 128 to 2048 are about as good.
+/// Elements of segments that are prefetched before their row is reduced: a core that handles the ends of
+/// segments does not prefetch them by itself. By measurement on a Xeon with AVX-512, 128 to 2048 are about
+/// equally good.
 pub const ELEMENTS_AHEAD: u32 = 512;
 /// Rows of a reduction along columns that are prefetched before they are reduced.
 pub const ROWS_AHEAD: u32 = 8;
@@ -80,19 +81,19 @@ impl Costs<'_> {
         self.core_cache(16)
     }
 
-    /// Returns the bytes for lines of the cache that a sort on vectors collects before it stores them, at
-    /// most. Other data that passes through the cache may not displace them.
+    /// Returns the maximum bytes of cache lines that a sort on vectors collects before it stores them. They
+    /// must leave room for other data.
     pub fn collected_lines(&self) -> u32 {
         self.core_cache(16).min(self.shared_bytes() / 4 * 3)
     }
 
-    /// Returns the bytes that a round of a sort moves, from which on its stores are non-temporal: the next
-    /// round does not find them in the cache.
+    /// Returns the minimum bytes of a round of a sort for non-temporal stores: the next round does not find
+    /// the elements in the cache.
     pub fn non_temporal(&self) -> u32 {
         self.core_cache(2)
     }
 
-    /// Returns the blocking of a product on vectors, for sums of so many bytes.
+    /// Returns the blocking of a product on vectors, for sums of `bytes` bytes.
     ///
     /// The panels of a tile have half of a core's own cache, and one of them a sixteenth of that.
     pub fn blocking(&self, bytes: u32) -> Blocking {
@@ -103,8 +104,8 @@ impl Costs<'_> {
         Blocking { rows, strips: PRODUCT_ROWS.div_ceil(rows), panels, depth }
     }
 
-    /// Returns whether factors of a product are brought into another order first, which pays where they are
-    /// used for many rows and columns.
+    /// Returns whether factors of a product are copied in another order first, which pays for many rows and
+    /// columns.
     pub fn orders_factors(&self) -> bool {
         self.in_vectors()
     }

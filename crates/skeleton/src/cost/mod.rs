@@ -1,19 +1,20 @@
-//! The cost model: the cost of work on a machine. No other place asks for the kind of a machine.
+//! The cost model: the cost of work on a machine. No other module reads the kind of a machine; `crates/tidy`
+//! checks that.
 //!
-//! `device` describes a machine: its cores, caches, bandwidth, the time of a launch. [`Costs`] turns that
-//! into what patterns and planners ask: how blocks are executed, how many blocks keep all cores busy, how
-//! many operations a byte is worth, how long a kernel will take. Nobody else asks what kind of machine it is;
-//! `crates/tidy` holds that.
+//! `device` describes a machine: its cores, caches, bandwidth, the time of a launch. From that, [`Costs`]
+//! answers the questions of patterns and planners: how blocks are executed, how many blocks keep all cores
+//! busy, how many operations take as long as a byte, how long a kernel will take.
 //!
 //! Numbers that depend on cores, resident threads, registers, caches or bandwidth are functions of [`Costs`].
-//! A constant below is a property of an algorithm or of PTX, with its reason; where it differs between
-//! vectors and threads, it is an [`Each`]. They were found on the machines of `docs/PERFORMANCE.md`, an Intel
-//! Xeon with AVX-512 and an H200, which have the sizes that are assumed where a description has none.
+//! A constant is a property of an algorithm or of PTX, with its reason. A constant that differs between
+//! vectors and threads is an [`Each`]. Constants were found on the machines of `docs/PERFORMANCE.md`, an
+//! Intel Xeon with AVX-512 and an H200. Missing values of a description are those of these machines.
 //!
 //! Operations are counted in *simple operations*: an addition of one lane is 1 ([`operation`], [`function`]).
 //! The cost of a position is the sum over all that is computed there; loops count their rounds.
 
 mod blocks;
+pub mod dataflow;
 mod gain;
 mod memory;
 mod operations;
@@ -29,7 +30,7 @@ pub use gain::Gain;
 pub use memory::*;
 pub use operations::*;
 pub use segments::*;
-pub use sequential::{ArenaBytes, ByWorker, FlattenedLevels, SequentialCalls, TeamCalls};
+pub use sequential::{ArenaBytes, ByWorker, FlattenedLevels, SequentialCalls, TeamCalls, are_large_calls};
 pub use sort::*;
 pub use stencil::*;
 pub use time::*;
@@ -57,8 +58,8 @@ pub struct Each<T> {
     pub threads: T,
 }
 
-/// Lanes of a warp, fixed by PTX. A last axis of as many elements is long: neighbouring threads work along
-/// it.
+/// Lanes of a warp, fixed by PTX. A last axis with at least this many elements is long: neighbouring threads
+/// work along it.
 pub const LANES: u32 = 32;
 
 /// The cost of work on a machine.

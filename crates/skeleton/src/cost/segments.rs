@@ -24,16 +24,16 @@ const GATHER: u64 = 51;
 const WAITING: u64 = 2;
 
 impl Costs<'_> {
-    /// Returns whether a warp of vectors reads segments in rows of neighbours, whose lanes scan them, rather
-    /// than each lane its own segment, which is a gather for each element. A source has so many inputs; an
-    /// operator combines so many values in so many operations, in their order.
+    /// Returns whether a warp of vectors reads segments in rows of neighbouring elements and scans each row.
+    /// The alternative is a segment for each lane, with a gather for each element. The source has `inputs`
+    /// inputs; the operator combines `values` values in `operations`.
     pub fn scans_segments(&self, inputs: u64, values: u64, operations: u64) -> bool {
         let scanned = SEGMENTED_ELEMENT + SCAN_STEPS * (operations + 2 * values);
         scanned <= WAITING * (inputs * GATHER + operations)
     }
 
-    /// Returns whether a reduction of segments knows the segment of an element when it reads that. A tile of
-    /// threads reads its elements before it knows where segments end.
+    /// Returns whether a reduction of segments knows the segment of an element when it reads the element. A
+    /// tile of threads reads its elements before it knows where segments end.
     pub fn knows_segments(&self) -> bool {
         self.in_vectors()
     }

@@ -106,6 +106,12 @@ const WORKERS_SHARE: u64 = 2;
 /// Threads of a multiprocessor for calls that run in one thread: an eighth of those that are resident.
 const THREADS_SHARE: u64 = 8;
 
+/// Returns whether the mean call is more than eight times as large as a small call, of at most `limit`
+/// elements.
+pub fn are_large_calls(elements: usize, calls: usize, limit: usize) -> bool {
+    elements / calls.max(1) > limit.saturating_mul(8)
+}
+
 impl ArenaBytes {
     /// Returns the size of an arena; `u64::MAX` if it is larger than any memory.
     fn of(&self, calls: u64, elements: u64) -> u64 {
@@ -130,14 +136,14 @@ impl Costs<'_> {
         levels.launches * latencies.launch + latencies.wait
     }
 
-    /// Returns how many elements a call has at most that runs sequentially, where all calls together have so
-    /// many.
+    /// Returns the maximum number of elements of a call that runs sequentially, if all calls together have
+    /// `elements`.
     ///
     /// A core needs `n · log2(n) · accesses` accesses for a call of `n` elements, a warp `n · accesses`.
     /// Flattened code needs `levels · log2(n)` levels. Calls of a thread are small up to the size at which
-    /// both take equally long. Calls of a warp are small up to the size at which the largest call takes as
-    /// much longer as a level less saves. The bytes of a level count only for calls that do not take much
-    /// more than a worker's part of all elements: other workers would wait for them. Cores wait less where
+    /// both take equally long. Calls of a warp are small up to the size at which the largest call takes
+    /// longer by the time that a level less saves. The bytes of a level count only for calls that do not take
+    /// much more than a worker's part of all elements: other workers would wait for them. Cores wait less if
     /// they take parts of calls (`has_tasks`).
     pub fn sequential_limit(&self, code: &SequentialCalls, elements: u64, has_tasks: bool) -> u64 {
         let latencies = self.latencies();
@@ -157,8 +163,8 @@ impl Costs<'_> {
         few.max(many.min(part)) as u64
     }
 
-    /// Returns whether some small calls run sequentially while the large ones stay flattened, where all have
-    /// so many elements and the small ones so many.
+    /// Returns whether small calls run sequentially while the large ones stay flattened. All calls have
+    /// `elements`, the small ones `small` of them.
     ///
     /// The levels of the large calls remain, so only bytes are saved. That pays where they take longer than
     /// the launches of a level do, and where most of them are saved.
@@ -177,8 +183,8 @@ impl Costs<'_> {
         }
     }
 
-    /// Returns how so many calls are launched, of which the largest has so many elements. `has_tasks` is set
-    /// where threads can take parts of calls.
+    /// Returns how `calls` calls are launched, of which the largest has `largest` elements. `has_tasks` is
+    /// true if threads can take parts of calls.
     pub fn sequential_workers(&self, code: &SequentialCalls, calls: u64, largest: u64, has_tasks: bool) -> Workers {
         let size = self.of_worker(code.arena);
         let arena = |elements: u64| size.of(1, elements);
@@ -210,9 +216,9 @@ impl Costs<'_> {
         Workers { blocks, threads: of_block * lanes, lanes, grain, callers, arena, task_arena, depth }
     }
 
-    /// Returns how teams of warps run so many calls with so many elements, of which the largest has so many;
-    /// `None` where single warps or flattened code do. Teams are `forced` for tests, where the machine has
-    /// few threads.
+    /// Returns how teams of warps run `calls` calls with `elements` in all, of which the largest has
+    /// `largest`. Returns `None` if single warps or flattened code are faster. Tests on a machine with few
+    /// threads force teams.
     ///
     /// A team takes a few microseconds for a pass over the elements of a call, a flattened level hundreds for
     /// its launches. Calls for many warps have no need of it.

@@ -21,16 +21,14 @@ pub const STAGED_BALANCE: u64 = 1;
 pub const STAGED_VALUE: u64 = 4;
 /// Kernels that are joined to a chain, at most.
 pub const CHAIN_LENGTH: usize = 16;
-/// Cost of a plan with chains, in hundredths of that of a plan without, from which on chains are not worth
-/// their larger kernels.
+/// Gain of a plan with chains over one without that pays for larger kernels.
 pub const CHAIN_GAIN: Gain = Gain::new(75);
-/// Blocks of a relay for each core: rows of a block follow each other and share what their lines are computed
-/// from.
+/// Blocks of a relay for each core. Rows of a block are consecutive and share inputs of their lines.
 pub const RELAY_BLOCKS: u64 = 32;
-/// Rows of a relay that are computed together: places that they read alike are computed once.
+/// Rows of a relay that are computed together: indices that they share are computed once.
 pub const RELAY_ROWS: u32 = 4;
-/// Values of a line for 32 results of a relay, up to which these mostly read one row of 32 values, or two: a
-/// few more than for results side by side.
+/// Maximum values of a line that 32 results of a relay read if most of them read one row of 32 values, and if
+/// they read two: a few more than neighbouring results read.
 pub const RELAY_NEAR: [u32; 2] = [24, 54];
 /// Operations of a function that reads lines, up to which it is written out for each number of rows.
 pub const RELAY_OPERATIONS: u64 = 256;
@@ -44,19 +42,18 @@ pub const PATCH_COLUMNS: [u32; 2] = [1, 4];
 pub const PATCH_BYTES: u32 = 4;
 /// Values that a thread keeps for its patch, at most.
 pub const PATCH_LIVE: u32 = 96;
-/// Values that a thread reads for a patch of several columns, at most: loads of more are further ahead of
-/// their use than registers reach.
+/// Maximum values that a thread reads for a patch of several columns. Registers do not hold the loads of
+/// more.
 pub const PATCH_READS: u64 = 1024;
-/// Cost of a patch in hundredths of that of a smaller one, from which on its larger code does not pay.
+/// Gain of a patch over a smaller one that pays for its larger code.
 pub const PATCH_GAIN: Gain = Gain::new(95);
-/// Cost of a patch of more than eight rows in hundredths of that of a lower one, from which on it does not
-/// pay: more rows remain below the last patch as well. On an H200 the sparse filter of `diffusion`, 91 by
-/// this model, took 0.104 ms with 16 rows and 0.094 with eight. Means along both axes in one kernel are 69.
+/// Gain of a patch of more than eight rows over a lower one that pays: more rows remain below the last patch
+/// as well. On an H200 the sparse filter of `diffusion`, 91 hundredths by this model, took 0.104 ms with 16
+/// rows and 0.094 with eight. Means along both axes in one kernel are 69.
 pub const TALL_PATCH_GAIN: Gain = Gain::new(80);
-/// Cost of a plan in hundredths of that of one with more kernels, from which on larger kernels do not pay.
+/// Gain of a plan over one with more kernels that pays for larger kernels.
 pub const JOIN_GAIN: Gain = Gain::new(95);
-/// Time of a kernel of patches whose bytes take longer than its operations, in hundredths of the time of the
-/// bytes.
+/// Time of a kernel of patches that is bound by memory, in hundredths of the time of its bytes.
 pub const PATCH_MEMORY: u64 = 120;
 /// Threads for the positions around the patches of an image, for each of its rows and columns.
 pub const FRAME_THREADS: u32 = 16;
@@ -68,53 +65,61 @@ pub const BORDER_POSITIONS: u32 = 4;
 /// Operations of a position from which on those around patches may be computed in strips, whose code has to
 /// be compiled.
 pub const BORDER_WORK: u64 = 64;
-/// Cost of a position of such a strip, at most, in hundredths of that of a position alone.
+/// Gain of a position of such a strip over a position alone that pays for its code.
 pub const BORDER_GAIN: Gain = Gain::new(60);
-/// Operations of a thread besides those of its positions: where it is, whether that is in the interior,
-/// addresses.
+/// Operations of a thread besides those of its positions: its position, the test for the interior, addresses.
 pub const PATCH_START: u64 = 32;
-/// A read of neighbouring elements by neighbouring threads, which starts at a multiple of a row of the first
-/// cache: threads read by a quarter of the lanes that compute. One that starts elsewhere takes two rows. A
-/// mean of 17 neighbours takes 90 us on an H200, as long as 33 such accesses of all threads.
+/// Cost of a coalesced read that is aligned to a line of the first cache: a quarter as many lanes load as
+/// compute. An unaligned read takes two lines. A mean of 17 neighbours takes 90 us on an H200, as long as 33
+/// such accesses of all threads.
 pub const ROW_READ: u64 = 4;
-/// A read of neighbouring elements by neighbouring threads that starts anywhere.
+/// Cost of a coalesced read without alignment.
 pub const SHIFTED_READ: u64 = 8;
 /// Cost of a value that a shuffle takes from another lane.
 pub const EXCHANGE: u64 = 3;
 /// Maximum number of lanes at both ends of a warp that compute values for other lanes only.
 pub const MOST_REACH: u32 = LANES / 4;
-/// A read of elements that lie several elements apart.
+/// Maximum number of lanes at both ends of a warp whose values other lanes add up.
+pub const SUMMED_REACH: u32 = LANES / 2;
+/// Cost of a strided read.
 pub const SCATTERED_READ: u64 = 16;
 
-/// Cost of a strip whose rows share what lanes compute, in hundredths of that of one whose rows do not, from
-/// which on it does not pay.
+/// Gain of a strip whose lanes exchange values over one whose lanes do not.
 pub const SHARED_STRIP_GAIN: Gain = Gain::new(90);
-/// Cost of the computation of a strip in hundredths of that of its rows one by one, from which on its rows
-/// share nothing but what they read.
+/// Gain of the computation of a strip over that of its rows one by one, without reads. With less, rows share
+/// nothing but their reads.
 pub const STRIP_COMPUTATION_GAIN: Gain = Gain::new(95);
-/// Cost of a position of a strip in hundredths of that of a position alone, up to which the larger code of a
-/// strip pays.
+/// Maximum cost of a position of a strip in hundredths of the cost of a position alone.
 const STRIP_COST: u64 = 95;
 
-/// Returns the cost of a position in hundredths, where a strip of so many rows costs so much and so many
-/// lanes of a warp have results.
+/// Gain of a separable filter with a first pass along rows over one with a first pass along columns, in
+/// elements between the passes. The second order reads rows while they are in the cache.
+pub const ROWS_FIRST_GAIN: Gain = Gain::new(50);
+
+/// Returns whether results have much of what they read in common: they are twice as many, or more.
+pub fn shares_reads(results: usize, read: usize) -> bool {
+    results / 2 >= read
+}
+
+/// Returns the cost of a position in hundredths of an operation, for a strip of `rows` rows that costs `cost`
+/// operations. `lanes` lanes of a warp have results.
 pub fn strip_cost(cost: u64, rows: u32, lanes: u64) -> u64 {
     cost * 100 * u64::from(LANES) / (u64::from(rows) * lanes)
 }
 
-/// Returns whether strips whose positions cost so many hundredths pay, where a position alone costs so much.
+/// Returns whether strips pay: a position costs `hundredths` of an operation in a strip, and `alone`
+/// operations without one.
 pub fn strip_pays(hundredths: u64, alone: u64) -> bool {
     hundredths <= alone * STRIP_COST
 }
 
-/// Returns the cost of a patch of so many rows in hundredths of that of a lower one, from which on its larger
-/// code does not pay.
+/// Returns the gain over a lower patch that a patch of `rows` rows needs, because its code is larger.
 pub fn patch_gain(rows: u32) -> Gain {
     if rows > 8 { TALL_PATCH_GAIN } else { PATCH_GAIN }
 }
 
-/// Returns the hundredfold of the cost of an operation where threads keep so many values: with fewer threads
-/// at a time less latency is hidden.
+/// Returns the cost of an operation in hundredths, for threads that keep `live` values: fewer threads are
+/// resident, and they hide less latency.
 pub fn patch_share(live: u32) -> u64 {
     100 + u64::from(live) / 2
 }
@@ -126,51 +131,51 @@ impl Costs<'_> {
         self.machine.kind != MachineKind::Cuda
     }
 
-    /// Returns whether lanes take values from each other rather than compute them again: a shuffle of vectors
-    /// is one instruction.
+    /// Returns whether lanes take values from other lanes instead of computing them again: a shuffle of
+    /// vectors is one instruction.
     pub fn lanes_share(&self) -> bool {
         self.in_vectors()
     }
 
-    /// Returns whether kernels are joined to chains: a core walks down the rows, and those that are read
-    /// again stay in its cache. On an H200, chains took 1.4 to 1.7 times as long as the kernels that they
-    /// replaced.
+    /// Returns whether kernels are joined to chains. A core computes a chain row by row, and rows that are
+    /// read again stay in its cache. On an H200, chains took 1.4 to 1.7 times as long as the kernels that
+    /// they replaced.
     pub fn chains(&self) -> bool {
         self.in_vectors()
     }
 
-    /// Returns whether lines of so many bytes that one function computes and another reads are kept in shared
-    /// memory: on vectors that is the cache of a core, from which inputs and results that pass through do not
-    /// displace them.
+    /// Returns whether lines of `bytes` bytes that one function computes and another reads are kept in shared
+    /// memory. On vectors shared memory is the cache of a core. The lines must leave room for inputs and
+    /// results.
     pub fn relays(&self, bytes: u64) -> bool {
         self.chains() && bytes.saturating_mul(RELAY_ROWS.into()) <= u64::from(self.core_cache(8).min(self.shared_bytes() / 2))
     }
 
-    /// Returns whether kernels of a chain take the components of a picture one by one: fewer rows stay in the
-    /// cache of a core.
+    /// Returns whether kernels of a chain compute one component of a picture at a time, so that fewer rows
+    /// have to stay in the cache of a core.
     pub fn splits_components(&self) -> bool {
         self.chains()
     }
 
-    /// Returns whether a lane has several rows of results where rows read much the same: what they share
-    /// stays in registers. Threads of a GPU find it in the first cache.
+    /// Returns whether a lane computes several rows whose reads overlap. Shared values stay in registers;
+    /// threads of a GPU find them in the first cache.
     pub fn rows_share(&self) -> bool {
         self.in_vectors()
     }
 
-    /// Returns the operations that all lanes start while so many bytes are read or written, in hundredths.
+    /// Returns the operations that all lanes start while `bytes` bytes are read or written, in hundredths.
     /// The peak of the machine counts a multiplication and an addition of each lane in a cycle.
     pub fn started(&self, bytes: u64) -> u64 {
         bytes * self.balance() * 100 / 2
     }
 
-    /// Returns whether threads take patches of several rows and columns, which pay for accesses to the first
+    /// Returns whether threads compute patches of several rows and columns, which save accesses to the first
     /// cache.
     pub fn takes_patches(&self) -> bool {
         !self.in_vectors()
     }
 
-    /// Returns whether stencils that read each other become one kernel by the cost of their patches.
+    /// Returns whether stencils that read each other may become one kernel of patches.
     pub fn joins_stencils(&self) -> bool {
         self.machine.kind == MachineKind::Cuda
     }

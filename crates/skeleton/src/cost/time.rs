@@ -15,7 +15,7 @@ const CACHE_SHARE: u64 = 2;
 
 /// The work of a kernel, as far as it takes time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Work {
+pub struct KernelWork {
     /// Launches.
     pub launches: u64,
     /// Bytes that are read and written.
@@ -93,7 +93,7 @@ impl Costs<'_> {
     ///
     /// Launches follow each other. Memory and arithmetic go on at the same time, so the slower of both
     /// counts. Arrays that fit into the last-level cache are read from there.
-    pub fn predict(&self, work: &Work) -> Option<Duration> {
+    pub fn predict(&self, work: &KernelWork) -> Option<Duration> {
         let (bandwidth, launch) = match self.machine.kind {
             MachineKind::Interp => return None,
             MachineKind::Cpu | MachineKind::Cuda => (self.bandwidth(), self.launch_cost()),

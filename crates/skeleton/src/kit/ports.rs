@@ -1,7 +1,7 @@
 //! Sources and sinks within a program: code that reads inputs and writes outputs at a position.
 
 use super::Writer;
-use super::writer::Delayed;
+use super::writer::DelayedTrap;
 use crate::Source;
 use crate::program::Argument;
 use crate::source::SinkFunction;
@@ -47,7 +47,8 @@ impl Inlet {
         (0..self.source.scalars().len()).map(|index| Argument::Scalar(self.first_scalar + index)).collect()
     }
 
-    /// Returns for each input whether it is read at the position itself and can be loaded for several neighbours at once.
+    /// Returns for each input whether it is read at the position itself and can be loaded for several
+    /// neighbours at once.
     fn side_by_side(&self) -> Vec<bool> {
         self.source.contiguous().iter().zip(self.source.inputs()).map(|(found, ty)| *found && ty.is_scalar()).collect()
     }
@@ -100,7 +101,8 @@ impl Inlet {
         self.reading(k, position, given, &read, true)
     }
 
-    /// Computes the values at a position where the elements of some inputs at the position itself are loaded already.
+    /// Computes the values at a position where the elements of some inputs at the position itself are loaded
+    /// already.
     pub fn at_with(&self, k: &Writer, position: &[Value], read: &dyn Fn(usize) -> Option<Value>) -> Vec<Value> {
         let own = k.positions(position, self.source.index()).last().copied();
         let read = |index: usize, ty: Type, at: Value| match read(index) {
@@ -110,12 +112,12 @@ impl Inlet {
         self.reading(k, position, &[], &read, true)
     }
 
-    /// Runs code that computes the values at several positions. Traps are written once, behind all of it: loads of later positions need not wait for stores of
-    /// earlier ones.
+    /// Runs code that computes the values at several positions. Traps are written once, behind all of it:
+    /// loads of later positions need not wait for stores of earlier ones.
     pub fn together<R>(&self, k: &Writer, positions: impl FnOnce() -> R) -> R {
         let traps = self.source.function().accessors().iter().enumerate().filter(|(_, accessor)| is_trap(accessor));
-        let traps: Vec<Delayed> = traps
-            .map(|(index, _)| Delayed {
+        let traps: Vec<DelayedTrap> = traps
+            .map(|(index, _)| DelayedTrap {
                 input: self.first_input + index,
                 is_set: k.variable_with(k.literal(false)),
                 written: None,
@@ -123,7 +125,7 @@ impl Inlet {
             .collect();
         let others = k.delayed.replace(traps);
         let result = positions();
-        for Delayed { input, is_set, written } in k.delayed.replace(others) {
+        for DelayedTrap { input, is_set, written } in k.delayed.replace(others) {
             if let Some((place, value)) = written {
                 k.if_then(k.get(is_set), || self.write_trap(k, input - self.first_input, k.literal(place), k.literal(value)));
             }
@@ -135,7 +137,8 @@ impl Inlet {
         k.store_as(self.input(k, index), place, value, Order::Relaxed(Scope::Device), Cache::Normal);
     }
 
-    /// Writes a trap, or notes that it is written later. Writes of other values, or to other places, than the first are not delayed.
+    /// Writes a trap, or notes that it is written later. Writes of other values, or to other places, than the
+    /// first are not delayed.
     fn trap(&self, k: &Writer, index: usize, place: Value, value: Value) {
         let write = k.as_literal(place).zip(k.as_literal(value));
         let mut delayed = k.delayed.borrow_mut();
@@ -158,7 +161,8 @@ impl Inlet {
         self.reading(k, position, &[], &read, false);
     }
 
-    /// Prefetches the inputs that are read at the position itself, for so many neighbours from one that is the same in all lanes.
+    /// Prefetches the inputs that are read at the position itself, for neighbouring positions from one that
+    /// is equal in all lanes.
     pub fn prefetch_row(&self, k: &Writer, first: Value, count: u32, level: Level) {
         // In 64 bits, so that lines are at known distances.
         let first = k.convert(first, Type::U64);
@@ -170,7 +174,8 @@ impl Inlet {
         }
     }
 
-    /// Computes the values at a position with a given way to read an input, of a type, at an index. `traps` says whether traps are written.
+    /// Computes the values at a position with a given way to read an input, of a type, at an index. `traps`
+    /// says whether traps are written.
     fn reading(
         &self,
         k: &Writer,

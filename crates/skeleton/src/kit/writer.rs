@@ -19,12 +19,13 @@ pub struct Writer {
     /// Bytes of dynamic shared memory.
     shared_bytes: RefCell<Count>,
     /// Traps that are written later.
-    pub(super) delayed: RefCell<Vec<Delayed>>,
+    pub(super) delayed: RefCell<Vec<DelayedTrap>>,
 }
 
-/// A trap that is written later: the input that it is, whether it is to be written, and the index and value of the write, once there is one.
+/// A trap that is written later: the input that it is, whether it is to be written, and the index and value
+/// of the write, once there is one.
 #[derive(Clone, Copy)]
-pub(super) struct Delayed {
+pub(super) struct DelayedTrap {
     pub(super) input: usize,
     pub(super) is_set: Variable,
     pub(super) written: Option<(Literal, Literal)>,
@@ -46,7 +47,8 @@ impl Writer {
         Writer { builder, given: RefCell::new(vec![]), shared_bytes, delayed: RefCell::new(vec![]) }
     }
 
-    /// Declares the array in dynamic shared memory, whose length may follow from the sizes and exceed that of static arrays.
+    /// Declares the array in dynamic shared memory, whose length may follow from the sizes and exceed that of
+    /// static arrays.
     pub fn large_shared(&self, element: Element, length: impl Into<Count>) -> Memory {
         self.shared_bytes.replace(length.into() * element.bytes());
         self.builder.dynamic_shared(element)
@@ -108,7 +110,8 @@ impl Writer {
         }
     }
 
-    /// Returns the index of the first lane of an element, in 64 bits: there can be 2³¹ lanes where elements are counted in 32.
+    /// Returns the index of the first lane of an element, in 64 bits: there can be 2³¹ lanes where elements
+    /// are counted in 32.
     pub(crate) fn first_lane(&self, index: Value, lanes: usize) -> Value {
         let wide = if self.type_of(index).element().is_signed() { Type::I64 } else { Type::U64 };
         self.mul(self.convert(index, wide), lanes)
@@ -123,7 +126,8 @@ impl Writer {
         self.store_as(memory, index, value, Order::Weak, cache);
     }
 
-    /// Stores the element, of one or several lanes, at an index that counts elements, where a condition holds.
+    /// Stores the element, of one or several lanes, at an index that counts elements, where a condition
+    /// holds.
     pub fn store_element_if(&self, condition: Value, memory: Memory, index: Value, value: Value) {
         let index = match self.type_of(value).lanes() {
             1 => index,

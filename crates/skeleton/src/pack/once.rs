@@ -12,7 +12,7 @@ use crate::{Count, Result, Source};
 use broadloom_scalar::{Axis, Literal, Type, Value};
 
 /// The parts of a one-pass program.
-pub(super) struct Once<'a> {
+pub(super) struct OnePassEmitter<'a> {
     pub(super) source: &'a Source,
     pub(super) inlet: Inlet,
     pub(super) outlet: Outlet,
@@ -37,7 +37,7 @@ struct Shape {
     blocks: u32,
 }
 
-impl Once<'_> {
+impl OnePassEmitter<'_> {
     fn shape(&self) -> Shape {
         let bytes: u32 = self.source.results().iter().skip(1).map(|ty| ty.bytes()).sum();
         let items = if self.inlet.reads_rows() { 4 } else { 1 };

@@ -48,7 +48,7 @@ impl Scatter {
             draft.limit(places.clone());
         }
         if self.combine == Some(Combine::Sum) && ty.element().is_float() {
-            sums::Sums { scatter: self, inlet, base, outlet, index, ty }.include(&mut draft, machine)?;
+            sums::SumsEmitter { scatter: self, inlet, base, outlet, index, ty }.include(&mut draft, machine)?;
             return Ok(draft.finish());
         }
         let (wide, signed) = (ty.element().bits() == 64, ty.element().is_signed());

@@ -14,7 +14,7 @@ use broadloom_device::Machine;
 use broadloom_scalar::{AccessorKind, Binding, Builder, Function, Type, Value, reading, writing};
 
 /// The parts of a scatter.
-pub(super) struct Sums<'a> {
+pub(super) struct SumsEmitter<'a> {
     pub(super) scatter: &'a Scatter,
     pub(super) inlet: Inlet,
     pub(super) base: Inlet,
@@ -51,7 +51,7 @@ fn read(index: Type, ty: Type, wanted: Type) -> Result<Source> {
     Source::new(f.finish_function(&[f.convert(f.read(x, &[i.into()]), wanted)])?, 1)
 }
 
-impl Sums<'_> {
+impl SumsEmitter<'_> {
     pub(super) fn include(&self, draft: &mut Draft, machine: &Machine) -> Result<()> {
         let axes = self.scatter.domain.axes();
         let (count, places) = (self.scatter.domain.count(), Count::size(axes));

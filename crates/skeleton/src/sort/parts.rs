@@ -68,7 +68,7 @@ pub(super) fn digit_bits(bits: u32) -> u32 {
 }
 
 /// The lines that are collected, one for each value of the digit.
-struct Lines {
+struct CollectedLines {
     /// For each value that moves, the elements of all lines.
     memories: Vec<Memory>,
     /// Number of elements of a line.
@@ -281,7 +281,7 @@ impl<'a> PartsEmitter<'a> {
         k.for_step(whole, end, 1, Unroll::Never, |i| self.put(k, to, goal(i), &self.at(k, from, i)));
     }
 
-    fn lines(&self, k: &Writer, round: Round, to: RoundMemory) -> Lines {
+    fn lines(&self, k: &Writer, round: Round, to: RoundMemory) -> CollectedLines {
         let radix = 1u32 << round.bits;
         let bytes = |types: &[Type]| types.iter().map(|ty| ty.bytes()).sum::<u32>();
         let least = self.types.iter().map(|ty| ty.bytes()).min().unwrap_or(1);
@@ -312,11 +312,11 @@ impl<'a> PartsEmitter<'a> {
         let wide = bits.filter(|_| fits).map_or(k.literal(false), |bits| k.eq(k.and(bits, LINE - 1), 0));
         let least = self.costs.non_temporal().div_ceil(bytes(&self.types));
         let around = k.ge(k.count(Count::size(0), self.index), least);
-        Lines { memories, items, next, starts, wide, around }
+        CollectedLines { memories, items, next, starts, wide, around }
     }
 
     /// Adds an element to the line of its digit. Moves the line when it is full.
-    fn collect(&self, k: &Writer, lines: &Lines, digit: Value, values: &[Value], to: RoundMemory) {
+    fn collect(&self, k: &Writer, lines: &CollectedLines, digit: Value, values: &[Value], to: RoundMemory) {
         let place = k.load(lines.next, digit);
         k.store(lines.next, digit, k.add(place, 1));
         let within = k.convert(k.and(place, lines.items - 1), Type::U32);
@@ -336,7 +336,7 @@ impl<'a> PartsEmitter<'a> {
     }
 
     /// Moves a whole line.
-    fn move_line(&self, k: &Writer, lines: &Lines, line: Value, first: Value, to: RoundMemory) {
+    fn move_line(&self, k: &Writer, lines: &CollectedLines, line: Value, first: Value, to: RoundMemory) {
         let slowly = || self.move_some(k, lines, line, (first, k.add(first, lines.items)), to);
         let Some(targets) = self.targets(k, to) else { return slowly() };
         let wide = |around: bool| {
@@ -358,7 +358,7 @@ impl<'a> PartsEmitter<'a> {
     }
 
     /// Moves the elements of a line whose places are in a range.
-    fn move_some(&self, k: &Writer, lines: &Lines, line: Value, (first, end): (Value, Value), to: RoundMemory) {
+    fn move_some(&self, k: &Writer, lines: &CollectedLines, line: Value, (first, end): (Value, Value), to: RoundMemory) {
         k.for_step(first, end, 1, Unroll::Never, |place| {
             let from = k.add(line, k.convert(k.and(place, lines.items - 1), Type::U32));
             let load = |(memory, ty): (&Memory, &Type)| k.load_element(*memory, *ty, from);
@@ -368,7 +368,7 @@ impl<'a> PartsEmitter<'a> {
     }
 
     /// Moves the remaining elements of lines that are not full.
-    fn move_rest(&self, k: &Writer, lines: &Lines, radix: u32, to: RoundMemory) {
+    fn move_rest(&self, k: &Writer, lines: &CollectedLines, radix: u32, to: RoundMemory) {
         k.for_step(0, k.literal(radix), 1, Unroll::Never, |digit| {
             let end = k.load(lines.next, digit);
             let first = k.sub(end, k.and(end, lines.items - 1));

@@ -1,14 +1,17 @@
 //! Patches of the interior, and the frame around them.
 //!
-//! Code of a whole patch with boundary rules is several times as long as that of the interior: too long for the cache of instructions, and a warp at the end of
-//! a row would execute it for a few of its lanes. So patches cover rows and columns of the interior only, and all other positions are the *frame*. The first
-//! blocks of the grid compute the frame, while others begin with patches.
+//! The code of a whole patch with boundary rules is several times as long as that of the interior. It does
+//! not fit into the instruction cache, and a warp at the end of a row would execute it for a few of its
+//! lanes. Patches therefore cover rows and columns of the interior only. All other positions are the *frame*.
+//! The first blocks of the grid compute the frame, while others begin with patches.
 //!
-//! Patches start with the first row of the interior. The last ones start further up where rows do not come out even, and store only rows that no other patch has.
-//! The columns of a row that are covered follow from the address of its first element. The frame has a few columns more at both sides and leaves out the positions
-//! of patches. Where an address of an input is no multiple of 16, all positions are the frame's.
+//! Patches start with the first row of the interior. If the number of rows is no multiple, the last patches
+//! start further up and store only rows that no other patch has. The covered columns of a row follow from the
+//! address of its first element. The frame visits a few more columns at both sides and omits the positions of
+//! patches. If an address of an input is no multiple of 16, all positions belong to the frame.
 //!
-//! A position that is computed alone shares nothing with its neighbours. With a [`Border`](super::Border), most of the frame is computed in strips as patches are:
+//! A position that is computed alone shares nothing with its neighbours. With a [`Border`](super::Border),
+//! most of the frame is computed in strips:
 //!
 //! | part of the frame | unit | boundary rules |
 //! | --- | --- | --- |
@@ -23,31 +26,33 @@ use crate::{Count, Result};
 use broadloom_scalar::{Axis, Type, Unroll, Value};
 
 /// The part of an image that patches cover. Numbers have the type of the domain's indices.
-struct Covered {
-    /// The first row, and the one behind the last.
+struct CoveredPart {
+    /// The first row, and the end of the rows.
     rows: [Value; 2],
-    /// The first row that the last patches of a column store, and the first one that they compute, less the number of the patch within its step.
+    /// The first row that the last patches of a column store, and the first row that they compute, minus the
+    /// number of the patch within its step.
     last: [Value; 2],
-    /// The column from which on, and the one up to which, all columns of a covered row are covered.
+    /// The range of columns that are covered in all covered rows.
     columns: [Value; 2],
-    /// The columns that strips along rows have, in rows above and below those that are covered.
+    /// The columns of strips along rows, above and below the covered rows.
     along: [Value; 2],
 }
 
-/// The positions that patches leave.
+/// The positions that patches do not cover.
 struct Frame<'c> {
-    covered: &'c Covered,
-    /// The rows between those above and those below; none where some images are outside of the interior.
+    covered: &'c CoveredPart,
+    /// The covered rows, between those above and those below. There are none if some images are outside of
+    /// the interior.
     rows: [Value; 2],
     /// The columns of strips along rows.
     along: [Value; 2],
 }
 
-/// A unit of the frame's work: its image and its number there.
-type Unit = (Value, Value);
+/// A unit of the frame's work: its image, and its number in the image.
+type FrameUnit = (Value, Value);
 
 impl StencilEmitter<'_> {
-    /// Returns whether all positions of some axes above rows and columns are in the interior.
+    /// Returns whether all positions of the axes before rows and columns are in the interior.
     fn images_inside(&self, k: &Writer) -> Value {
         let ty = self.stencil.inner.index();
         let inside = (0..self.axes() - 2).map(|axis| {
@@ -57,7 +62,7 @@ impl StencilEmitter<'_> {
         inside.fold(k.literal(true), |all, one| k.and(all, one))
     }
 
-    /// Returns whether a patch whose first row begins with a column has all that it reads and stores of its rows.
+    /// Returns whether a patch whose first row begins with a column reads and stores covered columns only.
     fn columns_inside(&self, k: &Writer, column: Value) -> Value {
         let axis = self.axes() - 1;
         let (around, width) = (self.stencil.columns - 1, self.length(k, axis));
@@ -70,13 +75,14 @@ impl StencilEmitter<'_> {
         k.and(k.and(ends[0], ends[1]), k.lt(k.add(column, 2 * around), width))
     }
 
-    /// Columns before and behind a patch whose values come from other lanes.
+    /// Returns the columns before and behind a patch whose values come from other lanes.
     fn exchanged(&self) -> [u32; 2] {
         let (before, behind) = self.stencil.reach;
         [before, behind].map(|lanes| lanes * self.stencil.columns)
     }
 
-    /// Returns whether a patch whose first row begins with a column stores results: its own columns and those of all lanes that it reads are inside.
+    /// Returns whether a patch whose first row begins with a column stores results: its own columns and those
+    /// of all lanes that it reads are in the interior.
     fn columns_stored(&self, k: &Writer, column: Value) -> Value {
         let [before, behind] = self.exchanged();
         let mut inside = self.columns_inside(k, column);
@@ -89,7 +95,8 @@ impl StencilEmitter<'_> {
         inside
     }
 
-    /// Returns the first column from which a lane can load a patch whose first row begins `shift` columns before an aligned one.
+    /// Returns the first column from which a lane can load a patch whose first row begins `shift` columns
+    /// before an aligned one.
     fn first_column(&self, k: &Writer, shift: Value) -> Value {
         let (axis, around) = (self.axes() - 1, self.stencil.columns - 1);
         let first = k.convert(k.scalar(self.bounds[2 * axis], self.stencil.inner.index()), self.index);
@@ -98,12 +105,12 @@ impl StencilEmitter<'_> {
         k.sub(k.sub(behind, k.and(behind, around)), shift)
     }
 
-    /// Returns the number of positions, one beside the other, that as many strips of the frame as the step have.
+    /// Returns the number of consecutive positions of a step of strips of the frame.
     fn group(&self) -> u32 {
         self.stencil.border.as_ref().map_or(1, |border| border.positions) * self.stencil.step
     }
 
-    fn covered(&self, k: &Writer) -> Covered {
+    fn covered(&self, k: &Writer) -> CoveredPart {
         let (axes, stencil) = (self.axes(), self.stencil);
         let ty = stencil.inner.index();
         let bounds = |axis: usize| {
@@ -152,17 +159,18 @@ impl StencilEmitter<'_> {
             }
         };
         let own = |bounds: [Value; 2]| bounds.map(|bound| k.convert(bound, self.index));
-        Covered { rows: own(rows), last: own(last), columns: own(columns), along: own(along) }
+        CoveredPart { rows: own(rows), last: own(last), columns: own(columns), along: own(along) }
     }
 
-    /// Patches of the interior, and a function of one position for all others.
+    /// Makes the kernel of patches of the interior, with a function of one position for the frame.
     pub(super) fn framed(&self, edge: &Inlet, draft: &mut Draft, costs: &Costs<'_>) -> Result<()> {
         let (axes, stencil) = (self.axes(), self.stencil);
         // The lanes of a warp have neighbouring patches of a row where they exchange values.
         let block = if stencil.columns == 1 { [2 * LANES, 4, 1] } else { [LANES, 8, 1] };
         let own = if stencil.columns == 1 { block[0] } else { self.own() };
         let threads = block[0] * block[1];
-        // Loads that are under way need registers, and an assembler that is let takes all of them: then too few warps are there.
+        // Loads that are under way need registers, and an assembler that is let takes all of them: then too
+        // few warps are there.
         let k = Writer::with_blocks("stencil", block, costs.register_blocks(threads, stencil.live));
         let shifted = if stencil.skew == 0 { 0 } else { 2 * (stencil.columns - 1) };
         let across = (Count::size(axes - 1) + shifted).div_ceil(own * stencil.columns);
@@ -194,8 +202,9 @@ impl StencilEmitter<'_> {
         self.launch(draft, k, [across, down], block)
     }
 
-    /// A patch by the number of its strip and its column, which is that of the first row if that starts at a multiple of 16 bytes.
-    fn patch(&self, k: &Writer, covered: &Covered, number: Value, column: Value) {
+    /// Computes a patch by the number of its strip and its column. The column is that of the first row if the
+    /// row starts at a multiple of 16 bytes.
+    fn patch(&self, k: &Writer, covered: &CoveredPart, number: Value, column: Value) {
         let (axes, stencil) = (self.axes(), self.stencil);
         let (rows, step) = (stencil.rows, stencil.step);
         let each = k.count(self.strips_of_image(), self.index);
@@ -226,7 +235,8 @@ impl StencilEmitter<'_> {
             let inside = k.and(is_there, self.columns_inside(k, column));
             return k.if_then(inside, || self.inner_column(k, &strip, column, |row| Some(own_row(row))));
         }
-        // All lanes of a warp have the same row and exchange values, so they enter together. Lanes outside load from a column that is inside.
+        // All lanes of a warp have the same row and exchange values, so they enter together. Lanes outside
+        // load from a column that is inside.
         let first = self.first_column(k, shift.unwrap_or_else(|| k.constant(self.index, 0)));
         k.if_then(k.and(is_there, self.columns_inside(k, first)), || {
             let lane = k.convert(k.thread(Axis::X), Type::U32);
@@ -237,8 +247,9 @@ impl StencilEmitter<'_> {
         });
     }
 
-    /// Computes the frame, from a unit of its work on and so many apart. Positions of their own come first, then strips along rows, then strips along columns.
-    fn frame(&self, k: &Writer, edge: &Inlet, covered: &Covered, own: Value, apart: Value) {
+    /// Computes the units of the frame from one on, at a distance. Single positions come first, then strips
+    /// along rows, then strips along columns.
+    fn frame(&self, k: &Writer, edge: &Inlet, covered: &CoveredPart, own: Value, apart: Value) {
         let axes = self.axes();
         let (height, width) = (self.length(k, axes - 2), self.length(k, axes - 1));
         // Where some images are not in the interior, all positions are looked at.
@@ -279,7 +290,7 @@ impl StencilEmitter<'_> {
         });
     }
 
-    /// Returns the index that is so many behind the first one outside of a range.
+    /// Returns the index with a number among those outside of a range.
     fn outside(&self, k: &Writer, number: Value, [first, end]: [Value; 2]) -> Value {
         k.select(k.lt(number, first), number, k.add(k.sub(number, first), end))
     }
@@ -290,7 +301,8 @@ impl StencilEmitter<'_> {
         k.mul(groups, self.stencil.step)
     }
 
-    /// Returns the first position of a strip that it stores, and the first that it computes, in a range of whole groups but for the last.
+    /// Returns the first position that a strip stores and the first that it computes, in a range of groups of
+    /// which only the last may be incomplete.
     fn strip_in(&self, k: &Writer, strip: Value, [first, end]: [Value; 2]) -> [Value; 2] {
         let (group, ahead) = (k.div(strip, self.stencil.step), k.rem(strip, self.stencil.step));
         let own = k.add(first, k.mul(group, self.group()));
@@ -319,8 +331,8 @@ impl StencilEmitter<'_> {
         unravel(k, image, &lengths)
     }
 
-    /// Computes a position near the edges of several axes, or any of the frame where there are no strips.
-    fn alone(&self, k: &Writer, edge: &Inlet, frame: &Frame<'_>, (image, number): Unit) {
+    /// Computes a position near the edges of several axes, or any position of a frame without strips.
+    fn alone(&self, k: &Writer, edge: &Inlet, frame: &Frame<'_>, (image, number): FrameUnit) {
         let axes = self.axes();
         let (height, width) = (self.length(k, axes - 2), self.length(k, axes - 1));
         let (covered, [top, bottom]) = (frame.covered, frame.rows);
@@ -349,8 +361,8 @@ impl StencilEmitter<'_> {
         });
     }
 
-    /// Computes a strip along a row above or below those that are covered.
-    fn along_row(&self, k: &Writer, inlet: &Inlet, frame: &Frame<'_>, (image, number): Unit) {
+    /// Computes a strip along a row above or below the covered rows.
+    fn along_row(&self, k: &Writer, inlet: &Inlet, frame: &Frame<'_>, (image, number): FrameUnit) {
         let strips = self.strips_in(k, frame.along);
         let row = k.div(number, strips);
         let [own, first] = self.strip_in(k, k.sub(number, k.mul(row, strips)), frame.along);
@@ -363,8 +375,8 @@ impl StencilEmitter<'_> {
         }
     }
 
-    /// Computes a strip along a column to the left or to the right of those that are covered in all rows.
-    fn along_column(&self, k: &Writer, inlet: &Inlet, covered: &Covered, (image, number): Unit) {
+    /// Computes a strip along a column left or right of the covered columns.
+    fn along_column(&self, k: &Writer, inlet: &Inlet, covered: &CoveredPart, (image, number): FrameUnit) {
         let [left, right] = covered.columns;
         let side = k.add(left, k.sub(self.length(k, self.axes() - 1), right));
         let strip = k.div(number, side);
@@ -381,7 +393,7 @@ impl StencilEmitter<'_> {
     }
 
     /// Returns whether a patch has a position.
-    fn is_taken(&self, k: &Writer, covered: &Covered, image: Value, above: &[Value], [row, column]: [Value; 2]) -> Value {
+    fn is_taken(&self, k: &Writer, covered: &CoveredPart, image: Value, above: &[Value], [row, column]: [Value; 2]) -> Value {
         let (axes, stencil) = (self.axes(), self.stencil);
         let (rows, step, around) = (stencil.rows, stencil.step, stencil.columns - 1);
         let [top, bottom] = covered.rows;

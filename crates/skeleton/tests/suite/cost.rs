@@ -3,7 +3,7 @@
 use broadloom_device::{Machine, MachineKind};
 use broadloom_scalar::{BinaryOp, Builder, Type};
 use broadloom_skeleton::cost::{
-    ArenaBytes, Blocking, ByWorker, Costs, DIVISION, FlattenedLevels, SequentialCalls, TeamCalls, Work, binary, function,
+    ArenaBytes, Blocking, ByWorker, Costs, DIVISION, FlattenedLevels, KernelWork, SequentialCalls, TeamCalls, binary, function,
 };
 
 fn cost(write: impl FnOnce(&Builder)) -> u64 {
@@ -83,14 +83,14 @@ fn predictions_follow_the_slower_of_memory_and_arithmetic() {
         cache_bytes: Some(1 << 20),
         ..plain.clone()
     };
-    let predicted = |work: Work| Costs::of(&cpu).predict(&work).unwrap().as_nanos();
-    assert_eq!(predicted(Work { launches: 1, bytes: 10_000_000, operations: 0 }), 1_001_000);
-    assert_eq!(predicted(Work { launches: 1, bytes: 10_000_000, operations: 160_000_000 }), 2_001_000);
-    assert_eq!(predicted(Work { launches: 2, bytes: 300_000, operations: 0 }), 2_000 + 10_000);
-    let work = Work { launches: 1, bytes: 1, operations: 1 };
+    let predicted = |work: KernelWork| Costs::of(&cpu).predict(&work).unwrap().as_nanos();
+    assert_eq!(predicted(KernelWork { launches: 1, bytes: 10_000_000, operations: 0 }), 1_001_000);
+    assert_eq!(predicted(KernelWork { launches: 1, bytes: 10_000_000, operations: 160_000_000 }), 2_001_000);
+    assert_eq!(predicted(KernelWork { launches: 2, bytes: 300_000, operations: 0 }), 2_000 + 10_000);
+    let work = KernelWork { launches: 1, bytes: 1, operations: 1 };
     assert_eq!(Costs::of(&plain).predict(&work), None, "the interpreter");
     // Without a measurement, the peaks count.
-    let large = Work { launches: 1, bytes: 90_000_000_000, operations: 0 };
+    let large = KernelWork { launches: 1, bytes: 90_000_000_000, operations: 0 };
     let described = Machine { bandwidth: None, launch_cost: None, peak_bandwidth: Some(1e11), ..cpu.clone() };
     assert_eq!(Costs::of(&described).predict(&large).unwrap().as_millis(), 1000);
     for kind in [MachineKind::Cpu, MachineKind::Cuda] {

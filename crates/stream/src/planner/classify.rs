@@ -4,7 +4,8 @@ use crate::language::core::{Binary, Expr, ExprKind, Place, Root, Stmt, StmtKind,
 use crate::language::core::{Facts, Filter, Program, Value, facts, identify};
 use crate::language::graph::{Graph, Instance, NodeId, NodeKind};
 use crate::planner::recurrence::{Recurrence, recognise};
-use crate::planner::translate::{Induction, Reason, Subject, Translated, Words, check_in_order, translate};
+use crate::planner::translate::{FilterCode, Induction, Reason, Subject, Words, check_in_order, translate};
+use broadloom_skeleton::cost::dataflow;
 use cranelift_entity::EntityRef;
 use std::collections::HashMap;
 use std::fmt;
@@ -65,7 +66,7 @@ impl fmt::Display for Class {
 #[derive(Clone, Debug)]
 pub enum Placement {
     /// A kernel with the translated code of the filter.
-    Kernel(Arc<Translated>),
+    Kernel(Arc<FilterCode>),
     /// A splitter, joiner or identity between nodes on the device.
     Wire,
     /// A node of an island: its firings run one after the other in one kernel.
@@ -78,7 +79,7 @@ pub enum Placement {
 
 /// The class and the placement of a node.
 #[derive(Clone, Debug)]
-pub struct Classified {
+pub struct ClassifiedNode {
     /// The class.
     pub class: Class,
     /// The placement.
@@ -91,9 +92,9 @@ pub struct Classified {
     pub printed: bool,
 }
 
-impl Classified {
-    fn new(class: Class, placement: Placement) -> Classified {
-        Classified { class, placement, exact: false, printed: false }
+impl ClassifiedNode {
+    fn new(class: Class, placement: Placement) -> ClassifiedNode {
+        ClassifiedNode { class, placement, exact: false, printed: false }
     }
 }
 
@@ -110,18 +111,18 @@ pub(crate) fn feedback_members(graph: &Graph) -> Vec<bool> {
 }
 
 /// Classifies all nodes of a graph.
-pub fn classify(program: &Program, graph: &Graph) -> Vec<Classified> {
+pub fn classify(program: &Program, graph: &Graph) -> Vec<ClassifiedNode> {
     let loops = feedback_members(graph);
     let mut known = TranslationCache::default();
-    let mut found: Vec<Classified> = vec![];
+    let mut found: Vec<ClassifiedNode> = vec![];
     for (id, node) in graph.nodes.iter() {
-        let host = |class: Class, reason: &str| Classified::new(class, Placement::Host(reason.to_owned()));
+        let host = |class: Class, reason: &'static str| ClassifiedNode::new(class, Placement::Host(reason.into()));
         let carries =
             |tapes: &[crate::language::graph::TapeId]| tapes.iter().all(|tape| Words::of(&graph.tapes[*tape].layout).is_some());
         found.push(match &node.kind {
             NodeKind::Identity | NodeKind::Duplicate | NodeKind::Split(_) | NodeKind::Join(_) if loops[id.index()] => {
                 if carries(&node.inputs) && carries(&node.outputs) {
-                    Classified::new(Class::Feedback, Placement::Sequential)
+                    ClassifiedNode::new(Class::Feedback, Placement::Sequential)
                 } else {
                     host(Class::Feedback, "its tapes carry items that kernels do not have")
                 }
@@ -132,7 +133,7 @@ pub fn classify(program: &Program, graph: &Graph) -> Vec<Classified> {
                 if !carries(&node.inputs) || !carries(&node.outputs) {
                     host(Class::Wire, "its tapes carry items that kernels do not have")
                 } else {
-                    Classified::new(Class::Wire, Placement::Wire)
+                    ClassifiedNode::new(Class::Wire, Placement::Wire)
                 }
             }
             NodeKind::Filter(_) => filter(program, graph, id, loops[id.index()], &mut known),
@@ -145,7 +146,7 @@ pub fn classify(program: &Program, graph: &Graph) -> Vec<Classified> {
 }
 
 /// Sets a flag on the given nodes and on all nodes before them.
-fn mark(graph: &Graph, some: Vec<NodeId>, classified: &mut [Classified], flag: impl Fn(&mut Classified) -> &mut bool) {
+fn mark(graph: &Graph, some: Vec<NodeId>, classified: &mut [ClassifiedNode], flag: impl Fn(&mut ClassifiedNode) -> &mut bool) {
     let mut waiting = some;
     while let Some(node) = waiting.pop() {
         for tape in &graph.nodes[node].inputs {
@@ -158,7 +159,7 @@ fn mark(graph: &Graph, some: Vec<NodeId>, classified: &mut [Classified], flag: i
 }
 
 /// Marks the nodes before filters that convert floats to integers or compare them.
-fn mark_exact(program: &Program, graph: &Graph, classified: &mut [Classified]) {
+fn mark_exact(program: &Program, graph: &Graph, classified: &mut [ClassifiedNode]) {
     let mut known: HashMap<crate::language::core::StreamId, bool> = HashMap::new();
     let mut decides = |node: NodeId| {
         let filter = graph.nodes[node].filter(program);
@@ -172,7 +173,7 @@ fn mark_exact(program: &Program, graph: &Graph, classified: &mut [Classified]) {
 /// A cache of translated filters. Equal instances share their code.
 #[derive(Default)]
 struct TranslationCache {
-    codes: HashMap<Key, Result<Arc<Translated>, Reason>>,
+    codes: HashMap<Key, Result<Arc<FilterCode>, Reason>>,
     recurrences: HashMap<Key, Option<Arc<Recurrence>>>,
     ordered: HashMap<Key, Result<(), Reason>>,
     numbers: ValueNumbers,
@@ -185,9 +186,6 @@ struct Key {
     params: usize,
     fields: usize,
 }
-
-/// Values with at least this many scalars are compared by address only.
-const MANY_SCALARS: usize = 1 << 14;
 
 /// Returns the number of scalars of a value. All elements of an array are assumed to have the same count.
 fn scalars(value: &Value) -> usize {
@@ -217,7 +215,7 @@ impl ValueNumbers {
         *self.shared.entry(values.as_ptr() as usize).or_insert_with(|| {
             let mut words = vec![values.len() as u32];
             match values.iter().map(scalars).sum::<usize>() {
-                0..MANY_SCALARS => values.iter().for_each(|value| identify(value, &mut words)),
+                0..dataflow::COMPARED_SCALARS => values.iter().for_each(|value| identify(value, &mut words)),
                 _ => words.extend([u32::MAX, all.len() as u32]),
             }
             let next = all.len();
@@ -231,10 +229,10 @@ pub(crate) fn runs_in_order(program: &Program, graph: &Graph, id: NodeId) -> boo
     Subject::of(program, graph, &graph.nodes[id]).is_some_and(|subject| check_in_order(&subject).is_ok())
 }
 
-fn filter(program: &Program, graph: &Graph, id: NodeId, in_loop: bool, known: &mut TranslationCache) -> Classified {
+fn filter(program: &Program, graph: &Graph, id: NodeId, in_loop: bool, known: &mut TranslationCache) -> ClassifiedNode {
     let node = &graph.nodes[id];
     let Some(subject) = Subject::of(program, graph, node) else {
-        return Classified::new(Class::Stateful, Placement::Host("it is no filter".into()));
+        return ClassifiedNode::new(Class::Stateful, Placement::Host("it is no filter".into()));
     };
     let Subject { filter, instance, .. } = subject;
     let effects = facts(program, filter);
@@ -272,7 +270,7 @@ fn filter(program: &Program, graph: &Graph, id: NodeId, in_loop: bool, known: &m
         () => (Class::Stateless, None),
     };
     if let Some(reason) = reason {
-        return Classified::new(class, Placement::Host(reason.to_owned()));
+        return ClassifiedNode::new(class, Placement::Host(reason.into()));
     }
     if matches!(class, Class::Feedback | Class::Sink | Class::Stateful) {
         let accepted = known.ordered.entry(key).or_insert_with(|| check_in_order(&subject));
@@ -283,14 +281,14 @@ fn filter(program: &Program, graph: &Graph, id: NodeId, in_loop: bool, known: &m
             },
             Err(reason) => Placement::Host(reason),
         };
-        return Classified::new(class, placement);
+        return ClassifiedNode::new(class, placement);
     }
     let code = known.codes.entry(key).or_insert_with(|| translate(Subject { inductions: &inductions, ..subject }).map(Arc::new));
     let placement = match code {
         Ok(code) => Placement::Kernel(code.clone()),
         Err(reason) => Placement::Host(reason.clone()),
     };
-    Classified::new(class, placement)
+    ClassifiedNode::new(class, placement)
 }
 
 /// Returns the induction counters that make up a recurrence.

@@ -2,6 +2,7 @@
 
 pub mod classify;
 pub mod compiled;
+pub(crate) mod disjoint_sets;
 pub(crate) mod recurrence;
 pub mod restructure;
 pub mod translate;

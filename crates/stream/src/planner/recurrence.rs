@@ -18,12 +18,8 @@ use broadloom_scalar::{
     AccessorKind, BinaryOp, Builder, CompareOp, Element, Function, Id, Literal, Op, Statement, Type, UnaryOp,
 };
 use broadloom_scalar::{Value, reading};
+use broadloom_skeleton::cost::dataflow;
 use std::rc::Rc;
-
-/// Maximum numbers in a state.
-const MAX_STATES: usize = 4;
-/// Maximum to which a power of a coefficient may grow.
-const MAX_GROWTH: f64 = 1e4;
 
 /// A coefficient: as an exact integer, which wraps, and as a float.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -81,7 +77,7 @@ pub struct Recurrence {
 /// Recognises a recurrence. Returns `None` if the firings cannot be combined.
 pub(crate) fn recognise(subject: &Subject<'_>) -> Option<Recurrence> {
     let fields = written_fields(subject.program, subject.filter, subject.instance).ok()?;
-    if fields.is_empty() || fields.len() > MAX_STATES {
+    if fields.is_empty() || fields.len() > dataflow::RECURRENCE_STATES {
         return None;
     }
     let b = Builder::function("firing");
@@ -266,7 +262,7 @@ impl Recurrence {
         let grown = |exponent: u32| {
             let power = self.power(1u64 << exponent);
             (0..power.len()).filter(|row| floats(*row)).any(|row| {
-                let bound = MAX_GROWTH.max((1u64 << exponent) as f64 * 16.0);
+                let bound = dataflow::RECURRENCE_GROWTH.max((1u64 << exponent) as f64 * 16.0);
                 power[row].iter().any(|one| !one.float.is_finite() || one.float.abs() > bound)
             })
         };

@@ -22,7 +22,7 @@ fn windows_have_anchors() {
     let repeat = |join| Step::Shuffle { branches: 4, split: None, join, inner: vec![] };
     let transpose = Step::Shuffle { branches: 4, split: Some(1), join: 4, inner: vec![] };
     let steps = [Step::select(vec![(4, vec![repeat(4), half(0)]), (4, vec![repeat(16), transpose, half(16)])]).unwrap()];
-    let found = anchors(&steps, (0, 8, 8), 16);
+    let found = anchors(&steps, 0, 8, 8, 16);
     assert_eq!(found, [(0, 0), (0, 1), (0, 2), (0, 3), (4, 0), (4, 4), (4, 8), (4, 12)]);
 }
 

@@ -196,7 +196,7 @@ fn results_with_texts_are_found() {
 }
 
 /// Crates that plan for a machine, and their only folder that looks at machines.
-const PLANNERS: &[&str] = &["graph", "skeleton", "array", "nesl"];
+const PLANNERS: &[&str] = &["graph", "skeleton", "array", "nesl", "effect", "stream"];
 const COST_MODEL: &str = "crates/skeleton/src/cost/";
 /// Parts of the description of a machine that decide about speed.
 const MACHINE: &[&str] = &[
@@ -213,12 +213,48 @@ const MACHINE: &[&str] = &[
     "launch_cost",
 ];
 
+/// Returns whether a file plans for a machine. Tests describe machines.
+fn plans(file: &File) -> bool {
+    of_crates(file, PLANNERS) && !file.path.starts_with(COST_MODEL) && file.path.contains("/src/")
+}
+
+/// A comparison by a factor decides what is worth its cost. Those of a language's text and types do not.
+#[test]
+fn only_the_cost_model_compares_by_factors() {
+    let mut violations = vec![];
+    for file in Repository::open().rust_files().filter(plans) {
+        let exempt = ["crates/stream/src/language/", "crates/nesl/src/infer/"];
+        if exempt.iter().any(|folder| file.path.starts_with(folder)) {
+            continue;
+        }
+        let found = rust::scaled_comparisons(&rust::code(&file.text));
+        violations.extend(found.into_iter().map(|at| file.place(at)));
+    }
+    hold(&format!("A comparison like `x * 10 < y * 9` is a function of {COST_MODEL} with a name."), violations);
+}
+
+/// Types of numbers that decide about speed.
+const NUMBERS: &[&str] = &["u", "i", "f", "Each<", "[u", "[i", "std::ops::Range"];
+
+#[test]
+fn numbers_of_the_stream_planner_are_in_the_cost_model() {
+    let mut violations = vec![];
+    for file in Repository::open().rust_files().filter(|file| file.path.starts_with("crates/stream/src/planner/")) {
+        let code = rust::code(&file.text);
+        for at in rust::words(&code, "const") {
+            let ty = code[at..].split_once(": ").map_or("", |(_, ty)| ty);
+            let is_number = NUMBERS.iter().any(|number| ty.starts_with(number)) && !code[at..].starts_with("const fn");
+            violations.extend(is_number.then(|| file.place(at)));
+        }
+    }
+    hold(&format!("A number that the planner of streams decides by is in {COST_MODEL}."), violations);
+}
+
 #[test]
 fn only_the_cost_model_looks_at_machines() {
     let mut violations = vec![];
     for file in Repository::open().rust_files() {
-        // Tests describe machines.
-        if !of_crates(&file, PLANNERS) || file.path.starts_with(COST_MODEL) || !file.path.contains("/src/") {
+        if !plans(&file) {
             continue;
         }
         let code = rust::code(&file.text);

@@ -108,8 +108,9 @@ pub fn median(picture: &Picture, radius: u32, boundary: Boundary) -> Result<Pict
     }
     let side = radius as i32;
     let bounds = picture.bounds();
-    let covers = |extent: u32| boundary != Boundary::Shrink && u64::from(extent) < 2 * u64::from(radius) + 1;
-    let seen = |extent: u32| if covers(extent) { u64::from(extent) } else { 2 * u64::from(radius) + 1 };
+    let window = 2 * u64::from(radius) + 1;
+    let covers = |extent: u32| boundary != Boundary::Shrink && u64::from(extent) < window;
+    let seen = |extent: u32| if covers(extent) { u64::from(extent) } else { window };
     let pixels = seen(bounds.width) * seen(bounds.height);
     let moving = if radius > NETWORK_RADIUS { moving(picture, radius, pixels) } else { None };
     if let Some(sweep) = moving {

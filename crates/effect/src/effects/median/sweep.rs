@@ -23,8 +23,8 @@ use crate::Result;
 use crate::graph::Frame;
 use broadloom_device::Machine;
 use broadloom_graph::{
-    Application, AxisMap, Boundary, Feed, HostArray, Joining, Node, Operation, OperationPattern, PatternParts, Reads,
-    Result as GraphResult, Shape, Typing,
+    Application, AxisMap, Boundary, Feed, HostArray, Node, Operation, OperationPattern, PatternParts, Reads,
+    Result as GraphResult, Shape, SharedKernel, Typing,
 };
 use broadloom_scalar::{AccessorKind, Array, Axis, Builder, Cache, Element, Literal, Type, Unroll, Value, Variable};
 use broadloom_skeleton::cost::{Costs, Each, LANES};
@@ -310,8 +310,8 @@ impl Operation for Sweep {
         vec![]
     }
 
-    fn joining(&self) -> Joining {
-        Joining::Results
+    fn joining(&self) -> SharedKernel {
+        SharedKernel::Results
     }
 
     fn rereads(&self) -> bool {

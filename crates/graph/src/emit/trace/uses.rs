@@ -1,7 +1,7 @@
-//! Uses within a trace: the items that an index or an item needs, the sides of choices that need an item, and
-//! how indices follow the position.
+//! Uses within a trace: the items that an index or an item needs, the branches of selections that need an
+//! item, and the strides of indices.
 
-use super::{ElementIndex, Index, IndexId, Item, ItemId, Side, Trace};
+use super::{ElementIndex, Index, IndexId, Item, ItemId, SelectionBranch, Trace};
 use crate::expr::elementwise::Elementwise;
 use crate::hash::{QuickMap, QuickSet};
 use crate::tape::entries::{Id, Kind};
@@ -12,7 +12,7 @@ use smallvec::{SmallVec, smallvec};
 use std::collections::HashSet;
 
 impl Trace<'_> {
-    /// The items that an index needs.
+    /// Returns the items that an index needs.
     pub(super) fn needed_by_index(&self, index: IndexId, found: &mut Vec<ItemId>) {
         match &self.indices[index as usize] {
             // The parts of a sum are affine.
@@ -34,8 +34,8 @@ impl Trace<'_> {
         }
     }
 
-    /// Returns the extents, known to the device alone, that the indices of a place are held to, or those of
-    /// the place where an index is read. Where one is 0, there is no element at the place.
+    /// Returns the extents that only the device knows and that the indices are clamped to, including those of
+    /// index arrays that are read. If one is 0, there is no element at these indices.
     pub(crate) fn device_extents(&self, place: &ElementIndex) -> SmallVec<[Number; 2]> {
         let mut found = SmallVec::new();
         let mut left: SmallVec<[IndexId; 8]> = match place {
@@ -68,7 +68,7 @@ impl Trace<'_> {
         found
     }
 
-    /// The items that an item needs.
+    /// Returns the items that an item needs.
     pub(crate) fn needed_by_item(&self, item: &Item, found: &mut Vec<ItemId>) {
         match item {
             Item::Read { place: ElementIndex::Axes(indices), .. } => {
@@ -89,16 +89,16 @@ impl Trace<'_> {
         }
     }
 
-    /// Returns whether places of neighbours along an axis lie apart, as far as that is known: in other rows,
-    /// or some elements from each other.
-    pub fn is_apart(&self, indices: &[IndexId], axis: u8) -> bool {
+    /// Returns whether neighbouring threads along an axis read strided elements: in other rows, or several
+    /// elements from each other.
+    pub(crate) fn is_apart(&self, indices: &[IndexId], axis: u8) -> bool {
         let Some((last, above)) = indices.split_last() else { return false };
         let step = |index: &IndexId| self.step(*index, axis).unwrap_or(0);
         above.iter().any(|index| step(index) != 0) || step(last).abs() > cost::NEIGHBOURS
     }
 
-    /// Returns the stride of an index along an axis of positions, where that is known; numbers that are not
-    /// known count as large ones.
+    /// Returns the stride of an index along an axis of positions, if it is known. Factors that are not known
+    /// count as large ones.
     pub(crate) fn step(&self, index: IndexId, axis: u8) -> Option<i64> {
         const LARGE: i64 = 1 << 32;
         let of = |number: &Number| match number {
@@ -119,7 +119,7 @@ impl Trace<'_> {
         }
     }
 
-    /// Returns whether neighbouring threads may have any index: whether it depends on elements in memory, or
+    /// Returns whether an index of neighbouring threads can be anything: it depends on elements in memory, or
     /// was rounded from a float.
     pub(crate) fn is_anywhere(&self, index: IndexId) -> bool {
         let (mut needed, mut seen) = (vec![], QuickSet::default());
@@ -136,7 +136,7 @@ impl Trace<'_> {
         false
     }
 
-    /// Returns whether a node makes integers of floats.
+    /// Returns whether a node converts floats to integers.
     pub(super) fn is_rounded(&self, node: Id) -> bool {
         let entry = self.tape.entry(node);
         let is_float = |ty: Type| ty.element().is_float();
@@ -144,13 +144,13 @@ impl Trace<'_> {
         matches!(entry.kind, Kind::Elementwise(Elementwise::Convert(_))) && from_float && !is_float(entry.ty)
     }
 
-    /// The sides of choices that each item is needed in only, from the outermost in; items that are needed
-    /// whatever is chosen have none. `None` for those that nobody needs, such as an index along an axis that
-    /// a view leaves out: where they could be read is not known.
-    pub(crate) fn sides(&self, roots: &[ItemId]) -> Vec<Option<Vec<Side>>> {
+    /// Returns for each item the branches of selections that it is needed in, from the outermost in. Items
+    /// that are always needed have none. Items without a user are `None`, such as an index along an axis that
+    /// a view removes.
+    pub(crate) fn sides(&self, roots: &[ItemId]) -> Vec<Option<Vec<SelectionBranch>>> {
         // The common start of the ways to all uses.
-        let mut ways: Vec<Option<Vec<Side>>> = vec![None; self.items.len()];
-        let meet = |ways: &mut Vec<Option<Vec<Side>>>, item: ItemId, way: &[Side]| {
+        let mut ways: Vec<Option<Vec<SelectionBranch>>> = vec![None; self.items.len()];
+        let meet = |ways: &mut Vec<Option<Vec<SelectionBranch>>>, item: ItemId, way: &[SelectionBranch]| {
             let known = &mut ways[item as usize];
             *known = Some(match known.take() {
                 None => way.to_vec(),
@@ -165,7 +165,7 @@ impl Trace<'_> {
                 Item::Before { index, first, second, .. } => {
                     self.needed_by_index(*index, &mut needed);
                     for (item, is_first) in [(*first, true), (*second, false)] {
-                        let side: Vec<Side> = way.iter().copied().chain([(number as ItemId, is_first)]).collect();
+                        let side: Vec<SelectionBranch> = way.iter().copied().chain([(number as ItemId, is_first)]).collect();
                         meet(&mut ways, item, &side);
                     }
                 }
@@ -176,7 +176,7 @@ impl Trace<'_> {
         ways
     }
 
-    /// The type of each item.
+    /// Returns the type of each item.
     pub(crate) fn types(&self) -> Vec<broadloom_scalar::Type> {
         let mut types: Vec<broadloom_scalar::Type> = Vec::with_capacity(self.items.len());
         let nodes: QuickMap<ItemId, Id> = self.done.iter().map(|((node, _), item)| (*item, *node)).collect();

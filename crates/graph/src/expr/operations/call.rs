@@ -13,7 +13,7 @@ use crate::expr::host_array::HostArray;
 use crate::expr::length::common;
 use crate::expr::node::Node;
 use crate::expr::op::zeros;
-use crate::expr::operation::{Application, Extent, Feed, Joining, Operation, OperationPattern, PatternParts};
+use crate::expr::operation::{Application, Extent, Feed, Operation, OperationPattern, PatternParts, SharedKernel};
 use crate::expr::shape::Shape;
 use crate::expr::spelling::{Setting, Spelling};
 use crate::expr::view::AxisMap;
@@ -523,7 +523,7 @@ impl Binding for AccessorMemory<'_> {
 }
 
 /// Position of a call on the host.
-struct Host<'a> {
+struct HostPosition<'a> {
     call: &'a Call,
     arrays: &'a [&'a HostArray],
     position: Vec<i64>,
@@ -531,7 +531,7 @@ struct Host<'a> {
     appended: Vec<Vec<Literal>>,
 }
 
-impl Host<'_> {
+impl HostPosition<'_> {
     fn at(&self, accessor: usize, indices: &[i64]) -> Option<Lanes> {
         let (array, reads) = (self.arrays.get(accessor)?, self.call.reads.get(accessor)?);
         let (rule, constant) = match reads {
@@ -560,7 +560,7 @@ impl Host<'_> {
     }
 }
 
-impl Environment for Host<'_> {
+impl Environment for HostPosition<'_> {
     fn read(&mut self, accessor: usize, position: &[i128]) -> Option<Lanes> {
         self.at(accessor, &position.iter().map(|index| *index as i64).collect::<Vec<i64>>())
     }
@@ -690,7 +690,7 @@ impl Operation for Call {
             let arguments: Vec<Literal> = indices.chain(beside).collect();
             let arrays = &inputs[self.first_array()..];
             let (taken, appended) = (vec![0; arrays.len()], vec![vec![]; self.appended.len()]);
-            let mut host = Host { call: self, arrays, position, taken, appended };
+            let mut host = HostPosition { call: self, arrays, position, taken, appended };
             let results = self.function.evaluate_in(&arguments, &mut host).map_err(Error::from)?;
             match usize::from(result).checked_sub(types.len()) {
                 None => lanes.extend(&results[start..start + ty.lanes()]),
@@ -722,8 +722,8 @@ impl Operation for Call {
         if self.is_fused(application) { self.function.result_types() } else { vec![] }
     }
 
-    fn joining(&self) -> Joining {
-        Joining::Results
+    fn joining(&self) -> SharedKernel {
+        SharedKernel::Results
     }
 
     fn rereads(&self) -> bool {

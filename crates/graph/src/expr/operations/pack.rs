@@ -8,7 +8,7 @@ use crate::expr::error::{Error, Result};
 use crate::expr::host_array::HostArray;
 use crate::expr::node::{Length, Node};
 use crate::expr::op::zeros;
-use crate::expr::operation::{Application, Extent, Feed, Joining, Operation, OperationPattern, PatternParts};
+use crate::expr::operation::{Application, Extent, Feed, Operation, OperationPattern, PatternParts, SharedKernel};
 use crate::expr::parsed_call::Call;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::Spelling;
@@ -219,8 +219,8 @@ impl Operation for Pack {
         vec![]
     }
 
-    fn joining(&self) -> Joining {
-        Joining::Results
+    fn joining(&self) -> SharedKernel {
+        SharedKernel::Results
     }
 
     fn always(&self) -> Option<(u8, Type, Shape)> {

@@ -16,7 +16,7 @@ use crate::expr::spelling::Spelling;
 use crate::expr::view::AxisMap;
 use broadloom_scalar::{BinaryOp, Element, Lanes, Literal, Type};
 use broadloom_skeleton::Product as Kernel;
-use broadloom_skeleton::cost::{Costs, Work};
+use broadloom_skeleton::cost::{Costs, KernelWork};
 use broadloom_skeleton::{Boundary, Combine};
 use smallvec::{SmallVec, smallvec};
 
@@ -162,9 +162,9 @@ impl Operation for Product {
     }
 
     /// Counts one multiplication and one addition for each row, column and index along the common axis.
-    fn further_work(&self, _: &[Type], sizes: &[u64]) -> Work {
+    fn further_work(&self, _: &[Type], sizes: &[u64]) -> KernelWork {
         let operations = sizes.iter().fold(2u64, |product, size| product.saturating_mul(*size));
-        Work { operations, ..Work::default() }
+        KernelWork { operations, ..KernelWork::default() }
     }
 
     /// Returns the numbers of rows and columns, and the common extent.

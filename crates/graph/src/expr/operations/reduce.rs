@@ -6,7 +6,7 @@ use crate::expr::error::Result;
 use crate::expr::host_array::HostArray;
 use crate::expr::node::Node;
 use crate::expr::op::Extreme;
-use crate::expr::operation::{Application, Extent, Feed, Joining, Operation, OperationPattern, PatternParts, Variants};
+use crate::expr::operation::{Application, Extent, Feed, Operation, OperationPattern, PatternParts, SharedKernel, Variants};
 use crate::expr::parsed_call::Call;
 use crate::expr::shape::{Axes, Shape};
 use crate::expr::spelling::Spelling;
@@ -144,8 +144,8 @@ impl Operation for Reduce {
         application.types.len() - 1
     }
 
-    fn joining(&self) -> Joining {
-        Joining::Pass("reduce", self.axes.clone())
+    fn joining(&self) -> SharedKernel {
+        SharedKernel::Pass("reduce", self.axes.clone())
     }
 
     /// Returns the operator. Labels that are positions increase in the order of the values.

@@ -9,7 +9,7 @@ use crate::expr::error::{Error, Result};
 use crate::expr::host_array::HostArray;
 use crate::expr::node::{Inputs, Node, State};
 use crate::expr::op::Op;
-use crate::expr::operation::{Application, Extent, Feed, Joining, Operation, OperationPattern, PatternParts, Variants};
+use crate::expr::operation::{Application, Extent, Feed, Operation, OperationPattern, PatternParts, SharedKernel, Variants};
 use crate::expr::shape::Shape;
 use crate::expr::spelling::{Setting, Spelling};
 use broadloom_device::Machine;
@@ -100,9 +100,9 @@ impl Relay {
 
 /// Map that is also called with the length of lines.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Computed(Map);
+struct LineMap(Map);
 
-impl Generator for Computed {
+impl Generator for LineMap {
     fn program(&self, machine: &Machine) -> broadloom_skeleton::Result<Program> {
         let program = self.0.program(machine)?;
         Ok(Program { sizes: program.sizes + 1, ..program })
@@ -126,7 +126,7 @@ struct RelayVariants {
     /// Size of a line's value in bytes.
     bytes: u64,
     lines: Option<broadloom_skeleton::Relay>,
-    computed: Computed,
+    computed: LineMap,
 }
 
 impl Variants for RelayVariants {
@@ -207,7 +207,7 @@ impl Operation for Relay {
         let bytes = line.results().iter().map(|ty| u64::from(ty.bytes())).sum();
         let is_wide = |source: &Source| source.index().element().bits() == 64;
         let (domain, sink) = (parts.domain, parts.sink);
-        let computed = Computed(Map { domain, source: computed, sink: sink.clone() });
+        let computed = LineMap(Map { domain, source: computed, sink: sink.clone() });
         let has_lines = !is_wide(&source) && !is_wide(&line) && domain.has_rows();
         let lines = has_lines.then(|| broadloom_skeleton::Relay { domain, source, along, line, sink });
         Ok(OperationPattern::Several(Box::new(RelayVariants { bytes, lines, computed })))
@@ -217,8 +217,8 @@ impl Operation for Relay {
         self.call.function.result_types()
     }
 
-    fn joining(&self) -> Joining {
-        Joining::Results
+    fn joining(&self) -> SharedKernel {
+        SharedKernel::Results
     }
 
     fn rereads(&self) -> bool {

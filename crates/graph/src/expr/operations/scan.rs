@@ -6,7 +6,7 @@ use crate::expr::check::same_context;
 use crate::expr::error::Result;
 use crate::expr::host_array::HostArray;
 use crate::expr::node::Node;
-use crate::expr::operation::{Application, Extent, Feed, Joining, Operation, OperationPattern, PatternParts, Variants};
+use crate::expr::operation::{Application, Extent, Feed, Operation, OperationPattern, PatternParts, SharedKernel, Variants};
 use crate::expr::parsed_call::Call;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::{Setting, Spelling};
@@ -147,8 +147,8 @@ impl Operation for Scan {
         application.types.len() - 1
     }
 
-    fn joining(&self) -> Joining {
-        Joining::Pass("scan", smallvec![self.axis, self.inclusive.into()])
+    fn joining(&self) -> SharedKernel {
+        SharedKernel::Pass("scan", smallvec![self.axis, self.inclusive.into()])
     }
 
     fn operator(&self, application: &Application, _: bool) -> Result<Option<Operator>> {

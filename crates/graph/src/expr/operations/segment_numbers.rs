@@ -7,7 +7,7 @@ use crate::expr::error::{Error, Result};
 use crate::expr::host_array::HostArray;
 use crate::expr::node::Node;
 use crate::expr::op::zeros;
-use crate::expr::operation::{Application, Extent, Feed, Joining, Operation, OperationPattern, PatternParts};
+use crate::expr::operation::{Application, Extent, Feed, Operation, OperationPattern, PatternParts, SharedKernel};
 use crate::expr::parsed_call::Call;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::Spelling;
@@ -97,8 +97,8 @@ impl Operation for SegmentNumbers {
         vec![Type::I32, Type::BOOL]
     }
 
-    fn joining(&self) -> Joining {
-        Joining::Results
+    fn joining(&self) -> SharedKernel {
+        SharedKernel::Results
     }
 
     /// Returns the number of elements and segments together.

@@ -9,7 +9,7 @@ use crate::expr::error::Result;
 use crate::expr::host_array::HostArray;
 use crate::expr::node::Node;
 use crate::expr::op::{Extreme, zeros};
-use crate::expr::operation::{Application, Feed, Joining, Operation, OperationPattern, PatternParts};
+use crate::expr::operation::{Application, Feed, Operation, OperationPattern, PatternParts, SharedKernel};
 use crate::expr::parsed_call::Call;
 use crate::expr::shape::{Axes, Shape};
 use crate::expr::spelling::Spelling;
@@ -129,8 +129,8 @@ impl Operation for SegmentedReduce {
         self.by.inputs() - 1
     }
 
-    fn joining(&self) -> Joining {
-        Joining::Pass("segmented reduce", Axes::new())
+    fn joining(&self) -> SharedKernel {
+        SharedKernel::Pass("segmented reduce", Axes::new())
     }
 
     fn operator(&self, application: &Application, _: bool) -> Result<Option<Operator>> {

@@ -6,12 +6,12 @@ use crate::expr::error::Result;
 use crate::expr::host_array::HostArray;
 use crate::expr::node::Node;
 use crate::expr::op::zeros;
-use crate::expr::operation::{Application, Extent, Feed, Joining, Operation, OperationPattern, PatternParts};
+use crate::expr::operation::{Application, Extent, Feed, Operation, OperationPattern, PatternParts, SharedKernel};
 use crate::expr::parsed_call::Call;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::{Setting, Spelling};
 use broadloom_scalar::{Lanes, Literal, Type};
-use broadloom_skeleton::cost::{self, Work};
+use broadloom_skeleton::cost::{self, KernelWork};
 use broadloom_skeleton::{SegmentedSort, Sort as Kernel, SortKey};
 use smallvec::{SmallVec, smallvec};
 use std::cmp::Ordering;
@@ -182,24 +182,24 @@ impl Operation for Sort {
         self.moved(application).iter().position(|line| *line == usize::from(result)).unwrap_or(0)
     }
 
-    fn joining(&self) -> Joining {
-        Joining::Results
+    fn joining(&self) -> SharedKernel {
+        SharedKernel::Results
     }
 
     /// Counts the rounds of a radix sort, each of which moves all lines; for short segments, the steps of a
     /// sorting network.
-    fn further_work(&self, types: &[Type], sizes: &[u64]) -> Work {
+    fn further_work(&self, types: &[Type], sizes: &[u64]) -> KernelWork {
         let count = sizes.first().copied().unwrap_or(0);
         if let Some(longest) = self.longest {
             let levels = u64::from(longest.max(1).next_power_of_two().trailing_zeros());
             let steps = levels * (levels + 1) / 2;
-            return Work { operations: count.saturating_mul(steps * cost::NETWORK_STEP), ..Work::default() };
+            return KernelWork { operations: count.saturating_mul(steps * cost::NETWORK_STEP), ..KernelWork::default() };
         }
         let bits = self.keys.iter().zip(types).map(|(key, ty)| key.bits.unwrap_or(8 * ty.bytes()));
         let rounds: u64 = bits.map(|bits| u64::from(bits.div_ceil(8))).sum();
         let moved: u64 = types.iter().map(|ty| u64::from(ty.bytes())).sum();
         let bytes = count.saturating_mul(2 * moved * rounds.saturating_sub(1));
-        Work { launches: 0, bytes, operations: count.saturating_mul(rounds * cost::SORT_ROUND) }
+        KernelWork { launches: 0, bytes, operations: count.saturating_mul(rounds * cost::SORT_ROUND) }
     }
 
     /// Returns the length of the lines, and the number of segments.

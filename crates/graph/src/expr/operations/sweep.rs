@@ -7,7 +7,7 @@ use crate::expr::error::{Error, Result};
 use crate::expr::host_array::HostArray;
 use crate::expr::node::Node;
 use crate::expr::op::zeros;
-use crate::expr::operation::{Application, Extent, Feed, Joining, Operation, OperationPattern, PatternParts, Variants};
+use crate::expr::operation::{Application, Extent, Feed, Operation, OperationPattern, PatternParts, SharedKernel, Variants};
 use crate::expr::parsed_call::Call;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::{Setting, Spelling};
@@ -121,7 +121,7 @@ impl Node {
 }
 
 /// Position of a line on the host.
-struct Host<'a> {
+struct HostPosition<'a> {
     step: &'a Step,
     arrays: &'a [&'a HostArray],
     first: usize,
@@ -130,7 +130,7 @@ struct Host<'a> {
     at: i64,
 }
 
-impl Environment for Host<'_> {
+impl Environment for HostPosition<'_> {
     fn window(&mut self, accessor: usize, offsets: &[i128]) -> Option<Lanes> {
         let (before, behind) = self.step.reach;
         let offset = (*offsets.first()?).clamp(-i128::from(before), behind.into()) as i64;
@@ -232,7 +232,7 @@ impl Operation for Sweep {
                     given = start.iter().flat_map(|start| start.at(place).to_vec()).collect();
                 }
                 let at = if self.step.backwards { length - 1 - number } else { number };
-                let mut host = Host { step: &self.step, arrays, first, stride, length: length as i64, at: at as i64 };
+                let mut host = HostPosition { step: &self.step, arrays, first, stride, length: length as i64, at: at as i64 };
                 let results = self.step.function.evaluate_in(&given, &mut host).map_err(Error::from)?;
                 given[..states].copy_from_slice(&results[..states]);
                 found.set(first + at * stride, &results[own..own + ty.lanes()]);
@@ -271,8 +271,8 @@ impl Operation for Sweep {
         self.step.function.result_types().split_off(self.step.states)
     }
 
-    fn joining(&self) -> Joining {
-        Joining::Results
+    fn joining(&self) -> SharedKernel {
+        SharedKernel::Results
     }
 
     fn rereads(&self) -> bool {

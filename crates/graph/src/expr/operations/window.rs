@@ -8,7 +8,7 @@ use crate::expr::elementwise::check_size;
 use crate::expr::error::{Error, Result};
 use crate::expr::host_array::HostArray;
 use crate::expr::node::Node;
-use crate::expr::operation::{Application, Extent, Feed, Joining, Operation, OperationPattern, PatternParts};
+use crate::expr::operation::{Application, Extent, Feed, Operation, OperationPattern, PatternParts, SharedKernel};
 use crate::expr::parsed_call::Call;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::{Setting, Spelling};
@@ -94,13 +94,13 @@ impl Node {
 }
 
 /// Position on the host.
-struct Host<'a> {
+struct HostPosition<'a> {
     window: &'a Window,
     arrays: &'a [&'a HostArray],
     position: Vec<i64>,
 }
 
-impl Environment for Host<'_> {
+impl Environment for HostPosition<'_> {
     fn window(&mut self, accessor: usize, offsets: &[i128]) -> Option<Lanes> {
         let (array, mut place) = (self.arrays.get(accessor)?, 0);
         for (axis, extent) in array.shape.extents().iter().enumerate() {
@@ -177,8 +177,10 @@ impl Operation for Window {
             let indices = position.iter().zip(self.function.parameters());
             let indices = indices.map(|(index, parameter)| Literal::from_i128(parameter.ty.element(), (*index).into()));
             let arguments: Vec<Literal> = indices.chain(beside.iter().flat_map(|beside| beside.at(number).to_vec())).collect();
-            let results =
-                self.function.evaluate_in(&arguments, &mut Host { window: self, arrays, position }).map_err(Error::from)?;
+            let results = self
+                .function
+                .evaluate_in(&arguments, &mut HostPosition { window: self, arrays, position })
+                .map_err(Error::from)?;
             lanes.extend(&results[start..start + ty.lanes()]);
         }
         Ok(HostArray { ty, shape: shape.clone(), lanes })
@@ -202,8 +204,8 @@ impl Operation for Window {
         self.function.result_types()
     }
 
-    fn joining(&self) -> Joining {
-        Joining::Results
+    fn joining(&self) -> SharedKernel {
+        SharedKernel::Results
     }
 
     fn rereads(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use super::elements::{binary, call, convert, integers, scalar};
 use super::form_cache::{FormCache, StoredForms};
-use super::measure::{Measure, Total};
+use super::measure::{SegmentCount, Total};
 use super::offsets::{bounds, held_length, narrow_sum, padded};
 use crate::expr::amount::Amount;
 use crate::expr::check::same_context;
@@ -33,15 +33,15 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Segments {
-    pub(super) data: Arc<Data>,
+    pub(super) data: Arc<SegmentsData>,
     /// Upper bound of the lengths, if one is known.
     pub(super) longest: Option<Amount>,
 }
 
 #[derive(Debug)]
-pub(super) struct Data {
-    pub(super) count: Measure,
-    pub(super) total: Measure,
+pub(super) struct SegmentsData {
+    pub(super) count: SegmentCount,
+    pub(super) total: SegmentCount,
     /// Offsets, one more than the bound on the number of segments, an `i32` or `i64`. They never decrease if
     /// the descriptor is valid; those after the last segment are the number of elements.
     pub(super) bounds: Node,
@@ -68,17 +68,22 @@ impl Segments {
     pub fn from_lengths(lengths: &Node, total: Total) -> Result<Segments> {
         integers("segments", lengths)?;
         let context = lengths.context();
-        let count = Measure::of(lengths)?;
+        let count = SegmentCount::of(lengths)?;
         let sum = || -> Result<Node> {
             let [lengths] = call(&held_length(lengths.ty(), false)?, &[lengths])?;
             lengths.reduce(Combine::Sum, &[0])
         };
-        let total = Measure::of_total(context, total, sum)?;
+        let total = SegmentCount::of_total(context, total, sum)?;
         Segments::with_lengths(lengths, count, total, None)
     }
 
     /// Makes segments with known numbers. Lengths that the device itself counted are kept as a form.
-    pub(super) fn with_lengths(lengths: &Node, count: Measure, total: Measure, origin: Option<PackOrigin>) -> Result<Segments> {
+    pub(super) fn with_lengths(
+        lengths: &Node,
+        count: SegmentCount,
+        total: SegmentCount,
+        origin: Option<PackOrigin>,
+    ) -> Result<Segments> {
         let forms = FormCache::default();
         if count.is_none() {
             let bounds = Node::fill(lengths.context(), Shape::from(1), &[Literal::from(0i64)])?;
@@ -105,10 +110,10 @@ impl Segments {
         offsets.checked_offsets("segments")?;
         let context = offsets.context();
         let count = match offsets.length() {
-            None => Measure::host(context, offsets.bound().size().minus(&1.into()))?,
+            None => SegmentCount::host(context, offsets.bound().size().minus(&1.into()))?,
             Some(length) => {
-                let fewer = binary(BinaryOp::Sub, &Measure::device(length)?.count, &scalar(context, 1i64)?)?;
-                Measure::device(&Length::new(&fewer, length.amount().minus(&1.into()))?)?
+                let fewer = binary(BinaryOp::Sub, &SegmentCount::device(length)?.count, &scalar(context, 1i64)?)?;
+                SegmentCount::device(&Length::new(&fewer, length.amount().minus(&1.into()))?)?
             }
         };
         let last = || -> Result<Node> {
@@ -116,7 +121,7 @@ impl Segments {
             let [last] = call(&held_length(offsets.ty(), false)?, &[&last])?;
             Ok(last)
         };
-        let total = Measure::of_total(context, total, last)?;
+        let total = SegmentCount::of_total(context, total, last)?;
         let bounds = match total.length.is_none() && offsets.holds_segments(&total.bound) {
             true => offsets.clone(),
             false => bounds(&padded(offsets, offsets.bound().clone())?, &count.count, &total, false)?,
@@ -130,8 +135,8 @@ impl Segments {
     pub fn from_stored_forms(stored: &StoredForms, total: impl Into<Amount>) -> Result<Segments> {
         let offsets = &stored.offsets;
         offsets.checked_offsets("segments")?;
-        let count = Measure::host(offsets.context(), offsets.bound().size().minus(&1.into()))?;
-        let (total, forms) = (Measure::host(offsets.context(), total)?, FormCache::default());
+        let count = SegmentCount::host(offsets.context(), offsets.bound().size().minus(&1.into()))?;
+        let (total, forms) = (SegmentCount::host(offsets.context(), total)?, FormCache::default());
         stored.ids.iter().for_each(|ids| forms.set_ids(ids));
         stored.heads.iter().for_each(|heads| forms.set_heads(heads));
         Ok(Segments::made(count, total, offsets.clone(), forms, None))
@@ -145,7 +150,7 @@ impl Segments {
     pub fn from_heads(heads: &Node, count: Option<usize>) -> Result<Segments> {
         heads.check_line("segments")?;
         heads.check_type("segments", Type::BOOL)?;
-        let (context, total) = (heads.context(), Measure::of(heads)?);
+        let (context, total) = (heads.context(), SegmentCount::of(heads)?);
         let f = Builder::function("head");
         let (place, head) = (f.parameter("place", Type::I64), f.parameter("head", Type::BOOL));
         let function = f.finish_function(&[f.or(head, f.eq(place, 0i64))])?;
@@ -154,18 +159,18 @@ impl Segments {
         forms.set_heads(&heads);
         if total.is_none() || count == Some(0) {
             let bounds = Node::fill(context, Shape::from(1), &[Literal::from(0i64)])?;
-            return Ok(Segments::made(Measure::host(context, 0)?, total, bounds, forms, None));
+            return Ok(Segments::made(SegmentCount::host(context, 0)?, total, bounds, forms, None));
         }
         let (starts, found) = total.places(Element::I64)?.pack_counted(&heads)?;
         let (starts, found) = (forms.keep(starts), forms.keep(found));
         let limit = convert(&found, Element::I64)?;
         let (count, limit) = match count {
             Some(count) => {
-                let count = Measure::host(context, count)?;
+                let count = SegmentCount::host(context, count)?;
                 let limit = binary(BinaryOp::Min, &limit, &count.count)?;
                 (count, limit)
             }
-            None => (Measure::device(&Length::of(found, total.bound.clone()))?, limit),
+            None => (SegmentCount::device(&Length::of(found, total.bound.clone()))?, limit),
         };
         // There are as many starts as true flags.
         let places = Node::position(context, count.one_more(), 0, Element::I64)?;
@@ -173,15 +178,21 @@ impl Segments {
         Ok(Segments::made(count, total, bounds, forms, None))
     }
 
-    pub(super) fn made(count: Measure, total: Measure, bounds: Node, forms: FormCache, origin: Option<PackOrigin>) -> Segments {
-        Segments { data: Arc::new(Data { count, total, bounds, forms, origin }), longest: None }
+    pub(super) fn made(
+        count: SegmentCount,
+        total: SegmentCount,
+        bounds: Node,
+        forms: FormCache,
+        origin: Option<PackOrigin>,
+    ) -> Segments {
+        Segments { data: Arc::new(SegmentsData { count, total, bounds, forms, origin }), longest: None }
     }
 
     /// Replaces lengths by numbers that the host has learned ([`Length::learn`]). Forms made so far are
     /// shared.
     pub fn learned(&self) -> Result<Segments> {
         let (count, total) = (&self.data.count, &self.data.total);
-        let is_learned = |measure: &Measure| measure.length.as_ref().is_some_and(|length| length.known_amount().is_some());
+        let is_learned = |measure: &SegmentCount| measure.length.as_ref().is_some_and(|length| length.known_amount().is_some());
         if !is_learned(count) && !is_learned(total) {
             return Ok(self.clone());
         }
@@ -189,7 +200,7 @@ impl Segments {
         // Offsets after the last segment are the number of elements, so the first ones suffice.
         let bounds = self.data.bounds.first_elements(None, count.bound.plus(&1.into()))?;
         let forms = self.data.forms.learned(&count, &total)?;
-        let data = Data { count, total, bounds, forms, origin: None };
+        let data = SegmentsData { count, total, bounds, forms, origin: None };
         Ok(Segments { data: Arc::new(data), longest: self.longest.clone() })
     }
 
@@ -234,9 +245,9 @@ impl Segments {
     }
 
     /// Refuses a line whose length differs from a number.
-    pub(super) fn checked(&self, operation: &str, measure: &Measure, line: &Node) -> Result<()> {
+    pub(super) fn checked(&self, operation: &str, measure: &SegmentCount, line: &Node) -> Result<()> {
         same_context(operation, &[line, &self.data.bounds])?;
-        if line.bound().rank() == 1 && Measure::of(line)?.equals(measure)? {
+        if line.bound().rank() == 1 && SegmentCount::of(line)?.equals(measure)? {
             return Ok(());
         }
         let (left, right) = (line.shape().clone(), Shape::from(measure.read()?));

@@ -1,6 +1,6 @@
 //! Forms of a descriptor that are made already.
 
-use super::measure::Measure;
+use super::measure::SegmentCount;
 use crate::expr::error::Result;
 use crate::expr::node::Node;
 use std::sync::{Arc, OnceLock};
@@ -40,7 +40,7 @@ impl FormCache {
 
     /// Returns the forms made so far, with numbers of the host in place of lengths. Others are made from the
     /// offsets on first use.
-    pub(super) fn learned(&self, count: &Measure, total: &Measure) -> Result<FormCache> {
+    pub(super) fn learned(&self, count: &SegmentCount, total: &SegmentCount) -> Result<FormCache> {
         let forms = FormCache { alive: self.alive.clone(), ..FormCache::default() };
         let each = [
             (&self.lengths, &forms.lengths, count),

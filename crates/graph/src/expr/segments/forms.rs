@@ -3,7 +3,7 @@
 use super::descriptor::Segments;
 use super::elements::{binary, convert};
 use super::form_cache::{StoredForms, once};
-use super::measure::Measure;
+use super::measure::SegmentCount;
 use crate::expr::amount::Amount;
 use crate::expr::error::Result;
 use crate::expr::node::Node;
@@ -44,7 +44,7 @@ impl Segments {
         once(&self.data.forms.offsets, || match &self.data.count.length {
             None => convert(&self.data.bounds, Element::I64),
             Some(_) => {
-                let one = Measure::host(self.context(), 1)?;
+                let one = SegmentCount::host(self.context(), 1)?;
                 self.data.count.plus(&one)?.cut(convert(&self.data.bounds, Element::I64)?)
             }
         })

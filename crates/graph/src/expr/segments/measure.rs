@@ -38,7 +38,7 @@ impl Total {
 
 /// Number of segments or elements.
 #[derive(Clone, Debug)]
-pub(super) struct Measure {
+pub(super) struct SegmentCount {
     /// Upper bound; the number itself if there is no length.
     pub(super) bound: Amount,
     pub(super) length: Option<Length>,
@@ -46,34 +46,34 @@ pub(super) struct Measure {
     pub(super) count: Node,
 }
 
-impl Measure {
-    pub(super) fn host(context: &Context, bound: impl Into<Amount>) -> Result<Measure> {
+impl SegmentCount {
+    pub(super) fn host(context: &Context, bound: impl Into<Amount>) -> Result<SegmentCount> {
         let bound = bound.into();
         let count = number(context, &bound)?;
-        Ok(Measure { bound, length: None, count })
+        Ok(SegmentCount { bound, length: None, count })
     }
 
-    pub(super) fn device(length: &Length) -> Result<Measure> {
+    pub(super) fn device(length: &Length) -> Result<SegmentCount> {
         let count = Node::elementwise(Elementwise::Convert(Element::I64), &[length.count()])?;
-        Ok(Measure { bound: length.amount().clone(), length: Some(length.clone()), count })
+        Ok(SegmentCount { bound: length.amount().clone(), length: Some(length.clone()), count })
     }
 
     /// Returns the number of elements of a line.
-    pub(super) fn of(line: &Node) -> Result<Measure> {
+    pub(super) fn of(line: &Node) -> Result<SegmentCount> {
         match line.length() {
-            Some(length) => Measure::device(length),
-            None => Measure::host(line.context(), line.bound().size()),
+            Some(length) => SegmentCount::device(length),
+            None => SegmentCount::host(line.context(), line.bound().size()),
         }
     }
 
     /// Returns a total on the host or on the device. `sum` makes the sum of the lengths if it is needed.
-    pub(super) fn of_total(context: &Context, total: Total, sum: impl FnOnce() -> Result<Node>) -> Result<Measure> {
+    pub(super) fn of_total(context: &Context, total: Total, sum: impl FnOnce() -> Result<Node>) -> Result<SegmentCount> {
         match total {
-            Total::Host(total) => Measure::host(context, total),
-            Total::Amount(total) => Measure::host(context, total),
-            Total::Device(length) => Measure::device(&length),
-            Total::Within(bound) => Measure::device(&Length::new(&sum()?, bound)?),
-            Total::Unknown => Measure::host(context, read_number(&sum()?)?),
+            Total::Host(total) => SegmentCount::host(context, total),
+            Total::Amount(total) => SegmentCount::host(context, total),
+            Total::Device(length) => SegmentCount::device(&length),
+            Total::Within(bound) => SegmentCount::device(&Length::new(&sum()?, bound)?),
+            Total::Unknown => SegmentCount::host(context, read_number(&sum()?)?),
         }
     }
 
@@ -108,7 +108,7 @@ impl Measure {
     }
 
     /// Returns whether both numbers are equal. Waits if that is not known.
-    pub(super) fn equals(&self, other: &Measure) -> Result<bool> {
+    pub(super) fn equals(&self, other: &SegmentCount) -> Result<bool> {
         match (&self.length, &other.length) {
             (None, None) => Ok(self.bound.equals(&other.bound)),
             (Some(own), Some(theirs)) if own.is_same(theirs) => Ok(true),
@@ -117,9 +117,9 @@ impl Measure {
     }
 
     /// Replaces a length by its number if the host has learned it.
-    pub(super) fn learned(&self, context: &Context) -> Result<Measure> {
+    pub(super) fn learned(&self, context: &Context) -> Result<SegmentCount> {
         match self.length.as_ref().and_then(Length::known_amount) {
-            Some(known) => Measure::host(context, known),
+            Some(known) => SegmentCount::host(context, known),
             None => Ok(self.clone()),
         }
     }
@@ -150,12 +150,12 @@ impl Measure {
     }
 
     /// Returns the sum of two numbers.
-    pub(super) fn plus(&self, other: &Measure) -> Result<Measure> {
+    pub(super) fn plus(&self, other: &SegmentCount) -> Result<SegmentCount> {
         let bound = self.bound.plus(&other.bound);
         if self.length.is_none() && other.length.is_none() {
-            return Measure::host(self.count.context(), bound);
+            return SegmentCount::host(self.count.context(), bound);
         }
-        Measure::device(&Length::new(&binary(BinaryOp::Add, &self.count, &other.count)?, bound)?)
+        SegmentCount::device(&Length::new(&binary(BinaryOp::Add, &self.count, &other.count)?, bound)?)
     }
 }
 

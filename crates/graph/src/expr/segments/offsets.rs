@@ -9,7 +9,7 @@
 //! matter. Only segments that are known to be short are sorted one by one.
 
 use super::elements::{integers, number};
-use super::measure::{Measure, NARROW};
+use super::measure::{NARROW, SegmentCount};
 use crate::expr::amount::Amount;
 use crate::expr::elementwise::Elementwise;
 use crate::expr::error::Result;
@@ -80,7 +80,7 @@ pub(super) fn narrow_sum() -> Result<Combine> {
 
 /// Clamps offsets to the line: the first becomes 0, those from the index `from` on become the number of
 /// elements. They have 32 bits if `narrow`.
-pub(super) fn bounds(offsets: &Node, from: &Node, total: &Measure, narrow: bool) -> Result<Node> {
+pub(super) fn bounds(offsets: &Node, from: &Node, total: &SegmentCount, narrow: bool) -> Result<Node> {
     let places = Node::position(offsets.context(), offsets.bound().clone(), 0, Element::I64)?;
     let function = held_offset(offsets.ty(), narrow)?;
     Node::elementwise(Elementwise::Call(function, 0), &[&places, offsets, from, &total.count])

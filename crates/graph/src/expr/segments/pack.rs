@@ -2,7 +2,7 @@
 
 use super::descriptor::{PackOrigin, Segments};
 use super::elements::{choose, convert};
-use super::measure::Measure;
+use super::measure::SegmentCount;
 use crate::expr::elementwise::Elementwise;
 use crate::expr::error::Result;
 use crate::expr::node::{Expression, Inputs, Length, Node, State};
@@ -39,7 +39,7 @@ impl Segments {
         let packed: Vec<Node> = packed.into_iter().map(|line| line.with_length(Some(length.clone()))).collect();
         let lines = packed.iter().cloned().zip(values.iter().map(|line| (*line).clone())).collect();
         let origin = PackOrigin { segments: self.clone(), flags: flags.clone(), lines };
-        let (count, total) = (self.data.count.clone(), Measure::device(&length)?);
+        let (count, total) = (self.data.count.clone(), SegmentCount::device(&length)?);
         let segments = Segments::with_lengths(&lengths, count, total, Some(origin))?;
         segments.data.forms.set_lengths(&convert(&lengths, Element::I64)?);
         Ok((segments, packed))
@@ -50,7 +50,7 @@ impl Segments {
     /// computed elementwise from packed lines, or if its elements are in memory.
     pub(super) fn unpacked(&self, line: &Node, combine: &Combine) -> Result<Option<(&Segments, Node)>> {
         let Some(origin) = &self.data.origin else { return Ok(None) };
-        let Some(before) = origin.before(self, line, &mut Before::default())? else { return Ok(None) };
+        let Some(before) = origin.before(self, line, &mut WorkBeforePack::default())? else { return Ok(None) };
         let nothing = Node::fill(line.context(), Shape::from([]), &combine.identity(line.ty()))?;
         let chosen = choose(&origin.flags, &before, &nothing)?;
         Ok(Some((&origin.segments, chosen)))
@@ -59,12 +59,12 @@ impl Segments {
 
 /// Elementwise work moved before a pack so far.
 #[derive(Default)]
-struct Before {
+struct WorkBeforePack {
     nodes: HashMap<usize, Node>,
     operations: u64,
 }
 
-impl Before {
+impl WorkBeforePack {
     /// Adds the cost of an operation; returns whether the total is still cheap.
     fn affords(&mut self, op: &Elementwise) -> bool {
         self.operations += match op {
@@ -79,7 +79,7 @@ impl Before {
 impl PackOrigin {
     /// Returns the line before the pack that corresponds to a line: elementwise work is moved before the
     /// pack.
-    fn before(&self, packed: &Segments, line: &Node, known: &mut Before) -> Result<Option<Node>> {
+    fn before(&self, packed: &Segments, line: &Node, known: &mut WorkBeforePack) -> Result<Option<Node>> {
         let state = line.state();
         let State::Pending(Expression { op, inputs }) = &state else { return Ok(None) };
         if let Some((_, before)) = self.lines.iter().find(|(packed, _)| packed.is_same(line)) {

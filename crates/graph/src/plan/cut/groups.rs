@@ -1,7 +1,7 @@
 //! The kernels of kept nodes: each pattern alone, other nodes together if they share a domain and more.
 
 use super::{Cutter, Outline};
-use crate::expr::operation::Applied;
+use crate::expr::operation::OperationResult;
 use crate::limits::{MAX_BUFFERS, MAX_JOINED, MAX_RESULTS};
 use crate::plan::group::Group;
 use crate::tape::entries::Id;
@@ -53,7 +53,7 @@ impl Cutter<'_> {
                 if alone.gives_results(self.tape) {
                     if alone.values(self.tape).is_empty() {
                         // The pattern stores its results in the order of their numbers.
-                        both.roots.sort_by_key(|root| self.tape.applied(*root).map(Applied::result));
+                        both.roots.sort_by_key(|root| self.tape.applied(*root).map(OperationResult::result));
                     }
                 } else {
                     let own = both.feeds.iter_mut().zip(&alone.feeds).filter(|(feed, _)| !feed.common);

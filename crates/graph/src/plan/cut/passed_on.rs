@@ -2,7 +2,7 @@
 //! segments computes them anyway. A node that all its users receive in this way is not computed.
 
 use super::Cutter;
-use crate::expr::operation::Applied;
+use crate::expr::operation::OperationResult;
 use crate::plan::group::Group;
 use crate::tape::entries::Id;
 use std::collections::HashSet;
@@ -13,7 +13,7 @@ impl Cutter<'_> {
         let (Some(first), Some(feed)) = (group.combined.first(), group.feeds.first_mut()) else { return };
         let (true, Some(applied)) = (self.knows, self.tape.applied(*first)) else { return };
         let inputs = &self.tape.entry(*first).inputs;
-        let is_known = |other: &Applied, theirs: &[Id]| {
+        let is_known = |other: &OperationResult, theirs: &[Id]| {
             let known = applied.operation().knows(other.operation());
             other.result() == 0 && known.is_some_and(|(own, other)| inputs.get(own) == theirs.get(other))
         };

@@ -2,7 +2,7 @@
 
 use super::{Cutter, Reason};
 use crate::limits::{MAX_COMBINED, MAX_FUSED, MAX_SLIDE};
-use crate::tape::entries::{Along, Id, Int, Kind};
+use crate::tape::entries::{Id, Int, Kind, RecordedAxisMap};
 use broadloom_skeleton::{Rule, cost};
 use std::collections::HashSet;
 
@@ -106,7 +106,7 @@ impl Cutter<'_> {
             return false;
         }
         let last = usize::from(class.rank) - 1;
-        let is_near = |(axis, map): (usize, &Along)| {
+        let is_near = |(axis, map): (usize, &RecordedAxisMap)| {
             let near = if axis == last { MAX_SLIDE } else { 0 };
             let offset = matches!(map.offset, Int::Known(offset) if offset.abs() <= near);
             let plain = map.source == Some(axis as u8) && map.stride == Int::Known(1);

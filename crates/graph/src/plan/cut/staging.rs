@@ -2,7 +2,7 @@
 
 use super::Cutter;
 use crate::limits::MAX_STAGED;
-use crate::tape::entries::{Along, Id, Int, Kind};
+use crate::tape::entries::{Id, Int, Kind, RecordedAxisMap};
 use broadloom_skeleton::Rule;
 
 /// Rule for keeping nodes that are read nearby in shared memory.
@@ -21,7 +21,7 @@ impl Cutter<'_> {
         {
             return false;
         }
-        let is_near = |(axis, map): (usize, &Along)| {
+        let is_near = |(axis, map): (usize, &RecordedAxisMap)| {
             let near = if axis + 2 >= usize::from(class.rank) { MAX_STAGED } else { 0 };
             let offset = matches!(map.offset, Int::Known(offset) if offset.abs() <= near);
             let is_only = class.flat && axis + 2 < usize::from(class.rank) && map.source.is_none();

@@ -6,7 +6,7 @@ use crate::expr::node::{Expression, Node, State};
 use crate::expr::op::Op;
 use crate::expr::shape::Shape;
 use crate::tape::entries::{Id, ShapeId};
-use crate::tape::sizes::{List, ONE, Size};
+use crate::tape::sizes::{ONE, Size, SizeList};
 use broadloom_skeleton::Rule;
 use smallvec::SmallVec;
 
@@ -70,7 +70,7 @@ impl Recorder {
                 Op::Fill(_) | Op::Position(_) | Op::Elementwise(_) | Op::Gather(..) | Op::Concatenate(_) | Op::Pattern(_) => {}
             }
         }
-        if let Some(all) = sizes.iter().copied().collect::<Option<List>>().filter(|all| !all.is_empty()) {
+        if let Some(all) = sizes.iter().copied().collect::<Option<SizeList>>().filter(|all| !all.is_empty()) {
             let shape = self.sizes.push(all, node.bound());
             return self.entry_in(node, expression, input.into_iter().collect(), shape, is_whole);
         }

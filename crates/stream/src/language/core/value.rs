@@ -105,6 +105,24 @@ impl Layout {
         }
     }
 
+    /// Returns the layout of a value. Returns `None` if the value is ragged or not of the type.
+    pub fn of(value: &Value, ty: &Type, structs: &PrimaryMap<StructId, Struct>) -> Option<Layout> {
+        Some(match (value, ty) {
+            (Value::Array(parts), Type::Array(element)) => {
+                let element = Layout::of(parts.first()?, element, structs)?;
+                let uniform = parts.iter().all(|part| element.holds(part));
+                uniform.then(|| Layout::Array(element.into(), parts.len() as u32))?
+            }
+            (Value::Struct(parts), Type::Struct(id)) => {
+                let members = structs.get(*id)?.members.iter().zip(parts.iter());
+                let members = members.map(|((_, declared), part)| Layout::of(part, &declared.ty, structs));
+                Layout::Struct(*id, members.collect::<Option<Vec<_>>>()?.into())
+            }
+            (Value::Struct(_) | Value::Array(_), _) => return None,
+            (_, ty) => Layout::Scalar(ty.clone()),
+        })
+    }
+
     /// Returns whether a value has this layout.
     pub fn holds(&self, value: &Value) -> bool {
         match (value, self) {

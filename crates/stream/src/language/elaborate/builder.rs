@@ -29,16 +29,16 @@ pub(super) struct FilterCache {
 }
 
 /// A built stream with its open ends.
-pub(super) struct Built {
+pub(super) struct OpenStream {
     pub(super) tree: Tree,
-    pub(super) input: Option<End>,
-    pub(super) output: Option<End>,
+    pub(super) input: Option<OpenEnd>,
+    pub(super) output: Option<OpenEnd>,
     pub(super) name: String,
 }
 
 /// An open end of a stream: a port of a node and the items it carries.
 #[derive(Clone)]
-pub(super) struct End {
+pub(super) struct OpenEnd {
     pub(super) node: NodeId,
     pub(super) port: usize,
     pub(super) layout: Layout,

@@ -1,8 +1,8 @@
 //! Composite streams: connects the parts that a body created by tapes.
 
-use super::builder::{Builder, Built, End};
+use super::builder::{Builder, OpenEnd, OpenStream};
 use super::instance::tape_layout;
-use super::site::{Parts, Site};
+use super::site::{CompositeParts, Site};
 use crate::language::codes;
 use crate::language::core::{Composite, FunctionId, Layout, StreamId, Type, Value};
 use crate::language::eval::{Code, Stop, Weights, convert};
@@ -16,11 +16,11 @@ impl Builder<'_> {
         composite: Composite,
         body: FunctionId,
         params: &[Value],
-    ) -> Result<Built, Stop> {
+    ) -> Result<OpenStream, Stop> {
         let program = self.program;
         let stream = &program.streams[id];
         let statics = self.statics.clone();
-        let mut site = Site { builder: self, parts: Parts::default() };
+        let mut site = Site { builder: self, parts: CompositeParts::default() };
         let mut code = Code::new(program, params, vec![], statics, &mut site);
         let types = match &stream.types {
             Some((input, output)) => Some((tape_layout(&mut code, input)?, tape_layout(&mut code, output)?)),
@@ -36,7 +36,7 @@ impl Builder<'_> {
                 self.feedbackloop(parts, &stream.name, stream.span, closed)
             }
         }?;
-        let built = Built { name: stream.name.to_string(), ..built };
+        let built = OpenStream { name: stream.name.to_string(), ..built };
         // The original compiler drops the declared types of anonymous composite streams. Its programs rely on
         // that.
         let is_anonymous = matches!(&*stream.name, "pipeline" | "splitjoin" | "feedbackloop");
@@ -53,9 +53,9 @@ impl Builder<'_> {
 
     fn check_declared(
         &self,
-        built: &Built,
+        built: &OpenStream,
         declared: &Option<Layout>,
-        found: &Option<End>,
+        found: &Option<OpenEnd>,
         words: (&str, &str),
         span: Span,
     ) -> Result<(), Stop> {
@@ -74,7 +74,7 @@ impl Builder<'_> {
     }
 
     /// Connects an output to an input by a tape.
-    fn connect(&mut self, from: &End, to: &End, enqueued: Vec<Value>, is_back_edge: bool) -> TapeId {
+    fn connect(&mut self, from: &OpenEnd, to: &OpenEnd, enqueued: Vec<Value>, is_back_edge: bool) -> TapeId {
         let layout = from.layout.clone();
         let tape = self.tapes.push(Tape { layout, from: (from.node, from.port), to: (to.node, to.port), enqueued, is_back_edge });
         self.nodes[from.node].outputs[from.port] = tape;
@@ -83,7 +83,7 @@ impl Builder<'_> {
     }
 
     /// Checks that two streams can follow each other, and connects them.
-    fn join_ends(&mut self, first: (&Built, Span), second: (&Built, Span)) -> Result<(), Stop> {
+    fn join_ends(&mut self, first: (&OpenStream, Span), second: (&OpenStream, Span)) -> Result<(), Stop> {
         match (&first.0.output, &second.0.input) {
             (None, None) => Ok(()),
             (Some(from), Some(to)) if from.layout == to.layout => {
@@ -102,7 +102,7 @@ impl Builder<'_> {
         }
     }
 
-    fn pipeline(&mut self, parts: Parts, span: Span) -> Result<Built, Stop> {
+    fn pipeline(&mut self, parts: CompositeParts, span: Span) -> Result<OpenStream, Stop> {
         let children = parts.children;
         if children.is_empty() {
             return Err(
@@ -115,12 +115,12 @@ impl Builder<'_> {
         let input = children.first().and_then(|(built, _)| built.input.clone());
         let output = children.last().and_then(|(built, _)| built.output.clone());
         let trees = children.into_iter().map(|(built, _)| built.tree).collect();
-        Ok(Built { tree: Tree::Pipeline(trees), input, output, name: String::new() })
+        Ok(OpenStream { tree: Tree::Pipeline(trees), input, output, name: String::new() })
     }
 
     /// Returns the weights of a splitter or joiner, one for each branch. A branch without that end has weight
     /// 0.
-    fn branch_weights(&self, weights: &Weights, ends: &[Option<&End>], word: &str, span: Span) -> Result<Vec<u32>, Stop> {
+    fn branch_weights(&self, weights: &Weights, ends: &[Option<&OpenEnd>], word: &str, span: Span) -> Result<Vec<u32>, Stop> {
         let each = match weights {
             Weights::Duplicate => vec![1; ends.len()],
             Weights::Even(weight) => vec![*weight; ends.len()],
@@ -131,12 +131,17 @@ impl Builder<'_> {
                 return Err(Stop::error(codes::BAD_SHAPE, message, span).help(help));
             }
         };
-        let weight = |(weight, end): (u32, &Option<&End>)| if end.is_some() { weight } else { 0 };
+        let weight = |(weight, end): (u32, &Option<&OpenEnd>)| if end.is_some() { weight } else { 0 };
         Ok(each.into_iter().zip(ends).map(weight).collect())
     }
 
     /// Checks that all branches with an end carry the same type, and returns it.
-    fn branch_layout(&self, children: &[(Built, Span)], ends: &[Option<&End>], does: &str) -> Result<Option<Layout>, Stop> {
+    fn branch_layout(
+        &self,
+        children: &[(OpenStream, Span)],
+        ends: &[Option<&OpenEnd>],
+        does: &str,
+    ) -> Result<Option<Layout>, Stop> {
         let mut first: Option<(&Layout, usize)> = None;
         for (index, end) in ends.iter().enumerate() {
             let Some(end) = end else { continue };
@@ -156,7 +161,7 @@ impl Builder<'_> {
         Ok(first.map(|(layout, _)| layout.clone()))
     }
 
-    fn splitjoin(&mut self, parts: Parts, name: &str, place: Span) -> Result<Built, Stop> {
+    fn splitjoin(&mut self, parts: CompositeParts, name: &str, place: Span) -> Result<OpenStream, Stop> {
         let missing = |word: &str, example: &str| {
             let error = Diagnostic::error(codes::BAD_SHAPE, format!("the splitjoin has no `{word}`")).at(place, "");
             Stop::Error(Box::new(error.help(format!("add `{example}`"))))
@@ -167,13 +172,13 @@ impl Builder<'_> {
         if children.is_empty() {
             return Err(Stop::error(codes::BAD_SHAPE, "the splitjoin has no branches", place).help("`add` at least one branch"));
         }
-        let inputs: Vec<Option<&End>> = children.iter().map(|(built, _)| built.input.as_ref()).collect();
-        let outputs: Vec<Option<&End>> = children.iter().map(|(built, _)| built.output.as_ref()).collect();
+        let inputs: Vec<Option<&OpenEnd>> = children.iter().map(|(built, _)| built.input.as_ref()).collect();
+        let outputs: Vec<Option<&OpenEnd>> = children.iter().map(|(built, _)| built.output.as_ref()).collect();
         let split_weights = self.branch_weights(&split, &inputs, "splitter", split_span)?;
         let join_weights = self.branch_weights(&join, &outputs, "joiner", join_span)?;
         let input = self.branch_layout(&children, &inputs, "takes")?;
         let output = self.branch_layout(&children, &outputs, "produces")?;
-        let starves = |ends: &[Option<&End>], weights: &[u32], word: &str, gets: &str, span: Span| {
+        let starves = |ends: &[Option<&OpenEnd>], weights: &[u32], word: &str, gets: &str, span: Span| {
             for ((end, weight), (built, place)) in ends.iter().zip(weights).zip(&children) {
                 if end.is_some() && *weight == 0 {
                     let message = format!("the {word} {gets} the branch `{}`: its weight is 0", built.name);
@@ -188,37 +193,37 @@ impl Builder<'_> {
         starves(&outputs, &join_weights, "joiner", "takes no items from", join_span)?;
         let kept = |weights: Vec<u32>| weights.into_iter().filter(|weight| *weight > 0).collect::<Vec<u32>>();
         let (split_weights, join_weights) = (kept(split_weights), kept(join_weights));
-        let mut built = Built { tree: Tree::Pipeline(vec![]), input: None, output: None, name: String::new() };
+        let mut built = OpenStream { tree: Tree::Pipeline(vec![]), input: None, output: None, name: String::new() };
         let mut splitter = None;
         if let Some(layout) = input {
             let count = split_weights.len();
             let kind = if matches!(split, Weights::Duplicate) { NodeKind::Duplicate } else { NodeKind::Split(split_weights) };
             let node = self.node(&format!("{name}.split"), kind, (1, count), split_span)?;
-            let ends: Vec<End> = inputs.into_iter().flatten().cloned().collect();
+            let ends: Vec<OpenEnd> = inputs.into_iter().flatten().cloned().collect();
             for (port, to) in ends.iter().enumerate() {
-                self.connect(&End { node, port, layout: layout.clone() }, to, vec![], false);
+                self.connect(&OpenEnd { node, port, layout: layout.clone() }, to, vec![], false);
             }
-            built.input = Some(End { node, port: 0, layout });
+            built.input = Some(OpenEnd { node, port: 0, layout });
             splitter = Some(node);
         }
         let mut joiner = None;
         if let Some(layout) = output {
             let count = join_weights.len();
             let node = self.node(&format!("{name}.join"), NodeKind::Join(join_weights), (count, 1), join_span)?;
-            let ends: Vec<End> = outputs.into_iter().flatten().cloned().collect();
+            let ends: Vec<OpenEnd> = outputs.into_iter().flatten().cloned().collect();
             for (port, from) in ends.iter().enumerate() {
-                self.connect(from, &End { node, port, layout: layout.clone() }, vec![], false);
+                self.connect(from, &OpenEnd { node, port, layout: layout.clone() }, vec![], false);
             }
-            built.output = Some(End { node, port: 0, layout });
+            built.output = Some(OpenEnd { node, port: 0, layout });
             joiner = Some(node);
         }
         let trees = children.into_iter().map(|(built, _)| built.tree).collect();
-        Ok(Built { tree: Tree::SplitJoin(splitter, trees, joiner), ..built })
+        Ok(OpenStream { tree: Tree::SplitJoin(splitter, trees, joiner), ..built })
     }
 
     /// Connects a feedbackloop. `closed` says that its input or output is declared void, regardless of the
     /// weights.
-    fn feedbackloop(&mut self, parts: Parts, name: &str, place: Span, closed: (bool, bool)) -> Result<Built, Stop> {
+    fn feedbackloop(&mut self, parts: CompositeParts, name: &str, place: Span, closed: (bool, bool)) -> Result<OpenStream, Stop> {
         let missing = |word: &str| {
             let error = Diagnostic::error(codes::BAD_SHAPE, format!("the feedbackloop has no `{word}`")).at(place, "");
             Stop::Error(Box::new(error.help("it needs one each of `join`, `body`, `loop` and `split`")))
@@ -227,7 +232,7 @@ impl Builder<'_> {
         let (join, join_span) = parts.join.ok_or_else(|| missing("join"))?;
         let (body, body_span) = parts.body.ok_or_else(|| missing("body"))?;
         let (back, back_span) = parts.back.ok_or_else(|| missing("loop"))?;
-        let need = |end: &Option<End>, what: &str, span: Span| {
+        let need = |end: &Option<OpenEnd>, what: &str, span: Span| {
             let message = format!("the {what} of a feedbackloop cannot be void");
             let advice = "items go round through it; give it a type";
             end.clone().ok_or_else(|| Stop::error(codes::BAD_SHAPE, message, span).help(advice))
@@ -271,7 +276,7 @@ impl Builder<'_> {
         let joiner = self.node(&format!("{name}.join"), NodeKind::Join(kept(join_weights)), (back_port + 1, 1), join_span)?;
         let kind = if matches!(split, Weights::Duplicate) { NodeKind::Duplicate } else { NodeKind::Split(kept(split_weights)) };
         let splitter = self.node(&format!("{name}.split"), kind, (1, loop_port + 1), split_span)?;
-        let end = |node: NodeId, port: usize, layout: &Layout| End { node, port, layout: layout.clone() };
+        let end = |node: NodeId, port: usize, layout: &Layout| OpenEnd { node, port, layout: layout.clone() };
         let enqueued = self.enqueued(parts.enqueued, &back_out.layout)?;
         self.connect(&end(joiner, 0, &body_in.layout), &body_in, vec![], false);
         self.connect(&body_out, &end(splitter, 0, &body_out.layout), vec![], false);
@@ -280,7 +285,7 @@ impl Builder<'_> {
         let input = enters.then(|| end(joiner, 0, &body_in.layout));
         let output = leaves.then(|| end(splitter, 0, &body_out.layout));
         let tree = Tree::FeedbackLoop(joiner, Box::new(body.tree), splitter, Box::new(back.tree));
-        Ok(Built { tree, input, output, name: String::new() })
+        Ok(OpenStream { tree, input, output, name: String::new() })
     }
 
     /// Converts enqueued items to the type of their tape.

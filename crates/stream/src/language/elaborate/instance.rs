@@ -1,7 +1,7 @@
 //! Filters: fields, `init` and rates of an instance.
 
-use super::builder::{Builder, Built, End, PartialFilter};
-use super::site::{Parts, Site};
+use super::builder::{Builder, OpenEnd, OpenStream, PartialFilter};
+use super::site::{CompositeParts, Site};
 use crate::language::codes;
 use crate::language::core::{self, Declared, Field, Filter, Layout, Stream, StreamId, Type, Value, Work, construction, identify};
 use crate::language::eval::{Code, Stop, World};
@@ -107,7 +107,7 @@ impl Builder<'_> {
     fn make(&mut self, stream: &Stream, filter: &Filter, params: &[Value]) -> Result<PartialFilter, Stop> {
         let program = self.program;
         let statics = self.statics.clone();
-        let mut site = Site { builder: self, parts: Parts::default() };
+        let mut site = Site { builder: self, parts: CompositeParts::default() };
         let mut code = Code::new(program, params, vec![], statics, &mut site);
         for field in &filter.fields {
             let value = field_value(&mut code, field)?;
@@ -159,7 +159,7 @@ impl Builder<'_> {
             .help("push fewer items, or delay by `work` with an array as a ring"))
     }
 
-    pub(super) fn filter(&mut self, id: StreamId, filter: &Filter, params: Arc<[Value]>, span: Span) -> Result<Built, Stop> {
+    pub(super) fn filter(&mut self, id: StreamId, filter: &Filter, params: Arc<[Value]>, span: Span) -> Result<OpenStream, Stop> {
         let program = self.program;
         let stream = &program.streams[id];
         let PartialFilter { fields, input, output, work, prework, .. } = self.make_once(id, filter, &params)?;
@@ -185,7 +185,7 @@ impl Builder<'_> {
         let ports = (usize::from(input.is_some()), usize::from(output.is_some()));
         let instance = Instance { stream: id, params: params.clone(), fields, work, prework };
         let node = self.node(name, NodeKind::Filter(Box::new(instance)), ports, span)?;
-        let end = |layout: Option<Layout>| layout.map(|layout| End { node, port: 0, layout });
-        Ok(Built { tree: Tree::Node(node), input: end(input), output: end(output), name: name.to_string() })
+        let end = |layout: Option<Layout>| layout.map(|layout| OpenEnd { node, port: 0, layout });
+        Ok(OpenStream { tree: Tree::Node(node), input: end(input), output: end(output), name: name.to_string() })
     }
 }

@@ -15,9 +15,9 @@ use crate::language::eval::{Budget, Code, Host, Stop};
 use crate::language::graph::{Graph, Tree};
 use crate::language::limits::Limits;
 use broadloom_diag::{Diagnostic, Span};
-use builder::{Builder, Built, FilterCache};
+use builder::{Builder, FilterCache, OpenStream};
 use cranelift_entity::PrimaryMap;
-use site::{Parts, Site};
+use site::{CompositeParts, Site};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ impl<'a> Builder<'a> {
         let program = self.program;
         for field in &program.statics {
             let statics = self.statics.clone();
-            let mut site = Site { builder: self, parts: Parts::default() };
+            let mut site = Site { builder: self, parts: CompositeParts::default() };
             let mut code = Code::new(program, &[], vec![], statics, &mut site);
             let value = instance::field_value(&mut code, field)?;
             drop(code);
@@ -68,7 +68,7 @@ impl<'a> Builder<'a> {
         }
         for function in &program.static_init {
             let statics = self.statics.clone();
-            let mut site = Site { builder: self, parts: Parts::default() };
+            let mut site = Site { builder: self, parts: CompositeParts::default() };
             let mut code = Code::new(program, &[], vec![], statics, &mut site);
             code.enter(*function, vec![])?;
             let statics = code.statics;
@@ -86,7 +86,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Builds a stream of the program with values for its parameters.
-    fn stream(&mut self, id: StreamId, params: Arc<[Value]>, portals: &[u32], span: Span) -> Result<Built, Stop> {
+    fn stream(&mut self, id: StreamId, params: Arc<[Value]>, portals: &[u32], span: Span) -> Result<OpenStream, Stop> {
         let stream = &self.program.streams[id];
         self.depth += 1;
         if self.depth > self.budget.limits.depth || !self.budget.has_stack() {

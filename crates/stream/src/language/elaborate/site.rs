@@ -1,6 +1,6 @@
 //! The environment of code that runs while the graph is built.
 
-use super::builder::{Builder, Built, End};
+use super::builder::{Builder, OpenEnd, OpenStream};
 use crate::language::codes;
 use crate::language::core::{Create, Created, Layout, Role, Type, Value};
 use crate::language::eval::Weights;
@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 /// The parts of a composite stream, as its body created them.
 #[derive(Default)]
-pub(super) struct Parts {
-    pub(super) children: Vec<(Built, Span)>,
-    pub(super) body: Option<(Built, Span)>,
-    pub(super) back: Option<(Built, Span)>,
+pub(super) struct CompositeParts {
+    pub(super) children: Vec<(OpenStream, Span)>,
+    pub(super) body: Option<(OpenStream, Span)>,
+    pub(super) back: Option<(OpenStream, Span)>,
     pub(super) split: Option<(Weights, Span)>,
     pub(super) join: Option<(Weights, Span)>,
     pub(super) enqueued: Vec<(Value, Span)>,
@@ -24,7 +24,7 @@ pub(super) struct Parts {
 
 pub(super) struct Site<'b, 'a> {
     pub(super) builder: &'b mut Builder<'a>,
-    pub(super) parts: Parts,
+    pub(super) parts: CompositeParts,
 }
 
 /// Maximum size of a text file for an array.
@@ -157,7 +157,7 @@ impl World for Site<'_, '_> {
 
 impl Builder<'_> {
     /// Builds a stream of the library.
-    fn built_in(&mut self, created: &Created, layout: Layout, args: &[Value], span: Span) -> Result<Built, Stop> {
+    fn built_in(&mut self, created: &Created, layout: Layout, args: &[Value], span: Span) -> Result<OpenStream, Stop> {
         let text = |at: usize| match args.get(at) {
             Some(Value::Text(text)) => text.clone(),
             _ => "".into(),
@@ -193,9 +193,9 @@ impl Builder<'_> {
             )));
         }
         let node = self.node(name, kind, ports, span)?;
-        let end = || End { node, port: 0, layout: layout.clone() };
+        let end = || OpenEnd { node, port: 0, layout: layout.clone() };
         let input = (ports.0 == 1).then(end);
         let output = (ports.1 == 1).then(end);
-        Ok(Built { tree: Tree::Node(node), input, output, name: name.to_owned() })
+        Ok(OpenStream { tree: Tree::Node(node), input, output, name: name.to_owned() })
     }
 }

@@ -2,6 +2,7 @@
 //! r(consumer) on every tape.
 
 use super::levels::Firing;
+use super::phased::gcd;
 use crate::language::codes;
 use crate::language::graph::{Graph, NodeId, TapeId};
 use crate::language::text::plural;
@@ -13,14 +14,6 @@ use cranelift_entity::EntityRef;
 struct Fraction {
     over: u128,
     under: u128,
-}
-
-fn gcd(a: u128, b: u128) -> u128 {
-    let (mut a, mut b) = (a, b);
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }
 
 impl Fraction {

@@ -254,14 +254,14 @@ impl Scheduler<'_> {
         };
         let mut items =
             Items { before_body: 0, after_body: 0, before_back: 0, after_back: graph.tapes[back_tape].enqueued.len() as u64 };
-        let wanted = Wanted {
+        let wanted = RemainingFirings {
             join: body.init_need().div_ceil(rates.to_body.max(1)),
             split: back.init_need().div_ceil(rates.to_back.max(1)),
             body: body.init.len() as u64,
             back: back.init.len() as u64,
         };
         let init = self.go_round(&rates, &mut body, &mut back, wanted, &mut items)?;
-        let wanted = Wanted {
+        let wanted = RemainingFirings {
             join: junctions[0] / rounds,
             split: junctions[1] / rounds,
             body: (body.steady.len() as u64).saturating_mul(body.rounds / rounds),
@@ -287,7 +287,7 @@ impl Scheduler<'_> {
         rates: &Loop,
         body: &mut Stream,
         back: &mut Stream,
-        mut wanted: Wanted,
+        mut wanted: RemainingFirings,
         items: &mut Items,
     ) -> Option<Vec<Arc<Phase>>> {
         let mut result = vec![];
@@ -370,7 +370,7 @@ struct Items {
 }
 
 /// Firings and phases that still have to run.
-struct Wanted {
+struct RemainingFirings {
     join: u64,
     split: u64,
     body: u64,

@@ -20,6 +20,7 @@
 use crate::language::graph::{Flow, Graph, NodeId, Rate, Tree};
 use crate::language::limits::Limits;
 use cranelift_entity::EntityRef;
+use std::ops::Rem;
 use std::sync::Arc;
 
 /// A sequence of firings.
@@ -125,8 +126,9 @@ fn number(items: u64) -> i64 {
     i64::try_from(items).unwrap_or(i64::MAX)
 }
 
-pub(crate) fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
+/// Returns the greatest common divisor.
+pub(crate) fn gcd<T: Copy + Default + PartialEq + Rem<Output = T>>(a: T, b: T) -> T {
+    if b == T::default() { a } else { gcd(b, a % b) }
 }
 
 pub(super) struct Scheduler<'a> {

@@ -5,7 +5,7 @@ use super::techniques::{is_high_traffic, traffic};
 use crate::language::graph::NodeKind;
 use crate::language::text::plural;
 use crate::planner::classify::Placement;
-use crate::planner::restructure::cut::{Cut, Place, Shape, cost};
+use crate::planner::restructure::cut::{BufferPlace, Cut, Shape, cost};
 use crate::planner::restructure::{Actor, Role};
 use cranelift_entity::EntityRef;
 use std::fmt::Write as _;
@@ -309,13 +309,13 @@ fn tapes(cut: &Cut, actor: &Actor) -> String {
     for (word, port) in [("from", &actor.input), ("to", &actor.output)] {
         let Some(port) = port else { continue };
         let place = match cut.places[port.buffer] {
-            Place::Read | Place::Written => "global memory",
-            Place::Local => "registers",
-            Place::Shared(_) => "shared memory",
-            Place::Staged(_) => "global memory, staged in shared memory",
-            Place::Collected(_) => "global memory, collected in shared memory",
-            Place::Loaded | Place::Kept => "global memory, several words at a time",
-            Place::Elsewhere => "nowhere",
+            BufferPlace::Read | BufferPlace::Written => "global memory",
+            BufferPlace::Local => "registers",
+            BufferPlace::Shared(_) => "shared memory",
+            BufferPlace::Staged(_) => "global memory, staged in shared memory",
+            BufferPlace::Collected(_) => "global memory, collected in shared memory",
+            BufferPlace::Loaded | BufferPlace::Kept => "global memory, several words at a time",
+            BufferPlace::Elsewhere => "nowhere",
         };
         let _ = write!(text, ", {word} {place}");
         let by = if word == "from" { "splitter" } else { "joiner" };

@@ -1,7 +1,7 @@
 //! Hands a run back to the evaluator, between two steady states.
 //!
-//! The evaluator finishes a run whose input ends within a steady state, or a firing of which failed. It needs the items
-//! of all tapes and the fields of all filters as they are between steady states:
+//! The evaluator finishes a run whose input ends within a steady state, or a firing of which failed. It needs
+//! the items of all tapes and the fields of all filters as they are between steady states:
 //!
 //! - tapes that cross into a piece: the last items of their line;
 //! - fields and inner tapes of an island: the words of its state;
@@ -44,7 +44,8 @@ impl Refill {
     }
 }
 
-/// Sets the fields of a filter that follow from the number of its firings to their values before the last `count`.
+/// Sets the fields of a filter that follow from the number of its firings to their values before the last
+/// `count`.
 fn set_inductions(compiled: &Compiled<'_>, machine: &mut Machine<'_>, node: NodeId, count: u64) {
     let Placement::Kernel(code) = &compiled.classified[node.index()].placement else { return };
     let state = &mut machine.nodes[node.index()];

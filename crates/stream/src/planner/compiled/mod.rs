@@ -6,13 +6,13 @@
 //!
 //! A run first uses the evaluator for the initial schedule and for the steady states that fill the peeked
 //! items. Then it runs batches of steady states: each stage runs a whole batch before the next stage begins.
-//! Tapes between host and device are copied in blocks. Files at kernels
-//! do so too: no node of the host fires for their items. Tapes between kernels and the state of filters stay on
-//! the device. Printed output is put into the order of the schedule, and written when the batch is complete.
+//! Tapes between host and device are copied in blocks. Files at kernels do so too: no node of the host fires
+//! for their items. Tapes between kernels and the state of filters stay on the device. Printed output is put
+//! into the order of the schedule, and written when the batch is complete.
 //!
-//! A batch has as many steady states as the input files have items for. The evaluator runs what is left of them,
-//! as far as the input goes, from the state that the kernels leave. It also runs a batch again in which a firing
-//! failed, from the state before the batch.
+//! A batch has as many steady states as the input files have items for. The evaluator runs what is left of
+//! them, as far as the input goes, from the state that the kernels leave. It also runs a batch again in which
+//! a firing failed, from the state before the batch.
 //!
 //! Invariants:
 //! - a run prints and writes what the evaluator prints and writes, in the same order;
@@ -44,10 +44,11 @@ use crate::language::codes;
 use crate::language::eval::{Host, Outcome, Settings};
 use crate::language::graph::{NodeId, NodeKind};
 use crate::language::program::{Failure, Program};
-use crate::planner::classify::{Classified, Placement};
+use crate::planner::classify::{ClassifiedNode, Placement};
 use crate::planner::recurrence::Recurrence;
 use crate::planner::restructure::cut::Shape;
-use crate::planner::restructure::emit::{self, ahead};
+use crate::planner::restructure::emit::{self, EmitOptions, ahead};
+use crate::planner::restructure::firing::KernelTarget;
 use crate::planner::restructure::{Island, Role, Section, cutter, firing, refine, scan, sequential, spectrum};
 use crate::planner::translate::Reason;
 use broadloom_device::{Device, trace};
@@ -108,7 +109,7 @@ impl<'p> Compiled<'p> {
             let schedule = program.schedule.as_ref();
             let planning = trace::span("plan the kernels");
             let planned = crate::language::eval::with_stack(|| {
-                plan(&program.core, &program.graph, schedule, &refused, (device.machine(), options))
+                plan(&program.core, &program.graph, schedule, &refused, device.machine(), options)
             });
             let planned = planned.map_err(|error| failed(error.to_string()))?;
             drop(planning);
@@ -151,7 +152,7 @@ impl<'p> Compiled<'p> {
                                 Ok(made) => ready.push(made),
                                 Err(reason) => {
                                     let reason = format!("its kernel is not accepted: {reason}");
-                                    refused.extend(nodes.into_iter().map(|node| (node, reason.clone())));
+                                    refused.extend(nodes.into_iter().map(|node| (node, reason.clone().into())));
                                 }
                             }
                         }
@@ -168,7 +169,7 @@ impl<'p> Compiled<'p> {
     }
 
     /// Returns the class and placement of each node, by index.
-    pub fn nodes(&self) -> &[Classified] {
+    pub fn nodes(&self) -> &[ClassifiedNode] {
         &self.classified
     }
 
@@ -219,18 +220,18 @@ impl<'p> Compiled<'p> {
 }
 
 impl CompiledIsland {
-    fn new(program: &Program, island: Island, scan: Option<Arc<Recurrence>>, device: &Device) -> Result<CompiledIsland, String> {
+    fn new(program: &Program, island: Island, scan: Option<Arc<Recurrence>>, device: &Device) -> Result<CompiledIsland, Reason> {
         let made = match &scan {
             Some(recurrence) => scan::program(&island, recurrence, "stream_scan")?,
             None => sequential::program(&program.core, &program.graph, &island, "stream_in_order")?,
         };
-        let kernel = made.load(device).map_err(|error| error.to_string())?;
+        let kernel = made.load(device)?;
         Ok(CompiledIsland { island, scan, kernel, counted: Default::default() })
     }
 }
 
 impl CompiledSection {
-    fn new(program: &Program, section: Section, device: &Device, options: Options) -> Result<CompiledSection, String> {
+    fn new(program: &Program, section: Section, device: &Device, options: Options) -> Result<CompiledSection, Reason> {
         let (graph, schedule) = (&program.graph, program.schedule.as_ref().ok_or("it has no schedule")?);
         let needs = section.needs(0..section.actors.len(), section.outputs(1));
         let refill = Refill::new(graph, schedule, &section);
@@ -277,8 +278,7 @@ impl CompiledSection {
             let before = schedule.init_firings[node.index()] as i64;
             wait(before - firings as i64, per_unit, i64::from(graph.nodes[node].first_flow().is_some()));
         }
-        let sources = (&program.core, graph);
-        let large = !options.straight && cutter::is_large(&section, device.machine());
+        let large = !options.straight && cutter::is_large(&section);
         let (fine, parts) = large.then(|| refine(&section)).flatten().unwrap_or_else(|| (section.clone(), 1));
         // A filter whose loops cannot be shared, or that cannot be transformed after all, is cut like the
         // others.
@@ -293,8 +293,12 @@ impl CompiledSection {
                 let name = format!("stream_{number}");
                 let alone = match cut.shape {
                     Shape::Firing => {
-                        let target = (device.machine(), options.precision, options.prefetch);
-                        Some(firing::program(sources, &fine, cut, &name, &starts, target).map(|(made, own)| (made, Some(own))))
+                        let Options { precision, prefetch, .. } = options;
+                        let target = KernelTarget { machine: device.machine(), precision, prefetch };
+                        Some(
+                            firing::program(&program.core, graph, &fine, cut, &name, &starts, target)
+                                .map(|(made, own)| (made, Some(own))),
+                        )
                     }
                     Shape::Spectrum(points) => {
                         Some(spectrum::program(&fine, cut, &name, &starts, points).map(|made| (made, None)))
@@ -306,8 +310,9 @@ impl CompiledSection {
                     None => {
                         let wish = if options.straight { Some(false) } else { options.prefetch };
                         blocks = ahead::blocks(&fine, cut, &starts, device.machine(), wish);
-                        let made = emit::program(&fine, cut, &name, &starts, (true, options.precision, blocks));
-                        (made.map_err(|error| error.to_string())?, None)
+                        let emitted = EmitOptions { wide: true, precision: options.precision, blocks };
+                        let made = emit::program(&fine, cut, &name, &starts, emitted);
+                        (made?, None)
                     }
                     Some(Ok(made)) => made,
                     Some(Err(_)) => {
@@ -316,7 +321,7 @@ impl CompiledSection {
                         break;
                     }
                 };
-                kernels.push(made.load(device).map_err(|error| error.to_string())?);
+                kernels.push(made.load(device)?);
                 loops.push(own);
                 ahead.push(blocks);
             }

@@ -4,26 +4,20 @@
 //! increases where a tape crosses between placements, so a stage needs nothing from later ones. Within a host
 //! stage, nodes fire in the order of the schedule.
 
-use super::program::{MAX_WORDS, Options};
+use super::program::Options;
 use super::regions::regions;
 use crate::language::core;
 use crate::language::graph::{Graph, NodeId};
 use crate::language::schedule::Schedule;
-use crate::planner::classify::{Class, Classified, Placement, classify, feedback_members, runs_in_order};
+use crate::planner::classify::{Class, ClassifiedNode, Placement, classify, feedback_members, runs_in_order};
+use crate::planner::disjoint_sets::DisjointSets;
 use crate::planner::restructure::island::{island, order};
 use crate::planner::restructure::{Island, Section, section};
 use crate::planner::translate::{Reason, Words};
 use broadloom_device::Machine;
-use broadloom_skeleton::cost::{self, Costs, Each};
+use broadloom_skeleton::cost::{self, Costs, dataflow};
 use cranelift_entity::EntityRef;
 use std::collections::{BTreeSet, HashMap, HashSet};
-
-/// Minimum operations per firing for which vectors combine firings instead of running them in order.
-const SCANNED: u64 = 256;
-/// Maximum operations of stateless filters that an island takes in, for each firing of a stateful filter
-/// beside them. They are hidden by its loads and stores. Outside of the island, vectors would run them on all
-/// cores; threads have more memory latency to hide.
-const ABSORBED: Each<u64> = Each { vectors: 8, threads: 32 };
 
 /// The reason why nodes with a long tape stay on the host.
 const TOO_LONG: &str = "a steady state has more items than indices of 32 bits reach";
@@ -49,7 +43,7 @@ pub(crate) enum Piece {
 /// Classes of nodes, and stages in order.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
-    pub(crate) classified: Vec<Classified>,
+    pub(crate) classified: Vec<ClassifiedNode>,
     /// The stages. Empty if everything stays on the host.
     pub(crate) stages: Vec<Stage>,
 }
@@ -61,14 +55,13 @@ pub(crate) fn plan(
     graph: &Graph,
     schedule: Option<&Schedule>,
     refused: &[(NodeId, Reason)],
-    (machine, options): (&Machine, Options),
+    machine: &Machine,
+    options: Options,
 ) -> Plan {
     let mut classified = classify(program, graph);
     for node in &mut classified {
-        // A core runs cheap firings faster one after the other than twice in parallel.
         if let Placement::Scan(recurrence) = &node.placement
-            && Costs::of(machine).in_vectors()
-            && cost::function(&recurrence.function) < SCANNED
+            && !Costs::of(machine).scans_states(cost::function(&recurrence.function))
         {
             node.placement = Placement::Sequential;
         }
@@ -82,7 +75,7 @@ pub(crate) fn plan(
     };
     let regions = regions(program, graph, &mut classified);
     if !options.straight {
-        absorb(program, graph, schedule, &mut classified, Costs::of(machine).pick(ABSORBED));
+        absorb(program, graph, schedule, &mut classified, Costs::of(machine).pick(dataflow::ABSORBED_OPERATIONS));
     }
     loop {
         let islands = islands(graph, &mut classified);
@@ -110,7 +103,7 @@ pub(crate) fn plan(
             for part in components(graph, &parallel) {
                 match section(graph, schedule, &classified, &part, !options.straight) {
                     Ok(found) if found.buffers.iter().any(|own| is_too_long(own.items, found.units, own.words)) => {
-                        problems.push((part, TOO_LONG.to_owned()));
+                        problems.push((part, TOO_LONG.into()));
                     }
                     Ok(found) => pieces.push(Piece::Section(found)),
                     Err(reason) => problems.push((part, reason)),
@@ -125,7 +118,7 @@ pub(crate) fn plan(
                             .chain(&found.outputs)
                             .any(|own| is_too_long(own.items, found.units, own.words)) =>
                     {
-                        problems.push((group, TOO_LONG.to_owned()));
+                        problems.push((group, TOO_LONG.into()));
                     }
                     Ok(found) => pieces.push(Piece::Island(found)),
                     Err(reason) => problems.push((group, reason)),
@@ -150,7 +143,7 @@ pub(crate) fn plan(
 
 /// Adds stateless filters beside stateful filters to their island if they are cheap: the firings of the
 /// island wait for each other in any case. Chains of filters are added as a whole, which saves a kernel.
-fn absorb(program: &core::Program, graph: &Graph, schedule: &Schedule, classified: &mut [Classified], most: u64) {
+fn absorb(program: &core::Program, graph: &Graph, schedule: &Schedule, classified: &mut [ClassifiedNode], most: u64) {
     let is_parallel = |node: &NodeId| matches!(classified[node.index()].placement, Placement::Kernel(_) | Placement::Wire);
     let parallel: Vec<NodeId> = graph.nodes.keys().filter(is_parallel).collect();
     for part in components(graph, &parallel) {
@@ -182,21 +175,21 @@ fn neighbours(graph: &Graph, node: NodeId) -> impl Iterator<Item = NodeId> {
 }
 
 /// Returns whether a filter of an island has no state.
-fn is_absorbed(node: &Classified) -> bool {
+fn is_absorbed(node: &ClassifiedNode) -> bool {
     let free = matches!(node.class, Class::Stateless | Class::Peeking | Class::Counting | Class::Source);
     free && matches!(node.placement, Placement::Sequential)
 }
 
 /// Returns whether a tape has more words in a steady state than indices of 32 bits reach.
 fn is_too_long(items: i64, units: u64, words: Words) -> bool {
-    items.saturating_mul(units as i64).saturating_mul(i64::from(words.count)) > MAX_WORDS
+    items.saturating_mul(units as i64).saturating_mul(i64::from(words.count)) > dataflow::BUFFER_WORDS
 }
 
 /// Moves everything to the host.
-fn all_on_host(classified: &mut [Classified], reason: &str) {
+fn all_on_host(classified: &mut [ClassifiedNode], reason: &'static str) {
     for node in classified {
         if !matches!(node.placement, Placement::Host(_)) {
-            node.placement = Placement::Host(reason.to_owned());
+            node.placement = Placement::Host(reason.into());
         }
     }
 }
@@ -249,48 +242,24 @@ fn nodes_of_stages(graph: &Graph, numbers: &[u32]) -> Vec<Vec<NodeId>> {
     stages
 }
 
-/// Sets of nodes, each named by its first node.
-struct NodeSets(Vec<NodeId>);
-
-impl NodeSets {
-    fn new(graph: &Graph) -> NodeSets {
-        NodeSets(graph.nodes.keys().collect())
-    }
-
-    /// Returns the first node of the set of a node.
-    fn first(&mut self, node: NodeId) -> NodeId {
-        let mut at = node;
-        while self.0[at.index()] != at {
-            self.0[at.index()] = self.0[self.0[at.index()].index()];
-            at = self.0[at.index()];
-        }
-        at
-    }
-
-    /// Unites the sets of two nodes.
-    fn unite(&mut self, a: NodeId, b: NodeId) {
-        let (a, b) = (self.first(a), self.first(b));
-        self.0[a.max(b).index()] = a.min(b);
-    }
-}
-
 /// Returns the island of each node, named by one of its nodes. Neighbours whose firings run one after the
 /// other form one island: a filter has one input, so no other path leads into it.
 ///
 /// An island stays on the host if all its neighbours are there, or if a node of its feedbackloop must stay
 /// there.
-fn islands(graph: &Graph, classified: &mut [Classified]) -> Vec<Option<NodeId>> {
+fn islands(graph: &Graph, classified: &mut [ClassifiedNode]) -> Vec<Option<NodeId>> {
     let loops = feedback_members(graph);
     loop {
         let in_order = |node: NodeId| matches!(classified[node.index()].placement, Placement::Sequential);
         let ordered = |node: NodeId| in_order(node) || matches!(classified[node.index()].placement, Placement::Scan(_));
-        let mut sets = NodeSets::new(graph);
+        let mut sets = DisjointSets::new(graph.nodes.len());
         for tape in graph.tapes.values().filter(|tape| in_order(tape.from.0) && in_order(tape.to.0)) {
-            sets.unite(tape.from.0, tape.to.0);
+            sets.unite(tape.from.0.index(), tape.to.0.index());
         }
-        let found: Vec<Option<NodeId>> = graph.nodes.keys().map(|node| ordered(node).then(|| sets.first(node))).collect();
+        let mut first = |node: NodeId| NodeId::new(sets.first(node.index()));
+        let found: Vec<Option<NodeId>> = graph.nodes.keys().map(|node| ordered(node).then(|| first(node))).collect();
         let far = without_neighbours(graph, classified, &found);
-        let mut left: Vec<(NodeId, &str)> = vec![];
+        let mut left: Vec<(NodeId, &'static str)> = vec![];
         for (node, own) in graph.nodes.keys().zip(&found).filter_map(|(node, own)| own.map(|own| (node, own))) {
             // A loop runs in one placement.
             let tapes = graph.nodes[node].inputs.iter().chain(&graph.nodes[node].outputs).map(|tape| &graph.tapes[*tape]);
@@ -310,13 +279,13 @@ fn islands(graph: &Graph, classified: &mut [Classified]) -> Vec<Option<NodeId>> 
             return found;
         }
         for (node, reason) in left {
-            classified[node.index()].placement = Placement::Host(reason.to_owned());
+            classified[node.index()].placement = Placement::Host(reason.into());
         }
     }
 }
 
 /// Returns the islands whose neighbours all run on the host, and that took in no other filters.
-fn without_neighbours(graph: &Graph, classified: &[Classified], islands: &[Option<NodeId>]) -> HashSet<NodeId> {
+fn without_neighbours(graph: &Graph, classified: &[ClassifiedNode], islands: &[Option<NodeId>]) -> HashSet<NodeId> {
     let mut far: HashSet<NodeId> = islands.iter().flatten().copied().collect();
     for node in graph.nodes.keys() {
         let Some(own) = islands[node.index()] else { continue };
@@ -332,9 +301,9 @@ fn without_neighbours(graph: &Graph, classified: &[Classified], islands: &[Optio
     far
 }
 
-/// Moves splitters, joiners and identities to the host if no node on the device is connected with them, unless they
-/// only lead from files to files: items pass between files and kernels in blocks.
-fn wires_without_filters(graph: &Graph, classified: &mut [Classified]) {
+/// Moves splitters, joiners and identities to the host if no node on the device is connected with them,
+/// unless they only lead from files to files: items pass between files and kernels in blocks.
+fn wires_without_filters(graph: &Graph, classified: &mut [ClassifiedNode]) {
     let wires: Vec<NodeId> = graph
         .nodes
         .keys()
@@ -356,7 +325,7 @@ fn wires_without_filters(graph: &Graph, classified: &mut [Classified]) {
 }
 
 /// Returns the stage number of each node.
-fn stages(graph: &Graph, classified: &[Classified], islands: &[Option<NodeId>], regions: &[Option<usize>]) -> Vec<u32> {
+fn stages(graph: &Graph, classified: &[ClassifiedNode], islands: &[Option<NodeId>], regions: &[Option<usize>]) -> Vec<u32> {
     let loops = feedback_members(graph);
     let on_device = |node: NodeId| !matches!(classified[node.index()].placement, Placement::Host(_));
     // Nodes that run together: those of a loop, of an island, and those that messages keep together.
@@ -367,9 +336,9 @@ fn stages(graph: &Graph, classified: &[Classified], islands: &[Option<NodeId>], 
         let (own, other) = (islands[from.index()], islands[to.index()]);
         (own.is_some() && own == other) || (loops[from.index()] && loops[to.index()] && own == other)
     };
-    let mut sets = NodeSets::new(graph);
+    let mut sets = DisjointSets::new(graph.nodes.len());
     for tape in graph.tapes.values().filter(|tape| together(tape.from.0, tape.to.0)) {
-        sets.unite(tape.from.0, tape.to.0);
+        sets.unite(tape.from.0.index(), tape.to.0.index());
     }
     let order = order(graph, &graph.nodes.keys().collect::<Vec<_>>());
     let mut place = vec![0; order.len()];
@@ -377,27 +346,27 @@ fn stages(graph: &Graph, classified: &[Classified], islands: &[Option<NodeId>], 
     let mut numbers = vec![0; order.len()];
     let mut members: Vec<Vec<NodeId>> = vec![vec![]; order.len()];
     for node in &order {
-        let first = sets.first(*node);
-        members[first.index()].push(*node);
-        numbers[first.index()] = numbers[first.index()].max(u32::from(on_device(*node)));
+        let first = sets.first(node.index());
+        members[first].push(*node);
+        numbers[first] = numbers[first].max(u32::from(on_device(*node)));
     }
-    // Sets whose number has grown, in the order of their first nodes. Numbers only grow, and none can exceed the
-    // number of nodes, so this ends.
+    // Sets whose number has grown, in the order of their first nodes. Numbers only grow, and none can exceed
+    // the number of nodes, so this ends.
     let begin = |set: &Vec<NodeId>| set.first().map(|node| (place[node.index()], *node));
     let mut waiting: BTreeSet<(usize, NodeId)> = members.iter().filter_map(begin).collect();
     while let Some((_, first)) = waiting.pop_first() {
-        let first = sets.first(first);
-        for from in &members[first.index()] {
+        let first = sets.first(first.index());
+        for from in &members[first] {
             for tape in graph.nodes[*from].outputs.iter().map(|tape| &graph.tapes[*tape]).filter(|tape| !tape.is_back_edge) {
-                let (to, behind) = (tape.to.0, sets.first(tape.to.0));
+                let (to, behind) = (tape.to.0, sets.first(tape.to.0.index()));
                 let crosses = on_device(*from) != on_device(to) || islands[from.index()] != islands[to.index()];
-                let least = numbers[first.index()] + u32::from(crosses);
-                if numbers[behind.index()] < least {
-                    numbers[behind.index()] = least;
-                    waiting.extend(begin(&members[behind.index()]));
+                let least = numbers[first] + u32::from(crosses);
+                if numbers[behind] < least {
+                    numbers[behind] = least;
+                    waiting.extend(begin(&members[behind]));
                 }
             }
         }
     }
-    graph.nodes.keys().map(|node| numbers[sets.first(node).index()]).collect()
+    graph.nodes.keys().map(|node| numbers[sets.first(node.index())]).collect()
 }

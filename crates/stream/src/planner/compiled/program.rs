@@ -3,11 +3,11 @@
 use super::refill::Refill;
 use crate::language::graph::{NodeId, TapeId};
 use crate::language::program::{Failure, Program};
-use crate::planner::classify::Classified;
+use crate::planner::classify::ClassifiedNode;
 use crate::planner::recurrence::Recurrence;
 use crate::planner::restructure::cut::Cut;
 use crate::planner::restructure::firing::Loops;
-use crate::planner::restructure::island::Crossing;
+use crate::planner::restructure::island::BorderTape;
 use crate::planner::restructure::{Buffer, Island, Role, Section};
 use crate::planner::translate::Words;
 use broadloom_device::Device;
@@ -16,9 +16,6 @@ use broadloom_scalar::Precision;
 use broadloom_skeleton::LoadedProgram;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
-
-/// Maximum words of a buffer, so that indices have 32 bits.
-pub(super) const MAX_WORDS: i64 = 1 << 29;
 
 /// Options of a caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,7 +43,7 @@ pub struct Compiled<'p> {
     pub(super) program: &'p Program,
     pub(super) device: Device,
     pub(super) options: Options,
-    pub(super) classified: Vec<Classified>,
+    pub(super) classified: Vec<ClassifiedNode>,
     pub(super) stages: Vec<CompiledStage>,
     pub(super) counters: Counters,
 }
@@ -194,8 +191,8 @@ impl CompiledPiece {
 
 impl CompiledIsland {
     pub(super) fn inlets(&self) -> Vec<PieceInput> {
-        let inlet = |input: &Crossing| {
-            let Crossing { tape, words, items } = *input;
+        let inlet = |input: &BorderTape| {
+            let BorderTape { tape, words, items } = *input;
             PieceInput { tape, words, kept: 0, items, length: items }
         };
         self.island.inputs.iter().map(inlet).collect()

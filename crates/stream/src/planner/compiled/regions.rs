@@ -8,11 +8,11 @@
 use crate::language::core::{Program, facts};
 use crate::language::eval::correspondents;
 use crate::language::graph::{Graph, NodeId};
-use crate::planner::classify::{Classified, Placement};
+use crate::planner::classify::{ClassifiedNode, Placement};
 use cranelift_entity::EntityRef;
 
 /// Puts the nodes of each region on the host. Returns the region of each node, named by a number.
-pub(super) fn regions(program: &Program, graph: &Graph, classified: &mut [Classified]) -> Vec<Option<usize>> {
+pub(super) fn regions(program: &Program, graph: &Graph, classified: &mut [ClassifiedNode]) -> Vec<Option<usize>> {
     let sends_back =
         |sender: NodeId| graph.nodes[sender].filter(program).is_some_and(|(filter, _)| facts(program, filter).sends_back);
     let mut found: Vec<Vec<bool>> = vec![];
@@ -38,7 +38,7 @@ pub(super) fn regions(program: &Program, graph: &Graph, classified: &mut [Classi
             region_of[node.index()] = Some(number);
             if !matches!(classified[node.index()].placement, Placement::Host(_)) {
                 let reason = "it stands between a sender of messages and a receiver above it, whose firings must not run ahead";
-                classified[node.index()].placement = Placement::Host(reason.to_owned());
+                classified[node.index()].placement = Placement::Host(reason.into());
             }
         }
     }

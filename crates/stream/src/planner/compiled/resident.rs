@@ -8,13 +8,14 @@
 //! kernels look back at. Behind them are the items that filters peek beyond those they pop. The next window
 //! begins [`Resident::taken_items`] further.
 
-use super::program::{Compiled, CompiledSection, MAX_WORDS};
+use super::program::{Compiled, CompiledSection};
 use crate::language::codes;
 use crate::language::graph::NodeKind;
 use crate::language::program::Failure;
 use crate::planner::classify::Placement;
 use crate::planner::restructure::Role;
 use broadloom_device::{Buffer, Element};
+use broadloom_skeleton::cost::dataflow::BUFFER_WORDS;
 use cranelift_entity::EntityRef;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -132,8 +133,8 @@ impl<'c> Resident<'c> {
         let units = self.units(states);
         let words =
             |buffer: &crate::planner::restructure::Buffer| units.saturating_mul(buffer.items * i64::from(buffer.words.count));
-        if states == 0 || section.buffers.iter().any(|buffer| words(buffer) > MAX_WORDS) {
-            let message = format!("a run of {states} steady states is empty or has tapes of more than {MAX_WORDS} words");
+        if states == 0 || section.buffers.iter().any(|buffer| words(buffer) > BUFFER_WORDS) {
+            let message = format!("a run of {states} steady states is empty or has tapes of more than {BUFFER_WORDS} words");
             return Err(compiled.refused(codes::TOO_LARGE, message));
         }
         let failed = |error: &dyn std::fmt::Display| compiled.refused(codes::DEVICE, error.to_string());
@@ -145,7 +146,7 @@ impl<'c> Resident<'c> {
         let done = self.done.fetch_add(states, Ordering::Relaxed);
         let before = (done as i64).wrapping_mul(section.units as i64);
         for kernel in 0..ready.kernels.len() {
-            ready.launch(kernel, &memory, &flag, (units, before)).map_err(|error| failed(&error))?;
+            ready.launch(kernel, &memory, &flag, units, before).map_err(|error| failed(&error))?;
         }
         Ok(())
     }

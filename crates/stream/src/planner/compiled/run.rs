@@ -3,7 +3,7 @@
 use super::batch_end::BatchEnd;
 use super::device_state::DeviceState;
 use super::hand_back::{Checkpoint, changing_filters};
-use super::program::{Compiled, CompiledIsland, CompiledPiece, CompiledSection, CompiledStage, MAX_WORDS};
+use super::program::{Compiled, CompiledIsland, CompiledPiece, CompiledSection, CompiledStage};
 use super::words::decode_all;
 use crate::language::codes;
 use crate::language::core::facts;
@@ -18,22 +18,11 @@ use broadloom_device::{Buffer, Stream};
 use broadloom_diag::{Diagnostics, Span};
 use broadloom_scalar::Literal;
 use broadloom_skeleton::Call;
-use broadloom_skeleton::cost::{Costs, Each};
+use broadloom_skeleton::cost::{Costs, dataflow};
 use cranelift_entity::EntityRef;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// Approximate bytes of a tape in a batch. Threads need many firings. On vectors, the tapes of a batch should
-/// stay in the cache.
-const BATCH_BYTES: Each<u64> = Each { vectors: 4 << 20, threads: 64 << 20 };
-/// Items per batch of a tape that crosses to the evaluator.
-const HOST_ITEMS: u64 = 1 << 20;
-/// Maximum items of a file that pass together to or from a filter on the host. They stay in the cache.
-const BLOCK_ITEMS: u64 = 1 << 12;
-/// Maximum number of steady states in a batch.
-const MAX_BATCH: u64 = 1 << 24;
-/// Maximum number of steady states in a batch whose output is put into order.
-const ORDERED_BATCH: u64 = 1 << 16;
 /// The reason why a run ends early.
 enum RunEnd {
     /// The evaluator ended it.
@@ -123,7 +112,7 @@ fn batches(
         }
         let checkpoint = Checkpoint::save(&compiled.device, machine, &live, &changing)?;
         machine.holds = true;
-        match batch(compiled, schedule, machine, (states, done), in_order, &mut live) {
+        match batch(compiled, schedule, machine, states, done, in_order, &mut live) {
             Err(BatchEnd::Repeat(_)) => {
                 checkpoint.restore(machine, &mut live);
                 break;
@@ -185,7 +174,8 @@ pub(super) fn batch(
     compiled: &Compiled<'_>,
     schedule: &Schedule,
     machine: &mut Machine<'_>,
-    (states, done): (u64, u64),
+    states: u64,
+    done: u64,
     in_order: bool,
     live: &mut DeviceState,
 ) -> Result<(), BatchEnd> {
@@ -203,12 +193,12 @@ pub(super) fn batch(
     for (number, stage) in compiled.stages.iter().enumerate() {
         let begun = Instant::now();
         match stage {
-            CompiledStage::Host(chosen) => on_host(compiled, schedule, machine, (chosen, states), live)?,
+            CompiledStage::Host(chosen) => on_host(compiled, schedule, machine, chosen, states, live)?,
             CompiledStage::Device(pieces) => {
                 for piece in pieces {
                     match piece {
-                        CompiledPiece::Section(ready) => ready.run(compiled, machine, (states, done), live)?,
-                        CompiledPiece::Island(sole) => sole.run(compiled, machine, (states, done), live)?,
+                        CompiledPiece::Section(ready) => ready.run(compiled, machine, states, done, live)?,
+                        CompiledPiece::Island(sole) => sole.run(compiled, machine, states, done, live)?,
                     }
                     fired(compiled, machine, piece.nodes(), states);
                 }
@@ -232,7 +222,8 @@ fn on_host(
     compiled: &Compiled<'_>,
     schedule: &Schedule,
     machine: &mut Machine<'_>,
-    (chosen, states): (&[bool], u64),
+    chosen: &[bool],
+    states: u64,
     live: &DeviceState,
 ) -> Result<(), Stop> {
     let (mut chosen, mut readers, mut writers) = (chosen.to_vec(), vec![], vec![]);
@@ -248,9 +239,9 @@ fn on_host(
             NodeKind::FileWriter(..) => &mut writers,
             _ => continue,
         };
-        if chosen[id.index()] && (1..=BLOCK_ITEMS).contains(&rate) {
+        if chosen[id.index()] && (1..=dataflow::FILE_ITEMS).contains(&rate) {
             chosen[id.index()] = false;
-            block = block.min(BLOCK_ITEMS / rate);
+            block = block.min(dataflow::FILE_ITEMS / rate);
             files.push((id, rate));
         }
     }
@@ -289,8 +280,8 @@ impl Compiled<'_> {
     /// Returns the maximum number of steady states in a batch. It keeps the machine busy and the memory
     /// small, and respects the latency option.
     pub fn largest_batch(&self) -> u64 {
-        let mut most = if order_of_output(self) { ORDERED_BATCH } else { MAX_BATCH };
-        let batch_bytes = Costs::of(self.device.machine()).pick(BATCH_BYTES).min(self.device.machine().memory_bytes / 64);
+        let mut most = if order_of_output(self) { dataflow::ORDERED_BATCH_UNITS } else { dataflow::BATCH_UNITS };
+        let batch_bytes = Costs::of(self.device.machine()).batch_bytes();
         let graph = &self.program.graph;
         let is_host = |node: NodeId| {
             let is_file = matches!(graph.nodes[node].kind, NodeKind::FileReader(..) | NodeKind::FileWriter(..));
@@ -300,10 +291,10 @@ impl Compiled<'_> {
             let bytes = (items as u64).saturating_mul(words.bytes());
             if let Some(states) = batch_bytes.checked_div(bytes) {
                 most = most.min(states.max(1));
-                most = most.min((MAX_WORDS / items.saturating_mul(i64::from(words.count)).max(1)).max(1) as u64);
+                most = most.min((dataflow::BUFFER_WORDS / items.saturating_mul(i64::from(words.count)).max(1)).max(1) as u64);
             }
             if items > 0 && (is_host(graph.tapes[tape].from.0) || is_host(graph.tapes[tape].to.0)) {
-                most = most.min((HOST_ITEMS / items as u64).max(1));
+                most = most.min((dataflow::HOST_ITEMS / items as u64).max(1));
             }
         });
         self.options.latency.map_or(most, |latency| most.min(latency.max(1)))
@@ -311,10 +302,10 @@ impl Compiled<'_> {
 
     /// Returns the largest number of steady states in a batch whose indices fit in 32 bits.
     pub(super) fn indexed_batch(&self) -> u64 {
-        let mut most = MAX_WORDS as u64;
+        let mut most = dataflow::BUFFER_WORDS as u64;
         self.each_line(&mut |_, items, words| {
             let words = (items as u64).saturating_mul(u64::from(words.count)).max(1);
-            most = most.min((MAX_WORDS as u64 / words).max(1));
+            most = most.min((dataflow::BUFFER_WORDS as u64 / words).max(1));
         });
         most
     }
@@ -429,7 +420,8 @@ impl CompiledIsland {
         &self,
         compiled: &Compiled<'_>,
         machine: &mut Machine<'_>,
-        (states, done): (u64, u64),
+        states: u64,
+        done: u64,
         live: &mut DeviceState,
     ) -> Result<(), BatchEnd> {
         let island = &self.island;
@@ -439,7 +431,7 @@ impl CompiledIsland {
         for inlet in &inlets {
             inputs.push(live.line(compiled, machine, inlet, units)?);
         }
-        let outlet = |output: &crate::planner::restructure::island::Crossing| {
+        let outlet = |output: &crate::planner::restructure::island::BorderTape| {
             let items = (units * output.items) as usize;
             PieceOutput { tape: output.tape, words: output.words, items, room: items }
         };
@@ -478,7 +470,8 @@ impl CompiledSection {
         &self,
         compiled: &Compiled<'_>,
         machine: &mut Machine<'_>,
-        (states, done): (u64, u64),
+        states: u64,
+        done: u64,
         live: &mut DeviceState,
     ) -> Result<(), BatchEnd> {
         let device = &compiled.device;
@@ -513,7 +506,7 @@ impl CompiledSection {
         let before = (done as i64).wrapping_mul(self.section.units as i64);
         for (kernel, counted) in self.counted.iter().enumerate() {
             let begun = Instant::now();
-            self.launch(kernel, &memory, &flag, (units, before)).map_err(|error| failed(&error))?;
+            self.launch(kernel, &memory, &flag, units, before).map_err(|error| failed(&error))?;
             counted.0.fetch_add(1, Ordering::Relaxed);
             if compiled.options.timed {
                 device.synchronise().map_err(|error| failed(&error))?;

@@ -217,7 +217,7 @@ impl<'s> Session<'s> {
             };
             self.live.given = Some((tape, view));
             self.live.made = Some(vec![]);
-            batch(compiled, schedule, &mut self.machine, (states, done), false, &mut self.live)?;
+            batch(compiled, schedule, &mut self.machine, states, done, false, &mut self.live)?;
             self.done = Some(done + states);
             self.fed += states * schedule.repetition(self.reader);
             Ok(())
@@ -267,7 +267,7 @@ impl<'s> Session<'s> {
             if states == 0 {
                 return Err(BatchEnd::Device("an item that was fed is not there".into()));
             }
-            batch(compiled, schedule, &mut self.machine, (states, done), false, &mut self.live)?;
+            batch(compiled, schedule, &mut self.machine, states, done, false, &mut self.live)?;
             done += states;
             left -= states;
             self.done = Some(done);

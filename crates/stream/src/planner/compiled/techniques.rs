@@ -3,7 +3,7 @@
 use super::program::{Compiled, CompiledSection};
 use crate::language::text::plural;
 use crate::planner::restructure::Actor;
-use crate::planner::restructure::cut::{Cut, Place, Shape, cost};
+use crate::planner::restructure::cut::{BufferPlace, Cut, Shape, cost};
 use broadloom_device::Machine;
 use broadloom_skeleton::cost::{Costs, Execution};
 
@@ -39,8 +39,8 @@ impl Compiled<'_> {
         let mut add = |name: &'static str, applied: bool, reason: String| found.push(Technique { name, applied, reason });
         let places = |port: &Option<crate::planner::restructure::Port>| port.as_ref().map(|port| cut.places[port.buffer]);
         let (from, to) = (places(&actor.input), places(&actor.output));
-        let is_staged = |place: Option<Place>| matches!(place, Some(Place::Staged(_) | Place::Collected(_)));
-        let is_shared = |place: Option<Place>| matches!(place, Some(Place::Shared(_)));
+        let is_staged = |place: Option<BufferPlace>| matches!(place, Some(BufferPlace::Staged(_) | BufferPlace::Collected(_)));
+        let is_shared = |place: Option<BufferPlace>| matches!(place, Some(BufferPlace::Shared(_)));
 
         let component = cut.components.iter().find(|group| group.actors.contains(&index));
         let collapsed = if actor.combined { 1 } else { actor.nodes.len() };

@@ -5,9 +5,10 @@ use super::wiring::Step;
 use super::{collapse, linear};
 use crate::language::graph::{Graph, NodeId, NodeKind, TapeId};
 use crate::language::schedule::{Schedule, gcd};
-use crate::planner::classify::{Classified, Placement};
-use crate::planner::translate::{Reason, Translated, Window, Words};
+use crate::planner::classify::{ClassifiedNode, Placement};
+use crate::planner::translate::{FilterCode, Reason, Window, Words};
 use broadloom_scalar::{AccessorKind, Builder, Type};
+use broadloom_skeleton::cost::dataflow;
 use cranelift_entity::EntityRef;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -24,11 +25,6 @@ struct SectionBuilder<'a> {
     shuffles: RefCell<HashMap<NodeId, Option<(Step, TapeId)>>>,
 }
 
-/// Maximum ports of a joiner that is not a permutation and is resolved to index arithmetic, and maximum steps
-/// after them.
-const MAX_PORTS: usize = 4;
-const MAX_STEPS: usize = 12;
-
 /// The producer or consumer at an end of a tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TapeEnd {
@@ -43,7 +39,7 @@ enum TapeEnd {
 pub(crate) fn section(
     graph: &Graph,
     schedule: &Schedule,
-    classified: &[Classified],
+    classified: &[ClassifiedNode],
     nodes: &[NodeId],
     restructures: bool,
 ) -> Result<Section, Reason> {
@@ -268,7 +264,7 @@ impl SectionBuilder<'_> {
     fn choice(&self, joiner: NodeId) -> Option<(Step, TapeId)> {
         let node = &self.graph.nodes[joiner];
         let NodeKind::Join(weights) = &node.kind else { return None };
-        if !(2..=MAX_PORTS).contains(&weights.iter().filter(|weight| **weight > 0).count()) {
+        if !(2..=dataflow::JOINER_PORTS).contains(&weights.iter().filter(|weight| **weight > 0).count()) {
             return None;
         }
         let (mut ports, mut from, mut length) = (vec![], None, 0);
@@ -280,7 +276,7 @@ impl SectionBuilder<'_> {
             length += steps.len();
             ports.push((i64::from(*weight), steps));
         }
-        let step = Step::select(ports).filter(|_| length <= MAX_STEPS)?;
+        let step = Step::select(ports).filter(|_| length <= dataflow::JOINER_STEPS)?;
         Some((step, from?))
     }
 
@@ -529,7 +525,7 @@ impl SectionBuilder<'_> {
 }
 
 /// Returns code that copies an item.
-fn copying(words: Words) -> Result<Translated, Reason> {
+fn copying(words: Words) -> Result<FilterCode, Reason> {
     let b = Builder::function("copy");
     b.parameter("firing", Type::I32);
     let input = b.accessor("input", AccessorKind::Input, words.element, 1);
@@ -538,10 +534,10 @@ fn copying(words: Words) -> Result<Translated, Reason> {
         let value = b.read(input, &[word.into()]);
         b.write(output, &[word.into()], value);
     });
-    let function = b.finish_function(&[b.literal(false)]).map_err(|error| error.to_string())?;
-    let function = function.simplify().map_err(|error| error.to_string())?;
+    let function = b.finish_function(&[b.literal(false)])?;
+    let function = function.simplify()?;
     let window = Window { pop: 1, peek: 1, push: 1 };
-    Ok(Translated {
+    Ok(FilterCode {
         function,
         input: Some(words),
         output: Some(words),

@@ -21,8 +21,8 @@ use std::sync::Arc;
 enum Alternation {
     /// Each branch takes one round of the splitter. Its items are contiguous, and so are those of the joiner.
     Rounds,
-    /// Each branch takes this number of firings. If the splitter deals fewer items than these take, the input is
-    /// permuted.
+    /// Each branch takes this number of firings. If the splitter deals fewer items than these take, the input
+    /// is permuted.
     Firings(i64),
 }
 
@@ -212,7 +212,7 @@ impl Collapser<'_> {
         let privates = actors.iter().all(|actor| self.is_private(actor));
         let joins = |weight: i64| {
             let joined = |(number, actor): (usize, &&Actor)| {
-                actor.output.as_ref().is_some_and(|port| is_joined(port, output, (number, group.len()), weight))
+                actor.output.as_ref().is_some_and(|port| is_joined(port, output, number, group.len(), weight))
             };
             actors.iter().enumerate().all(joined)
         };
@@ -288,7 +288,7 @@ fn is_whole(port: &Port) -> bool {
 }
 
 /// Returns whether a port is branch `number` of the joiner to which the first port belongs.
-fn is_joined(port: &Port, first: &Port, (number, branches): (usize, usize), weight: i64) -> bool {
+fn is_joined(port: &Port, first: &Port, number: usize, branches: usize, weight: i64) -> bool {
     let steps = |port: &Port| BranchPort::of(port).map(|branch| (branch.inner.to_vec(), branch.outer.to_vec()));
     port.buffer == first.buffer && steps(port) == steps(first) && branch_weight(port, number, branches) == Some(weight)
 }

@@ -1,18 +1,15 @@
-//! Cuts: the actors of a section that become one kernel, the shape of the kernel, and where its buffers are stored.
+//! Cuts: the actors of a section that become one kernel, the shape of the kernel, and where its buffers are
+//! stored.
 
 use super::components::Components;
 use super::section::{Actor, Needs, Section};
 use super::wiring::{Range, target};
 use crate::planner::translate::{Rounds, Words};
-
-/// Maximum bytes of an access to global memory, and the alignment of buffers that such accesses need.
-pub(crate) const ACCESS: u32 = 16;
-/// Maximum operations of a unit whose firings are unrolled, so that items between actors are registers.
-const WRITTEN_OUT: u64 = 6144;
+use broadloom_skeleton::cost::dataflow;
 
 /// The place of a buffer in a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum BufferPlace {
     /// Global memory that is read.
     Read,
     /// Global memory that is written.
@@ -33,7 +30,7 @@ pub enum Place {
     Elsewhere,
 }
 
-impl Place {
+impl BufferPlace {
     /// Returns whether the buffer is in global memory.
     pub fn is_global(self) -> bool {
         self.is_input() || self.is_output()
@@ -41,19 +38,19 @@ impl Place {
 
     /// Returns whether the kernel reads the buffer in global memory.
     pub fn is_input(self) -> bool {
-        matches!(self, Place::Read | Place::Staged(_) | Place::Loaded)
+        matches!(self, BufferPlace::Read | BufferPlace::Staged(_) | BufferPlace::Loaded)
     }
 
     /// Returns whether the kernel writes the buffer in global memory.
     pub fn is_output(self) -> bool {
-        matches!(self, Place::Written | Place::Collected(_) | Place::Kept)
+        matches!(self, BufferPlace::Written | BufferPlace::Collected(_) | BufferPlace::Kept)
     }
 
     /// Returns the place without a copy in shared memory or registers.
-    pub(super) fn direct(self) -> Place {
+    pub(super) fn direct(self) -> BufferPlace {
         match self {
-            Place::Staged(_) | Place::Loaded => Place::Read,
-            Place::Collected(_) | Place::Kept => Place::Written,
+            BufferPlace::Staged(_) | BufferPlace::Loaded => BufferPlace::Read,
+            BufferPlace::Collected(_) | BufferPlace::Kept => BufferPlace::Written,
             other => other,
         }
     }
@@ -86,7 +83,7 @@ pub struct Cut {
     /// True if buffers in shared memory are padded against bank conflicts.
     pub padded: bool,
     /// The place of each buffer of the section.
-    pub places: Vec<Place>,
+    pub places: Vec<BufferPlace>,
     /// Firings and items that one unit needs.
     pub unit: Needs,
     /// Firings and items that all units of a block need.
@@ -108,14 +105,14 @@ impl Cut {
     pub fn is_written_out(&self, section: &Section) -> bool {
         let costs =
             self.actors.iter().map(|index| cost(&section.actors[*index]).saturating_mul(section.actors[*index].firings as u64));
-        costs.fold(0u64, u64::saturating_add) <= WRITTEN_OUT
+        costs.fold(0u64, u64::saturating_add) <= dataflow::UNROLLED_UNIT
     }
 
     /// Returns the code of a round if the threads of a block share the rounds of an actor's firings. They do
     /// so if there are too few firings for all threads.
     pub fn rounds<'s>(&self, section: &'s Section, index: usize) -> Option<&'s Rounds> {
         let firings = self.block.firings[index].map_or(0, Range::len);
-        let few = matches!(self.shape, Shape::Block(_)) && firings < 2 * i64::from(self.threads);
+        let few = matches!(self.shape, Shape::Block(_)) && dataflow::shares_rounds(firings, self.threads);
         section.actors[index].code.rounds.as_ref().filter(|_| few)
     }
 
@@ -154,7 +151,7 @@ impl Cut {
                 conflicts += own * (together - 1);
             }
         }
-        if 2 * conflicts > 3 * accesses { padding(words) } else { 0 }
+        if dataflow::pads(conflicts, accesses) { padding(words) } else { 0 }
     }
 }
 

@@ -15,59 +15,21 @@
 //! where they would be apart, or where windows overlap, is copied through shared memory by all threads of the
 //! block.
 
-use super::cut::{ACCESS, Cut, Place, Shape, cost, padded, padding};
+use super::cut::{BufferPlace, Cut, Shape, cost, padded, padding};
 use super::grouping::components;
 use super::registers::Registers;
 use super::section::{Needs, Port, Role, Section, Users};
-use super::spectrum;
 use super::wiring::{Range, Step, image};
 use broadloom_device::Machine;
-use broadloom_skeleton::cost::{Costs, Each, Execution};
-
-/// Maximum words that a thread keeps between the actors of a unit.
-const THREAD_WORDS: Each<u64> = Each { vectors: 256, threads: 64 };
-/// Threads of a block.
-pub const THREADS: Each<u32> = Each { vectors: 64, threads: 128 };
-/// Threads of a block that runs one firing.
-const FIRING_THREADS: Each<u32> = Each { vectors: 128, threads: 256 };
-/// Threads of a block that runs many firings whose items are added up. They share the copies of counters.
-const TOTAL_THREADS: Each<u32> = Each { vectors: 128, threads: 512 };
-/// Maximum bytes of shared memory for the buffers of a block, so that several blocks are resident.
-const SHARED: Each<u64> = Each { vectors: 40 << 10, threads: 40 << 10 };
-/// Approximate firings of each actor per thread of a block.
-const ROUNDS: i64 = 4;
-/// Maximum units of a block.
-const MAX_UNITS: i64 = 1 << 14;
-
-/// Maximum number of actors that are added to a kernel one by one.
-const FEW_ACTORS: usize = 64;
-/// Maximum number of actors of a kernel. The time to compile straight code grows with more than its length.
-const MAX_ACTORS: usize = 512;
-
-/// Minimum firings of an actor in a unit for which the threads of a block share them, unless all are
-/// unrolled.
-const MANY_FIRINGS: i64 = 32;
-/// Maximum firings of a unit for which each has a block on threads, even if its items are strided. These are
-/// too few for one thread per firing.
-const FEW_FIRINGS: i64 = 4096;
-
-/// Maximum live words of a component in registers.
-const COMPONENT_WORDS: Each<usize> = Each { vectors: 32, threads: 32 };
-/// Maximum operations of a unit for which a thread runs several units.
-const SHORT_UNIT: u64 = 256;
-/// Words that a lane of vectors loads and stores together.
-const QUAD: i64 = 4;
-/// Maximum words of several units that a thread loads and stores.
-const MANY_WORDS: i64 = 32;
+use broadloom_skeleton::cost::{Costs, Execution, dataflow};
 
 /// Returns whether the tapes between the actors of a unit are too large for one kernel.
-pub(crate) fn is_large(section: &Section, machine: &Machine) -> bool {
+pub(crate) fn is_large(section: &Section) -> bool {
     let bytes = |port: &Option<Port>| {
         let buffer = port.as_ref().map(|port| &section.buffers[port.buffer]).filter(|buffer| buffer.role == Role::Inner);
         buffer.map_or(0, |buffer| buffer.items as u64 * buffer.words.bytes())
     };
-    let most = Costs::of(machine).pick(SHARED);
-    section.actors.iter().any(|actor| bytes(&actor.input) + bytes(&actor.output) > most)
+    section.actors.iter().any(|actor| bytes(&actor.input) + bytes(&actor.output) > dataflow::SHARED_BYTES)
 }
 
 struct Cutter<'a> {
@@ -88,7 +50,7 @@ pub(crate) fn cut(section: &Section, machine: &Machine, refused: &[usize]) -> Ve
     let adds_up = |index: usize| section.actors[index].code.adds_up && !refused.contains(&index);
     let points = |index: usize| {
         let taps = section.actors[index].taps.as_ref().filter(|_| !refused.contains(&index));
-        taps.and_then(|taps| spectrum::points(taps, machine))
+        taps.and_then(|taps| Costs::of(machine).transform(taps.coefficients.len() as u64))
     };
     while start < all {
         let alone = match points(start) {
@@ -104,7 +66,7 @@ pub(crate) fn cut(section: &Section, machine: &Machine, refused: &[usize]) -> Ve
             cuts.push(alone);
             continue;
         }
-        let all = all.min(start + MAX_ACTORS);
+        let all = all.min(start + dataflow::KERNEL_ACTORS);
         let all = (start + 1..all).find(|index| adds_up(*index) || points(*index).is_some()).unwrap_or(all);
         // The largest group of actors that fits, found by halving. One actor always fits, because it needs no
         // memory of its own.
@@ -119,7 +81,7 @@ pub(crate) fn cut(section: &Section, machine: &Machine, refused: &[usize]) -> Ve
         let mut best = (end, found);
         // The number of actors of a large kernel is searched, that of others is counted up.
         let mut refused = (start + 2 * (end - start)).min(all) + 1;
-        while best.0 - start > FEW_ACTORS && refused - best.0 > 1 {
+        while best.0 - start > dataflow::COUNTED_ACTORS && refused - best.0 > 1 {
             let middle = best.0 + (refused - best.0) / 2;
             let actors: Vec<usize> = (start..middle).collect();
             match cutter.cut(&actors, false) {
@@ -158,12 +120,12 @@ impl Cutter<'_> {
         let actor = &self.section.actors[index];
         // Strided items are better read by neighbouring threads of many firings.
         let runs = actor.input.as_ref().is_some_and(|port| port.steps.is_empty());
-        let few = self.costs.execution() == Execution::Threads && actor.firings <= FEW_FIRINGS;
+        let few = self.costs.execution() == Execution::Threads && actor.firings <= dataflow::BLOCK_FIRINGS;
         if !(runs || few) || cut.extra > 0 || cut.unit.firings[index].is_none_or(|range| range.len() != actor.firings) {
             return None;
         }
         cut.places.iter_mut().for_each(|place| *place = place.direct());
-        let threads = self.costs.pick(FIRING_THREADS);
+        let threads = self.costs.pick(dataflow::FIRING_THREADS);
         Some(Cut { shape: Shape::Firing, threads, shared_bytes: 0, per_thread: 1, ..cut })
     }
 
@@ -198,12 +160,12 @@ impl Cutter<'_> {
         }
         let mut cut = self.base(&[index, index + 1])?;
         let exact = |index: usize, firings: i64| cut.unit.firings[index] == Some(Range::new(0, firings));
-        let shared = matches!(cut.places[from.buffer], Place::Shared(_));
+        let shared = matches!(cut.places[from.buffer], BufferPlace::Shared(_));
         if !shared || cut.extra > 0 || !exact(index, first.firings) || !exact(index + 1, last.firings) {
             return None;
         }
         cut.places.iter_mut().for_each(|place| *place = place.direct());
-        let threads = self.costs.pick(TOTAL_THREADS);
+        let threads = self.costs.pick(dataflow::TOTAL_THREADS);
         Some(Cut { shape: Shape::Firing, threads, shared_bytes: 0, per_thread: 1, ..cut })
     }
 
@@ -220,10 +182,10 @@ impl Cutter<'_> {
         cut.places.iter_mut().for_each(|place| *place = place.direct());
         let firings = self.section.actors[index].firings;
         if firings > 1 {
-            let units = (i64::from(cut.threads) / firings).clamp(1, MAX_UNITS);
+            let units = (i64::from(cut.threads) / firings).clamp(1, dataflow::BLOCK_UNITS);
             let each = cut.places.iter().zip(&self.section.buffers).zip(&self.whole.items);
             let wanted = each.map(|((place, buffer), items)| match (place, items) {
-                (Place::Written, Some(items)) => Some(Range::new(items.start, items.start + units * buffer.items)),
+                (BufferPlace::Written, Some(items)) => Some(Range::new(items.start, items.start + units * buffer.items)),
                 _ => None,
             });
             cut.block = self.section.needs([index].into_iter(), wanted.collect());
@@ -235,10 +197,10 @@ impl Cutter<'_> {
 
     /// Returns the output items of a kernel that `units` units need. Crossing buffers begin with the first
     /// item that any actor needs.
-    fn wanted(&self, places: &[Place], units: i64) -> Vec<Option<Range>> {
+    fn wanted(&self, places: &[BufferPlace], units: i64) -> Vec<Option<Range>> {
         let each = places.iter().zip(&self.section.buffers).zip(&self.whole.items);
         each.map(|((place, buffer), items)| match (place, items) {
-            (Place::Written, Some(items)) => Some(Range::new(items.start, items.start + units * buffer.items)),
+            (BufferPlace::Written, Some(items)) => Some(Range::new(items.start, items.start + units * buffer.items)),
             _ => None,
         })
         .collect()
@@ -250,7 +212,7 @@ impl Cutter<'_> {
         let section = self.section;
         let mut inside = vec![false; section.actors.len()];
         actors.iter().for_each(|index| inside[*index] = true);
-        let mut places = vec![Place::Elsewhere; section.buffers.len()];
+        let mut places = vec![BufferPlace::Elsewhere; section.buffers.len()];
         for (buffer, place) in places.iter_mut().enumerate() {
             let (readers, writers) = (&self.users.readers[buffer], &self.users.writers[buffer]);
             let is_read = readers.iter().any(|index| inside[*index]);
@@ -258,25 +220,25 @@ impl Cutter<'_> {
             let from_outside = section.buffers[buffer].role == Role::Input || writers.iter().any(|index| !inside[*index]);
             let to_outside = section.buffers[buffer].role == Role::Output || readers.iter().any(|index| !inside[*index]);
             *place = match (is_read, is_written) {
-                (false, false) => Place::Elsewhere,
+                (false, false) => BufferPlace::Elsewhere,
                 // A buffer that several kernels write in parts may only be read by later kernels.
                 (true, true) if from_outside || to_outside => return None,
-                (true, true) => Place::Shared(0),
-                (true, false) => Place::Read,
-                (false, true) => Place::Written,
+                (true, true) => BufferPlace::Shared(0),
+                (true, false) => BufferPlace::Read,
+                (false, true) => BufferPlace::Written,
             };
         }
         let unit = section.needs(actors.iter().copied(), self.wanted(&places, 1));
         let extra =
             places.iter().zip(&section.buffers).zip(&self.whole.items).map(|((place, buffer), items)| match (place, items) {
-                (Place::Written, Some(items)) if buffer.items > 0 => (items.len() + buffer.items - 1) / buffer.items - 1,
+                (BufferPlace::Written, Some(items)) if buffer.items > 0 => (items.len() + buffer.items - 1) / buffer.items - 1,
                 _ => 0,
             });
         let extra = extra.max().unwrap_or(0).max(0);
         let mut cut = Cut {
             actors: actors.to_vec(),
             shape: Shape::Thread,
-            threads: self.costs.pick(THREADS),
+            threads: self.costs.pick(dataflow::THREADS),
             per_thread: 1,
             padded: self.costs.execution() == Execution::Threads,
             places,
@@ -298,8 +260,8 @@ impl Cutter<'_> {
         let mut cut = self.base(actors)?;
         if self.fits_thread(&cut) {
             for place in &mut cut.places {
-                if matches!(place, Place::Shared(_)) {
-                    *place = Place::Local;
+                if matches!(place, BufferPlace::Shared(_)) {
+                    *place = BufferPlace::Local;
                 }
             }
             self.keep_in_registers(&mut cut);
@@ -316,12 +278,12 @@ impl Cutter<'_> {
                 let mut next = Cut { shape: Shape::Block(units), block, places: places.clone(), ..cut.clone() };
                 next.extents = self.extents(&next, &next.block);
                 self.lay_out(&mut next);
-                if next.shared_bytes > self.costs.pick(SHARED) {
+                if next.shared_bytes > dataflow::SHARED_BYTES {
                     break;
                 }
                 let enough = self.is_enough(&next, units);
                 best = Some(next);
-                if enough || units >= MAX_UNITS {
+                if enough || units >= dataflow::BLOCK_UNITS {
                     break;
                 }
                 units *= 2;
@@ -334,7 +296,7 @@ impl Cutter<'_> {
             // One actor with its tapes in global memory: a unit for each thread, or a firing for each thread
             // if there are many.
             let index = actors[0];
-            return Some(if section.actors[index].firings >= MANY_FIRINGS { self.plain(cut, index) } else { cut });
+            return Some(if section.actors[index].firings >= dataflow::MANY_FIRINGS { self.plain(cut, index) } else { cut });
         }
         best
     }
@@ -356,7 +318,7 @@ impl Cutter<'_> {
     /// Returns whether a thread can run a unit by itself: it computes nothing twice and keeps few words.
     fn fits_thread(&self, cut: &Cut) -> bool {
         let words = |buffer: usize| match (cut.places[buffer], cut.extents[buffer]) {
-            (Place::Shared(_), Some(extent)) => extent.len() as u64 * u64::from(self.section.buffers[buffer].words.count),
+            (BufferPlace::Shared(_), Some(extent)) => extent.len() as u64 * u64::from(self.section.buffers[buffer].words.count),
             _ => 0,
         };
         let all: u64 = (0..cut.places.len()).map(words).sum();
@@ -375,13 +337,13 @@ impl Cutter<'_> {
         }
         let is_written_out = cut.is_written_out(self.section);
         let kept = if is_written_out { most } else { all };
-        let shares = cut.actors.iter().any(|index| self.section.actors[*index].firings >= MANY_FIRINGS);
+        let shares = cut.actors.iter().any(|index| self.section.actors[*index].firings >= dataflow::MANY_FIRINGS);
         if shares && !is_written_out {
             return false;
         }
         let exact =
             |index: &usize| cut.unit.firings[*index].is_none_or(|range| range.len() <= self.section.actors[*index].firings);
-        kept <= self.costs.pick(THREAD_WORDS) && cut.actors.iter().all(exact)
+        kept <= self.costs.pick(dataflow::THREAD_WORDS) && cut.actors.iter().all(exact)
     }
 
     /// Returns whether this kernel is the only writer of a buffer.
@@ -403,34 +365,36 @@ impl Cutter<'_> {
             return;
         }
         let threads = self.costs.execution() == Execution::Threads;
-        let is_used = |buffer: usize| matches!(cut.places[buffer], Place::Read | Place::Written);
+        let is_used = |buffer: usize| matches!(cut.places[buffer], BufferPlace::Read | BufferPlace::Written);
         let of = |buffer: usize| is_used(buffer).then(|| Registers::of(self.section, cut, buffer)).flatten();
         let found: Vec<Option<Registers>> = (0..cut.places.len()).map(of).collect();
         let words = |buffer: usize| self.section.buffers[buffer].items * i64::from(self.section.buffers[buffer].words.count);
         let mut kept = 0;
         for (buffer, registers) in found.iter().enumerate().filter(|(_, registers)| registers.is_some()) {
-            if !threads && words(buffer) % QUAD != 0 {
+            if !threads && words(buffer) % dataflow::QUAD != 0 {
                 continue;
             }
             match cut.places[buffer] {
-                Place::Read => cut.places[buffer] = Place::Loaded,
-                Place::Written if self.is_alone(cut, buffer) => cut.places[buffer] = Place::Kept,
+                BufferPlace::Read => cut.places[buffer] = BufferPlace::Loaded,
+                BufferPlace::Written if self.is_alone(cut, buffer) => cut.places[buffer] = BufferPlace::Kept,
                 _ => continue,
             }
             kept += if registers.as_ref().is_some_and(|own| own.post.is_none()) { words(buffer) } else { i64::from(u16::MAX) };
         }
         let all = cut.actors.iter().map(|index| &self.section.actors[*index]);
         let operations: u64 = all.map(|actor| cost(actor).saturating_mul(actor.firings as u64)).fold(0, u64::saturating_add);
-        let direct = cut.places.iter().any(|place| matches!(place, Place::Read | Place::Written));
-        if threads && !direct && kept > 0 && operations <= SHORT_UNIT {
+        let direct = cut.places.iter().any(|place| matches!(place, BufferPlace::Read | BufferPlace::Written));
+        if threads && !direct && kept > 0 && operations <= dataflow::SHORT_UNIT {
             // If each thread has one access, neighbouring threads store whole sectors together.
             let stored = |units: i64| {
-                let outputs = cut.places.iter().zip(&self.section.buffers).filter(|(place, _)| **place == Place::Kept);
+                let outputs = cut.places.iter().zip(&self.section.buffers).filter(|(place, _)| **place == BufferPlace::Kept);
                 outputs.map(|(_, own)| units * own.items * own.words.bytes() as i64).max().unwrap_or(0)
             };
-            let narrow = stored(1) > i64::from(ACCESS);
-            let fits = |units: &i64| kept * units <= MANY_WORDS && (narrow || stored(*units) <= i64::from(ACCESS));
-            cut.per_thread = [4, 2].into_iter().find(fits).unwrap_or(1);
+            let narrow = stored(1) > i64::from(dataflow::ACCESS_BYTES);
+            let fits = |units: &i64| {
+                kept * units <= dataflow::THREAD_UNIT_WORDS && (narrow || stored(*units) <= i64::from(dataflow::ACCESS_BYTES))
+            };
+            cut.per_thread = dataflow::THREAD_UNITS.into_iter().find(fits).unwrap_or(1);
         }
     }
 
@@ -449,22 +413,22 @@ impl Cutter<'_> {
         }
         let (mut at, mut places) = (0, cut.places.clone());
         for (buffer, place) in places.iter_mut().enumerate() {
-            let (Place::Read | Place::Written, Some(extent)) = (*place, cut.extents[buffer]) else { continue };
+            let (BufferPlace::Read | BufferPlace::Written, Some(extent)) = (*place, cut.extents[buffer]) else { continue };
             let own = &self.section.buffers[buffer];
             let apart = own.items * i64::from(own.words.count);
             // A thread must write its part as a whole, and no other kernel may write the tape.
             let alone = self.is_alone(cut, buffer);
             let whole = extent.len() == own.items && cut.unit.items[buffer] == Some(extent);
-            if apart < 2 || self.is_scattered(buffer) || (*place == Place::Written && !(alone && whole)) {
+            if apart < 2 || self.is_scattered(buffer) || (*place == BufferPlace::Written && !(alone && whole)) {
                 continue;
             }
             let items = (i64::from(cut.threads) - 1) * own.items + extent.len();
             let bytes =
                 padded(items as u64 * u64::from(own.words.count), padding(own.words)) * u64::from(own.words.element.bytes());
-            *place = if *place == Place::Read { Place::Staged(at) } else { Place::Collected(at) };
+            *place = if *place == BufferPlace::Read { BufferPlace::Staged(at) } else { BufferPlace::Collected(at) };
             at += bytes.next_multiple_of(16);
         }
-        if at > 0 && at <= self.costs.pick(SHARED) {
+        if at > 0 && at <= dataflow::SHARED_BYTES {
             cut.places = places;
             cut.shared_bytes = at;
         }
@@ -472,7 +436,7 @@ impl Cutter<'_> {
 
     /// Returns the places of a kernel by block that stages inputs in shared memory if windows overlap or
     /// threads would access words with a stride.
-    fn staged_by_block(&self, cut: &Cut) -> Vec<Place> {
+    fn staged_by_block(&self, cut: &Cut) -> Vec<BufferPlace> {
         let mut places = cut.places.clone();
         if cut.extra > 0 || self.costs.execution() != Execution::Threads {
             return places;
@@ -483,8 +447,8 @@ impl Cutter<'_> {
                 let port = self.section.actors[*index].input.as_ref().filter(|port| port.buffer == buffer);
                 port.is_some_and(|port| port.seen * words > 1)
             };
-            if *place == Place::Read && !self.is_scattered(buffer) && cut.actors.iter().any(apart) {
-                *place = Place::Staged(0);
+            if *place == BufferPlace::Read && !self.is_scattered(buffer) && cut.actors.iter().any(apart) {
+                *place = BufferPlace::Staged(0);
             }
         }
         places
@@ -497,9 +461,9 @@ impl Cutter<'_> {
         let shared: i64 = cut.actors.iter().map(|index| self.section.actors[*index].firings * units * rounds(index)).sum();
         // Every actor must have work for all threads, and all actors together must have more.
         let each = |index: &usize| self.section.actors[*index].firings * units * rounds(index) >= i64::from(cut.threads);
-        let enough = shared >= cut.actors.len() as i64 * i64::from(cut.threads) * ROUNDS;
+        let enough = shared >= cut.actors.len() as i64 * i64::from(cut.threads) * dataflow::THREAD_FIRINGS;
         let busy = enough && cut.actors.iter().all(each);
-        busy && (firings(&cut.block) - own) * 8 <= own
+        busy && dataflow::repeats_few(firings(&cut.block) - own, own)
     }
 
     /// Finds firings of several actors of a kernel by block that a thread runs in registers. Items between
@@ -510,23 +474,23 @@ impl Cutter<'_> {
             return;
         }
         let by_place = self.costs.execution() == Execution::Vectors;
-        let found = components(self.section, cut, self.costs.pick(COMPONENT_WORDS), by_place);
+        let found = components(self.section, cut, dataflow::COMPONENT_WORDS, by_place);
         let mut next = cut.clone();
         for group in &found {
-            group.inner.iter().for_each(|buffer| next.places[*buffer] = Place::Local);
+            group.inner.iter().for_each(|buffer| next.places[*buffer] = BufferPlace::Local);
         }
         for buffer in 0..next.places.len() {
             let reads = |index: &usize| {
                 self.section.actors[*index].input.as_ref().is_some_and(|port| port.buffer == buffer)
                     && !found.iter().any(|group| group.actors.len() > 1 && group.actors.contains(index))
             };
-            if matches!(next.places[buffer], Place::Staged(_)) && !cut.actors.iter().any(reads) {
-                next.places[buffer] = Place::Read;
+            if matches!(next.places[buffer], BufferPlace::Staged(_)) && !cut.actors.iter().any(reads) {
+                next.places[buffer] = BufferPlace::Read;
             }
         }
         next.components = found;
         self.lay_out(&mut next);
-        if !next.components.is_empty() && next.shared_bytes <= self.costs.pick(SHARED) {
+        if !next.components.is_empty() && next.shared_bytes <= dataflow::SHARED_BYTES {
             *cut = next;
         }
     }
@@ -537,10 +501,13 @@ impl Cutter<'_> {
         let mut placed: Vec<Option<usize>> = vec![None; cut.places.len()];
         cut.shared_bytes = 0;
         for buffer in 0..cut.places.len() {
-            let (Place::Shared(_) | Place::Staged(_), Some(extent)) = (cut.places[buffer], cut.extents[buffer]) else { continue };
+            let (BufferPlace::Shared(_) | BufferPlace::Staged(_), Some(extent)) = (cut.places[buffer], cut.extents[buffer])
+            else {
+                continue;
+            };
             let own = self.section.buffers[buffer].words;
             let words = extent.len() as u64 * u64::from(own.count);
-            let is_staged = matches!(cut.places[buffer], Place::Staged(_));
+            let is_staged = matches!(cut.places[buffer], BufferPlace::Staged(_));
             let words = padded(words, cut.padding_among(self.section, buffer, self.users.all(buffer)));
             let bytes = (words * u64::from(own.element.bytes())).next_multiple_of(16);
             let used = self.used(cut, buffer);
@@ -559,7 +526,7 @@ impl Cutter<'_> {
             if let Some(at) = before {
                 taken[at].3 = last;
                 placed[buffer] = Some(at);
-                cut.places[buffer] = Place::Shared(taken[at].0);
+                cut.places[buffer] = BufferPlace::Shared(taken[at].0);
                 continue;
             }
             let mut at = 0;
@@ -576,8 +543,8 @@ impl Cutter<'_> {
             taken.push((at, at + bytes, first, last));
             cut.shared_bytes = cut.shared_bytes.max(at + bytes);
             cut.places[buffer] = match cut.places[buffer] {
-                Place::Staged(_) => Place::Staged(at),
-                _ => Place::Shared(at),
+                BufferPlace::Staged(_) => BufferPlace::Staged(at),
+                _ => BufferPlace::Shared(at),
             };
         }
     }

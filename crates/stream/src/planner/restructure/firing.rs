@@ -10,36 +10,25 @@ use super::section::{Actor, Port, Section};
 use super::wiring::preimage;
 use crate::language::core::Program;
 use crate::language::graph::Graph;
-use crate::planner::translate::{Cooperation, Fold, Measure, ROW, Rows, Share, Site, Subject, fire};
+use crate::planner::translate::{Cooperation, Fold, LoopShare, PartSize, Reason, Rows, Site, Subject, fire};
 use broadloom_device::Machine;
 use broadloom_scalar::{AtomicOp, Axis, Builder, Element, Literal, Order, Precision, Scope, Type, Value};
-use broadloom_skeleton::cost::{Costs, Each, LOOP_ROWS};
+use broadloom_skeleton::cost::{Costs, LOOP_ROWS, dataflow};
 use broadloom_skeleton::kit::{Shared, Writer, reduce_block};
 use broadloom_skeleton::{Argument, Count, Operator, Output, Program as Kernels};
 use std::cell::Cell;
 
-/// Minimum loop rounds of each thread before the loop is split among blocks.
-const ROUNDS: Each<u32> = Each { vectors: 512, threads: 16 };
-/// Maximum blocks per core among which a loop is split.
-const BLOCKS: Each<u64> = Each { vectors: 4, threads: 8 };
-/// Maximum words that all parts of a firing store.
-const KEPT_WORDS: u32 = 1 << 22;
-/// Maximum operations of a round that is unrolled for each word of a row.
-const SHORT_ROUND: u64 = 64;
-
 /// Returns the operator of a fold.
-fn operator(fold: Fold, element: Element) -> Result<Operator, String> {
+fn operator(fold: Fold, element: Element) -> Result<Operator, Reason> {
     let named = |identity: i32, combine: &dyn Fn(&Builder, Value, Value) -> Value| {
         let f = Builder::function("fold");
         let (a, b) = (f.parameter("a", Type::of(element)), f.parameter("b", Type::of(element)));
         let both = combine(&f, a, b);
-        f.finish_function(&[both])
-            .map_err(|error| error.to_string())
-            .and_then(|function| Operator::new(function, &[Literal::from(identity)], true).map_err(|error| error.to_string()))
+        Ok(Operator::new(f.finish_function(&[both])?, &[Literal::from(identity)], true)?)
     };
     match fold {
-        Fold::Add => Operator::sum(element).map_err(|error| error.to_string()),
-        Fold::Multiply => Operator::product(element).map_err(|error| error.to_string()),
+        Fold::Add => Ok(Operator::sum(element)?),
+        Fold::Multiply => Ok(Operator::product(element)?),
         Fold::And => named(-1, &|f, a, b| f.and(a, b)),
         Fold::Or => named(0, &|f, a, b| f.or(a, b)),
         Fold::Xor => named(0, &|f, a, b| f.xor(a, b)),
@@ -63,7 +52,7 @@ struct FiringWriter<'m> {
 /// The parts of a firing.
 #[derive(Clone, Copy)]
 struct Split {
-    share: Share,
+    share: LoopShare,
     parts: u32,
     /// Number of words that a part stores. `adds` is true if all parts add up theirs.
     words: u32,
@@ -79,7 +68,7 @@ struct Split {
 
 impl Split {
     const WHOLE: Split =
-        Split { share: Share::Whole, parts: 1, words: 0, adds: false, copies: 1, pieces: 0, prefetched: false, together: 32 };
+        Split { share: LoopShare::Whole, parts: 1, words: 0, adds: false, copies: 1, pieces: 0, prefetched: false, together: 32 };
 }
 
 /// Returns the number of consecutive firings with merged loops, in a cut of a filter and of the following
@@ -107,10 +96,10 @@ fn has_rows(section: &Section, cut: &Cut) -> bool {
     let actor = &section.actors[cut.actors[0]];
     let Some(port) = &actor.input else { return false };
     let buffer = &section.buffers[port.buffer];
-    let row = i64::from(ROW);
+    let row = i64::from(dataflow::ROW_WORDS);
     let rate = if firings_in_row(section, cut).is_some() { row } else { port.rate };
     let whole = [port.start, rate, buffer.items].iter().all(|items| items % row == 0);
-    let short = round_cost(actor) <= SHORT_ROUND;
+    let short = round_cost(actor) <= dataflow::UNROLLED_ROUND;
     port.steps.is_empty() && whole && short && buffer.words.count == 1 && buffer.words.element.bytes() == 4
 }
 
@@ -119,16 +108,27 @@ fn round_cost(actor: &Actor) -> u64 {
     cost(actor) / u64::from(actor.code.window.pop.max(1))
 }
 
+/// The machine and the options of a kernel.
+#[derive(Clone, Copy)]
+pub(crate) struct KernelTarget<'m> {
+    pub(crate) machine: &'m Machine,
+    pub(crate) precision: Precision,
+    /// True or false if prefetching is demanded or forbidden.
+    pub(crate) prefetch: Option<bool>,
+}
+
 /// Writes the program of a cut by firing, and returns its choices. Its inputs and outputs are those of
 /// [`super::emit::program`].
 pub(crate) fn program(
-    (program, graph): (&Program, &Graph),
+    program: &Program,
+    graph: &Graph,
     section: &Section,
     cut: &Cut,
     name: &str,
     starts: &[i64],
-    (machine, precision, prefetch): (&Machine, Precision, Option<bool>),
-) -> Result<(Kernels, Loops), String> {
+    target: KernelTarget<'_>,
+) -> Result<(Kernels, Loops), Reason> {
+    let KernelTarget { machine, precision, prefetch } = target;
     let mut draft = drafted(name, precision);
     let actor = &section.actors[cut.actors[0]];
     let last = &section.actors[*cut.actors.last().ok_or("it is no filter")?];
@@ -140,27 +140,26 @@ pub(crate) fn program(
     let flag = draft.output(Output { ty: Type::U32, count: Count::Constant(1) });
     let maker = FiringWriter { program, graph, section, cut, starts, number, input, output, flag, kept: None };
     // The length of the loop and the words that a part stores are only known after a part was written.
-    let measure = Cell::new(Measure::default());
+    let measure = Cell::new(PartSize::default());
     let probe = Writer::new(name, [cut.threads, 1, 1]);
-    let part = Split { share: Share::Part, parts: 2, words: 1, ..Split::WHOLE };
+    let part = Split { share: LoopShare::Part, parts: 2, words: 1, ..Split::WHOLE };
     let splits = FiringWriter { kept: Some(0), ..maker }.write(&probe, part, &measure);
     let costs = Costs::of(machine);
-    let Measure { words, adds, rounds, added } = measure.get();
+    let PartSize { words, adds, rounds, added } = measure.get();
     let kept = if adds { 1 } else { words.max(1) };
-    let most = u32::try_from(costs.busy(costs.pick(BLOCKS))).unwrap_or(1).min(KEPT_WORDS / kept);
+    let most = u32::try_from(costs.busy(costs.pick(dataflow::SPLIT_BLOCKS))).unwrap_or(1).min(dataflow::SPLIT_WORDS / kept);
     let parts = match splits {
-        Ok(()) => (rounds / (cut.threads * costs.pick(ROUNDS))).min(most),
+        Ok(()) => (rounds / (cut.threads * costs.pick(dataflow::SPLIT_ROUNDS))).min(most),
         Err(_) => 1,
     };
     let grid = |parts: u32| [Count::size(0) * Count::Constant(firings as u64 * u64::from(parts)), 1u32.into(), 1u32.into()];
     let block = [cut.threads, 1, 1];
-    let failed = |error: broadloom_skeleton::Error| error.to_string();
     let by_rows = has_rows(section, cut) && costs.pick(LOOP_ROWS) > 0;
     let pieces = if by_rows { costs.pick(LOOP_ROWS) } else { 0 };
     // Copies of counters pay off if each counter is incremented often.
     let copies = if parts < 2 { 1 } else { costs.counter_copies(words, u64::from(rounds / parts) * u64::from(added)) };
     let resident = costs.resident_blocks(cut.threads, words * (copies + 1) * 4);
-    let operations = round_cost(actor) * u64::from(ROW * pieces);
+    let operations = round_cost(actor) * u64::from(dataflow::ROW_WORDS * pieces);
     let decided = costs.prefetches(resident * u64::from(cut.threads), operations);
     let prefetched = by_rows && prefetch.unwrap_or(decided);
     let loops = Loops { parts, copies, by_rows, prefetched };
@@ -169,7 +168,7 @@ pub(crate) fn program(
         let k = Writer::new(name, block);
         k.prefer(precision);
         maker.write(&k, whole, &measure)?;
-        draft.launch(k, grid(1), block).map_err(failed)?;
+        draft.launch(k, grid(1), block)?;
         return Ok((draft.finish(), loops));
     }
     // All blocks are resident at the same time.
@@ -177,18 +176,18 @@ pub(crate) fn program(
     let bytes = u64::from(if adds { 1 } else { parts }) * u64::from(words) * 4 * firings as u64;
     let kept = Some(draft.temporary(Count::size(0) * Count::Constant(bytes), adds));
     let maker = FiringWriter { kept, ..maker };
-    for (share, blocks, suffix) in [(Share::Part, parts, "parts"), (Share::Rest, 1, "rest")] {
+    for (share, blocks, suffix) in [(LoopShare::Part, parts, "parts"), (LoopShare::Rest, 1, "rest")] {
         let k = Writer::new(&format!("{name}_{suffix}"), block);
         k.prefer(precision);
-        let copies = if share == Share::Part { copies } else { 1 };
+        let copies = if share == LoopShare::Part { copies } else { 1 };
         maker.write(&k, Split { share, parts, words, adds, copies, ..whole }, &measure)?;
-        draft.launch(k, grid(blocks), block).map_err(failed)?;
+        draft.launch(k, grid(blocks), block)?;
     }
     Ok((draft.finish(), Loops { parts, ..loops }))
 }
 
 impl FiringWriter<'_> {
-    fn write(&self, k: &Writer, split: Split, measure: &Cell<Measure>) -> Result<(), String> {
+    fn write(&self, k: &Writer, split: Split, measure: &Cell<PartSize>) -> Result<(), Reason> {
         let index = self.cut.actors[0];
         let actor = &self.section.actors[index];
         let range = self.cut.unit.firings[index].ok_or("nothing needs it")?;
@@ -197,7 +196,7 @@ impl FiringWriter<'_> {
         let in_row = firings_in_row(self.section, self.cut);
         let thread = k.thread(Axis::X);
         let block = k.convert(k.block(Axis::X), Type::I32);
-        let is_part = split.share == Share::Part;
+        let is_part = split.share == LoopShare::Part;
         let (whole, part) = match is_part {
             true => (k.div(block, split.parts as i32), k.rem(block, split.parts as i32)),
             false => (block, k.literal(0i32)),
@@ -260,10 +259,10 @@ impl FiringWriter<'_> {
             BufferMemory::Local(_) => None,
         });
         let load = |at: Value| match tape {
-            Some((window, memory)) => k.load_vector(memory, window.index(k, at), ROW as usize),
+            Some((window, memory)) => k.load_vector(memory, window.index(k, at), dataflow::ROW_WORDS as usize),
             None => k.fail("a tape that is not there is read"),
         };
-        let starts_row = |port: &Port| (port.start - self.starts[port.buffer]) % i64::from(ROW) == 0;
+        let starts_row = |port: &Port| (port.start - self.starts[port.buffer]) % i64::from(dataflow::ROW_WORDS) == 0;
         let rows = tape.filter(|(window, _)| split.pieces > 0 && starts_row(window.port)).map(|(_, memory)| Rows {
             load: &load,
             aligned: k.aligned(vec![k.address(memory)]),

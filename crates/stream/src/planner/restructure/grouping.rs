@@ -1,28 +1,15 @@
 //! The search for components of the actors of a kernel.
 
 use super::components::{Class, Components, Operation, Word, code};
-use super::cut::{Cut, Place};
+use super::cut::{BufferPlace, Cut};
 use super::digits::Digits;
 use super::section::{Actor, Port, Role, Section};
 use super::wiring::{Range, preimage, target};
+use crate::planner::disjoint_sets::DisjointSets;
 use broadloom_scalar::{Binding, Builder, Function, Id, Literal, Op, Type, Value, reading, writing};
+use broadloom_skeleton::cost::dataflow;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
-
-/// Maximum operations of a filter in a unit.
-const MAX_OPERATIONS: i64 = 4096;
-/// Maximum number of filters tried together.
-const MAX_ACTORS: usize = 16;
-/// Maximum number of filters of a kernel that are searched. In larger kernels each filter has few firings.
-const MAX_FILTERS: usize = 128;
-/// Maximum operations of a component, because its code is unrolled.
-const WRITTEN_OUT: usize = 256;
-/// Maximum words of an operation that is a component by itself.
-const ALONE: usize = 256;
-/// Maximum number of places that are computed for the rounds of a filter.
-const MAX_PLACES: i64 = 1 << 16;
-/// Maximum number of classes of components.
-const MAX_CLASSES: usize = 4;
 
 /// Words that an operation reads and writes.
 #[derive(Clone, Debug)]
@@ -38,7 +25,7 @@ struct Accesses {
 /// Components are numbered in the order of their first operations. With `by_place`, they are numbered in the
 /// order of the words they load, so that neighbouring lanes of vectors load neighbouring words.
 pub(super) fn components(section: &Section, cut: &Cut, words: usize, by_place: bool) -> Vec<Components> {
-    if cut.actors.len() > MAX_FILTERS {
+    if cut.actors.len() > dataflow::SEARCHED_ACTORS {
         return vec![];
     }
     let known: HashMap<usize, Vec<Accesses>> =
@@ -46,7 +33,7 @@ pub(super) fn components(section: &Section, cut: &Cut, words: usize, by_place: b
     let all = users(section, section.actors.iter());
     let (mut found, mut at) = (vec![], 0);
     while at < cut.actors.len() {
-        let most = (cut.actors.len() - at).min(MAX_ACTORS);
+        let most = (cut.actors.len() - at).min(dataflow::COMPONENT_ACTORS);
         let mut best = None;
         let first = if is_wired(section, cut, cut.actors[at]) { 1 } else { 2 };
         for length in first..=most {
@@ -54,7 +41,7 @@ pub(super) fn components(section: &Section, cut: &Cut, words: usize, by_place: b
             if group.iter().any(|index| !known.contains_key(index)) {
                 break;
             }
-            best = find((section, cut), group, (&known, &all), (words, by_place)).or(best);
+            best = find(section, cut, group, &known, &all, words, by_place).or(best);
         }
         at += best.as_ref().map_or(1, |best: &Components| best.actors.len());
         found.extend(best);
@@ -79,12 +66,12 @@ fn accesses(section: &Section, cut: &Cut, index: usize) -> Option<Vec<Accesses>>
     let exact = !actor.code.fails && !actor.code.numbered && cut.unit.firings[index] == Some(own) && cut.extra == 0;
     // Stores to global memory must be those of the unit.
     let whole = match (cut.places[output.buffer], cut.unit.items[output.buffer]) {
-        (Place::Written, Some(wanted)) => output.items(own) == preimage(&output.steps, wanted),
-        (Place::Shared(_), _) => true,
+        (BufferPlace::Written, Some(wanted)) => output.items(own) == preimage(&output.steps, wanted),
+        (BufferPlace::Shared(_), _) => true,
         _ => false,
     };
-    let from = matches!(cut.places[input.buffer], Place::Read | Place::Shared(_) | Place::Staged(_));
-    if !exact || !whole || !from || input.absolute || output.absolute || actor.firings * rounds > MAX_OPERATIONS {
+    let from = matches!(cut.places[input.buffer], BufferPlace::Read | BufferPlace::Shared(_) | BufferPlace::Staged(_));
+    if !exact || !whole || !from || input.absolute || output.absolute || actor.firings * rounds > dataflow::COMPONENT_ROUNDS {
         return None;
     }
     let traced = trace(actor)?;
@@ -126,7 +113,7 @@ fn trace(actor: &Actor) -> Option<Vec<Accesses>> {
     let count = reads.borrow().len();
     let places: Vec<Value> = reads.borrow().iter().chain(writes.borrow().iter()).copied().collect();
     let places = b.finish_function(&places).ok()?.simplify().ok()?;
-    if depends_on_items(&places) || rounds * places.results().len() as i64 > MAX_PLACES {
+    if depends_on_items(&places) || rounds * places.results().len() as i64 > dataflow::COMPONENT_INDICES {
         return None;
     }
     let zero = Literal::from_bits(actor.code.input?.element, 0);
@@ -214,37 +201,29 @@ struct ComponentNumbers {
     stores: Vec<i64>,
 }
 
-fn root(parent: &mut [usize], mut at: usize) -> usize {
-    while parent[at] != at {
-        parent[at] = parent[parent[at]];
-        at = parent[at];
-    }
-    at
-}
-
-/// The accesses of each actor, and the numbers of actors that read and write each buffer.
-type Known<'k> = (&'k HashMap<usize, Vec<Accesses>>, &'k [(usize, usize)]);
-
-/// Returns the components of a group of actors.
+/// Returns the components of a group of actors with at most `most` live words: `known` has the accesses of
+/// each actor, `users` the numbers of actors that read and write each buffer.
 fn find(
-    (section, cut): (&Section, &Cut),
+    section: &Section,
+    cut: &Cut,
     actors: &[usize],
-    (known, users): Known<'_>,
-    (most, by_place): (usize, bool),
+    known: &HashMap<usize, Vec<Accesses>>,
+    users: &[(usize, usize)],
+    most: usize,
+    by_place: bool,
 ) -> Option<Components> {
     let uses = uses(section, actors, users)?;
     let buffer = |port: &Option<Port>| port.as_ref().map(|port| port.buffer);
     let ends = |index: usize| Some((buffer(&section.actors[index].input)?, buffer(&section.actors[index].output)?));
     let all: Vec<(usize, &Accesses)> = actors.iter().flat_map(|index| known[index].iter().map(|own| (*index, own))).collect();
-    let mut parent: Vec<usize> = (0..all.len()).collect();
+    let mut sets = DisjointSets::new(all.len());
     let mut writers: HashMap<(usize, i64), usize> = HashMap::new();
     for (operation, (index, own)) in all.iter().enumerate() {
         let (from, to) = ends(*index)?;
         if uses[&from] == BufferUse::Inner {
             for word in &own.reads {
                 let writer = *writers.get(&(from, *word))?;
-                let (a, b) = (root(&mut parent, writer), root(&mut parent, operation));
-                parent[a.max(b)] = a.min(b);
+                sets.unite(writer, operation);
             }
         }
         if uses[&to] == BufferUse::Inner && !own.writes.iter().all(|word| writers.insert((to, *word), operation).is_none()) {
@@ -256,12 +235,12 @@ fn find(
     let mut members: Vec<Vec<usize>> = vec![];
     for operation in 0..all.len() {
         let next = members.len();
-        let own = *number.entry(root(&mut parent, operation)).or_insert(next);
+        let own = *number.entry(sets.first(operation)).or_insert(next);
         if own == next {
             members.push(vec![]);
         }
         members[own].push(operation);
-        if members[own].len() > WRITTEN_OUT {
+        if members[own].len() > dataflow::COMPONENT_OPERATIONS {
             return None;
         }
     }
@@ -281,12 +260,12 @@ fn find(
         in_place &= sorted(&numbers.loads) == sorted(&numbers.stores);
         match classes.iter().position(|class| class.0 == form) {
             Some(class) => classes[class].1.push(numbers),
-            None if classes.len() < MAX_CLASSES => classes.push((form, vec![numbers])),
+            None if classes.len() < dataflow::COMPONENT_CLASSES => classes.push((form, vec![numbers])),
             None => return None,
         }
     }
     // Words of a single operation are loaded at their first read.
-    let most = if actors.len() == 1 { ALONE } else { most };
+    let most = if actors.len() == 1 { dataflow::SINGLE_OPERATION_WORDS } else { most };
     let none_inside = !uses.values().any(|own| *own == BufferUse::Inner);
     if classes.iter().any(|(form, _)| live(form) > most) || (none_inside && actors.len() > 1) {
         return None;

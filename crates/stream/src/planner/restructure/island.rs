@@ -11,19 +11,11 @@
 use crate::language::core::{Layout, Program, Type};
 use crate::language::graph::{Graph, NodeId, TapeId};
 use crate::language::schedule::{Schedule, gcd};
-use crate::planner::translate::{CLASSES, MAX_STATE, Reason, Words, class_of, element, leaves, written_fields};
+use crate::planner::translate::{CLASSES, Reason, Words, class_of, element, leaves, written_fields};
 use broadloom_scalar::Element;
+use broadloom_skeleton::cost::{LANES, dataflow};
 use cranelift_entity::EntityRef;
 use std::collections::BTreeSet;
-
-/// Maximum words of a tape within an island that a thread keeps in registers or a local array.
-const LOCAL_WORDS: u64 = 64;
-/// Maximum elements of a field that a thread keeps in a local array.
-const LOCAL_ELEMENTS: u64 = 32;
-/// Maximum steps of a unit.
-const MAX_STEPS: usize = 512;
-/// Units of a round in which the threads of a block share the firings of a step, the largest first.
-const ROUNDS: [i64; 3] = [256, 64, 16];
 
 /// Consecutive firings of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +41,7 @@ pub struct Round {
 
 /// A tape on the border of an island.
 #[derive(Clone, Copy, Debug)]
-pub struct Crossing {
+pub struct BorderTape {
     /// The tape.
     pub tape: TapeId,
     /// Words of an item.
@@ -60,7 +52,7 @@ pub struct Crossing {
 
 /// The place of words in state memory. Words of one type share a buffer.
 #[derive(Clone, Copy, Debug)]
-pub struct Stored {
+pub struct StateWords {
     /// The type of a word.
     pub element: Element,
     /// The first word.
@@ -73,14 +65,14 @@ pub struct Stored {
 #[derive(Clone, Copy, Debug)]
 pub struct InnerTape {
     /// The tape, its words and items.
-    pub crossing: Crossing,
+    pub crossing: BorderTape,
     /// Items on the tape between units.
     pub remaining: i64,
     /// True if the items of a unit stay in the thread. Otherwise the tape is a ring in memory, and its length
     /// is a power of two.
     pub local: bool,
     /// The place of the items.
-    pub stored: Stored,
+    pub stored: StateWords,
 }
 
 /// A leaf of a field that firings write.
@@ -93,7 +85,7 @@ pub struct StateLeaf {
     /// True if it is a local array of the thread.
     pub local: bool,
     /// The place.
-    pub stored: Stored,
+    pub stored: StateWords,
 }
 
 /// A field that firings write.
@@ -121,9 +113,9 @@ pub struct Island {
     /// Units in a steady state.
     pub units: u64,
     /// Input tapes.
-    pub inputs: Vec<Crossing>,
+    pub inputs: Vec<BorderTape>,
     /// Output tapes.
-    pub outputs: Vec<Crossing>,
+    pub outputs: Vec<BorderTape>,
     /// Tapes within the island.
     pub inner: Vec<InnerTape>,
     /// Fields that firings write.
@@ -177,7 +169,7 @@ pub(crate) fn island(
             for (ty, count) in found {
                 let scalar = count == 1 && !is_array;
                 let stored = made.store(element(&ty)?, count)?;
-                kept.push(StateLeaf { ty, scalar, local: !scalar && count <= LOCAL_ELEMENTS, stored });
+                kept.push(StateLeaf { ty, scalar, local: !scalar && count <= dataflow::ISLAND_ELEMENTS, stored });
             }
             made.fields.push(Field { node: number, field, layout, leaves: kept });
         }
@@ -188,12 +180,12 @@ pub(crate) fn island(
         let words = Words::of(&tape.layout).ok_or("its tapes carry items that kernels do not have")?;
         let push = i64::from(graph.nodes[tape.from.0].flow().push[tape.from.1].known().ok_or("its rates are dynamic")?);
         let items = schedule.repetition(tape.from.0) as i64 * push / units as i64;
-        let crossing = Crossing { tape: id, words, items };
+        let crossing = BorderTape { tape: id, words, items };
         match (inside(tape.from.0), inside(tape.to.0)) {
             (true, true) => {
                 let remaining = schedule.remaining[id.index()] as i64;
                 let held = (remaining + most * items) as u64 * u64::from(words.count);
-                let local = most == 1 && held <= LOCAL_WORDS;
+                let local = most == 1 && held <= dataflow::ISLAND_WORDS;
                 let length = if local { remaining as u64 * u64::from(words.count) } else { held.next_power_of_two() };
                 let stored = made.store(words.element, length)?;
                 made.inner.push(InnerTape { crossing, remaining, local, stored });
@@ -207,14 +199,14 @@ pub(crate) fn island(
 
 impl Island {
     /// Allocates words of the state.
-    fn store(&mut self, element: Element, words: u64) -> Result<Stored, Reason> {
+    fn store(&mut self, element: Element, words: u64) -> Result<StateWords, Reason> {
         let class = class_of(element);
         let start = self.state_words[class];
         self.state_words[class] += words;
-        if self.state_words[class] > MAX_STATE {
+        if self.state_words[class] > dataflow::STATE_WORDS {
             return Err("its state is too large".into());
         }
-        Ok(Stored { element: CLASSES[class], start, words })
+        Ok(StateWords { element: CLASSES[class], start, words })
     }
 
     /// Returns whether the nodes keep nothing but the items of tapes.
@@ -226,12 +218,13 @@ impl Island {
         let single = self.round(graph, schedule, 1).ok_or("its firings have no order that repeats")?;
         if many_threads && self.is_stateless() {
             // The delay of the loop allows several units in parallel. The chosen number keeps the steps few.
-            for units in ROUNDS {
+            for units in dataflow::ISLAND_ROUNDS {
                 let Some(round) = self.round(graph, schedule, units) else { continue };
                 let least = round.steps.iter().map(|step| step.count).min().unwrap_or(0);
-                if round.times == 1 && round.steps.len() <= 2 * self.nodes.len() && least >= 8 {
-                    self.threads = round.steps.iter().map(|step| step.count).max().unwrap_or(1).clamp(32, 256) as u32;
-                    self.threads = self.threads.next_multiple_of(32);
+                if round.times == 1 && dataflow::shares_steps(round.steps.len(), self.nodes.len(), least) {
+                    self.threads =
+                        round.steps.iter().map(|step| step.count).max().unwrap_or(1).min(dataflow::ISLAND_THREADS) as u32;
+                    self.threads = self.threads.max(1).next_multiple_of(LANES);
                     self.rounds.push(round);
                     break;
                 }
@@ -282,7 +275,7 @@ impl Island {
             if fired.iter().zip(&self.firings).all(|(fired, firings)| *fired == firings * units) {
                 break;
             }
-            if steps.len() == before || steps.len() > MAX_STEPS * 64 {
+            if steps.len() == before || steps.len() > dataflow::ISLAND_SEARCH {
                 return None;
             }
         }
@@ -294,7 +287,7 @@ impl Island {
         let period = (1..=steps.len()).find(|period| repeats(*period))?;
         let times = (steps.len() / period) as i64;
         steps.truncate(period);
-        (period <= MAX_STEPS).then_some(Round { units, times, steps })
+        (period <= dataflow::ISLAND_STEPS).then_some(Round { units, times, steps })
     }
 
     /// Returns the firings of a node in one repetition of a round.

@@ -11,33 +11,17 @@
 //! before they are added. The last digits may therefore differ.
 
 use super::section::{Actor, Port, Role, Section, Taps, Users};
-use super::wiring::{Step, gcd};
+use super::wiring::Step;
 use crate::language::graph::NodeId;
-use crate::planner::classify::Classified;
-use crate::planner::translate::{Reason, Translated, Window, Words};
+use crate::language::schedule::gcd;
+use crate::planner::classify::ClassifiedNode;
+use crate::planner::translate::{FilterCode, Reason, Window, Words};
 use broadloom_scalar::Unroll;
 use broadloom_scalar::{AccessorKind, BinaryOp, Builder, Element, Function, Literal, Op, Statement, Type, UnaryOp};
+use broadloom_skeleton::cost::dataflow;
 use cranelift_entity::EntityRef;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-
-/// Maximum number of items that a linear filter peeks, and pushes.
-const MAX_ITEMS: u32 = 512;
-/// Maximum product of peeked items and operations of a combined filter, because its matrix is written out.
-const MAX_MATRIX: u64 = 1 << 20;
-/// Maximum operations of a firing whose coefficients are searched.
-const MAX_WORK: u64 = 1 << 20;
-/// Numbers of coefficients of a convolution for which the fast Fourier transform may be faster. The maximum
-/// is the size of a window.
-const TAPS: std::ops::RangeInclusive<i64> = 64..=4096;
-/// Maximum number of items that several firings of a filter push together if they are merged into one.
-const MAX_ROWS: i64 = 64;
-/// Maximum number of splitjoin branches that are merged if merging a single branch does not pay off.
-const MAX_BRANCHES: usize = 64;
-/// Maximum rows of coefficients that share the loads of items. Each has its sum in a register.
-const SHARED_ROWS: usize = 8;
-/// Maximum coefficients of a row that are unrolled. Larger rows are a loop over a table.
-const WRITTEN_OUT: usize = 16;
 
 /// The dependence of a value on the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -137,21 +121,24 @@ fn is_linear(function: &Function) -> bool {
 }
 
 /// Returns whether a filter is linear and its matrix is small.
-fn is_candidate(code: &Translated) -> bool {
+fn is_candidate(code: &FilterCode) -> bool {
     let seen = code.window.peek.max(code.window.pop);
     let work = u64::from(seen) * broadloom_skeleton::cost::function(&code.function);
-    seen <= MAX_ITEMS && code.window.push <= MAX_ITEMS && work <= MAX_MATRIX && is_linear_filter(code)
+    seen <= dataflow::LINEAR_ITEMS
+        && code.window.push <= dataflow::LINEAR_ITEMS
+        && work <= dataflow::LINEAR_MATRIX
+        && is_linear_filter(code)
 }
 
 /// Returns whether a filter of floats is linear and its coefficients are found in few operations.
-fn is_linear_filter(code: &Translated) -> bool {
+fn is_linear_filter(code: &FilterCode) -> bool {
     let float = Words { element: Element::F32, count: 1 };
     let fits = code.input == Some(float) && code.output == Some(float) && !code.fails && !code.numbered;
-    fits && broadloom_skeleton::cost::function(&code.function) <= MAX_WORK && is_linear(&code.function)
+    fits && broadloom_skeleton::cost::function(&code.function) <= dataflow::LINEAR_OPERATIONS && is_linear(&code.function)
 }
 
 /// Returns the coefficients of a filter if it is linear. One evaluation gives all of them.
-fn coefficients(code: &Translated) -> Option<Linear> {
+fn coefficients(code: &FilterCode) -> Option<Linear> {
     let window = code.window;
     let (seen, pushed) = (window.peek.max(window.pop) as usize, window.push as usize);
     let (mut rows, mut constants) = (vec![vec![0.0; seen]; pushed], vec![0.0; pushed]);
@@ -195,9 +182,9 @@ fn together(linear: &Linear) -> Vec<(usize, &[Vec<f64>])> {
         let fits = |count: &usize| {
             let rows = &linear.rows[start..start + count];
             let (shared, all): (usize, usize) = (shared_support(rows).len(), rows.iter().map(|row| support(row).len()).sum());
-            shared > WRITTEN_OUT && (all - shared * count) * 4 <= all
+            shared > dataflow::UNROLLED_COEFFICIENTS && dataflow::rows_share_loads(all - shared * count, all)
         };
-        let most = SHARED_ROWS.min(linear.rows.len() - start);
+        let most = dataflow::LINEAR_SHARED_ROWS.min(linear.rows.len() - start);
         let count = (2..=most).rev().find(fits).unwrap_or(1);
         groups.push((start, &linear.rows[start..start + count]));
         start += count;
@@ -206,7 +193,7 @@ fn together(linear: &Linear) -> Vec<(usize, &[Vec<f64>])> {
 }
 
 /// Writes the code of a linear filter.
-fn code_of(linear: &Linear, window: Window) -> Result<Translated, Reason> {
+fn code_of(linear: &Linear, window: Window) -> Result<FilterCode, Reason> {
     let words = Words { element: Element::F32, count: 1 };
     let b = Builder::function("linear");
     b.parameter("firing", Type::I32);
@@ -226,7 +213,7 @@ fn code_of(linear: &Linear, window: Window) -> Result<Translated, Reason> {
             }
         };
         let (shared, width) = (shared_support(rows), rows.first().map_or(0, Vec::len));
-        if shared.clone().filter(|item| rows.iter().any(|row| row[*item] != 0.0)).count() > WRITTEN_OUT {
+        if shared.clone().filter(|item| rows.iter().any(|row| row[*item] != 0.0)).count() > dataflow::UNROLLED_COEFFICIENTS {
             // Items that some rows do not use are unrolled, so that an infinity does not spread to other
             // rows.
             write_out(0..shared.start);
@@ -248,10 +235,10 @@ fn code_of(linear: &Linear, window: Window) -> Result<Translated, Reason> {
             b.write(output, &[b.literal((group + number) as i32).into()], b.get(*sum));
         }
     }
-    let function = b.finish_function(&[b.literal(false)]).map_err(|error| error.to_string())?;
-    let function = function.simplify().map_err(|error| error.to_string())?;
+    let function = b.finish_function(&[b.literal(false)])?;
+    let function = function.simplify()?;
     let (input, output) = (Some(words), Some(words));
-    Ok(Translated {
+    Ok(FilterCode {
         function,
         input,
         output,
@@ -270,24 +257,24 @@ fn code_of(linear: &Linear, window: Window) -> Result<Translated, Reason> {
 /// A cache of examined codes by address: the code, true if it is linear, and its coefficients once they were
 /// computed.
 #[derive(Default)]
-struct LinearCache(HashMap<*const Translated, (Arc<Translated>, bool, Option<Linear>)>);
+struct LinearCache(HashMap<*const FilterCode, (Arc<FilterCode>, bool, Option<Linear>)>);
 
 impl LinearCache {
-    fn entry(&mut self, code: &Arc<Translated>) -> &mut (Arc<Translated>, bool, Option<Linear>) {
+    fn entry(&mut self, code: &Arc<FilterCode>) -> &mut (Arc<FilterCode>, bool, Option<Linear>) {
         self.0.entry(Arc::as_ptr(code)).or_insert_with(|| (code.clone(), is_candidate(code), None))
     }
 
     /// Records the coefficients of code that was generated from them.
-    fn note(&mut self, code: &Arc<Translated>, mut linear: Linear) {
+    fn note(&mut self, code: &Arc<FilterCode>, mut linear: Linear) {
         round(&mut linear.rows);
         self.0.insert(Arc::as_ptr(code), (code.clone(), true, Some(linear)));
     }
 
-    fn is_linear(&mut self, code: &Arc<Translated>) -> bool {
+    fn is_linear(&mut self, code: &Arc<FilterCode>) -> bool {
         self.entry(code).1
     }
 
-    fn coefficients(&mut self, code: &Arc<Translated>) -> Option<Linear> {
+    fn coefficients(&mut self, code: &Arc<FilterCode>) -> Option<Linear> {
         let entry = self.entry(code);
         if entry.1 && entry.2.is_none() {
             entry.2 = coefficients(code);
@@ -306,7 +293,7 @@ enum CombineCondition {
 }
 
 /// Combines linear filters of a section, except those whose last digits decide something.
-pub(super) fn combine(section: &mut Section, classified: &[Classified]) {
+pub(super) fn combine(section: &mut Section, classified: &[ClassifiedNode]) {
     let mut known = LinearCache::default();
     let pays = |_: &Actor| CombineCondition::WithFewerProducts;
     while pipelines(section, classified, &mut known, pays)
@@ -317,12 +304,15 @@ pub(super) fn combine(section: &mut Section, classified: &[Classified]) {
 
 /// Finds the coefficients of filters that are long convolutions: each pushed item uses the items of the one
 /// before it, shifted by one.
-pub(super) fn find_taps(section: &mut Section, classified: &[Classified]) {
+pub(super) fn find_taps(section: &mut Section, classified: &[ClassifiedNode]) {
     for actor in &mut section.actors {
         let (Some(from), Some(to)) = (&actor.input, &actor.output) else { continue };
         let count = from.seen - from.rate + 1;
         let straight = [from, to].into_iter().all(|port| port.steps.is_empty() && !port.absolute);
-        let wanted = straight && from.rate == to.rate && TAPS.contains(&count) && is_loose(actor, classified);
+        let wanted = straight
+            && from.rate == to.rate
+            && dataflow::CONVOLUTION_COEFFICIENTS.contains(&count)
+            && is_loose(actor, classified);
         if !wanted || !is_linear_filter(&actor.code) {
             continue;
         }
@@ -340,8 +330,8 @@ pub(super) fn find_taps(section: &mut Section, classified: &[Classified]) {
 
 /// Contracts products and sums of linear filters, except those whose last digits decide something or are
 /// printed.
-pub(super) fn contract(section: &mut Section, classified: &[Classified]) {
-    let mut known: HashMap<*const Translated, (Arc<Translated>, Arc<Translated>)> = HashMap::new();
+pub(super) fn contract(section: &mut Section, classified: &[ClassifiedNode]) {
+    let mut known: HashMap<*const FilterCode, (Arc<FilterCode>, Arc<FilterCode>)> = HashMap::new();
     for actor in &mut section.actors {
         if !is_loose(actor, classified) {
             continue;
@@ -349,7 +339,7 @@ pub(super) fn contract(section: &mut Section, classified: &[Classified]) {
         let (_, made) = known.entry(Arc::as_ptr(&actor.code)).or_insert_with(|| {
             let contracted = is_linear(&actor.code.function).then(|| actor.code.function.contract().ok()).flatten();
             let made = match contracted {
-                Some(function) => Arc::new(Translated { function, ..(*actor.code).clone() }),
+                Some(function) => Arc::new(FilterCode { function, ..(*actor.code).clone() }),
                 None => actor.code.clone(),
             };
             (actor.code.clone(), made)
@@ -359,13 +349,13 @@ pub(super) fn contract(section: &mut Section, classified: &[Classified]) {
 }
 
 /// Returns whether an actor is a filter whose firings are all alike and whose last digits may change.
-fn is_plain(actor: &Actor, classified: &[Classified]) -> bool {
+fn is_plain(actor: &Actor, classified: &[ClassifiedNode]) -> bool {
     let exact = |node: &NodeId| classified[node.index()].exact;
     !actor.nodes.is_empty() && !actor.has_prework && !actor.nodes.iter().any(exact)
 }
 
 /// Returns whether an actor is a filter whose sums may be rounded differently, because they are not printed.
-fn is_loose(actor: &Actor, classified: &[Classified]) -> bool {
+fn is_loose(actor: &Actor, classified: &[ClassifiedNode]) -> bool {
     is_plain(actor, classified) && !actor.nodes.iter().any(|node| classified[node.index()].printed)
 }
 
@@ -411,7 +401,7 @@ fn behind(first: &Linear, pop: usize, second: &Linear, offset: usize) -> Linear 
 /// The buffers to look at are a work list: a combination adds those beside it.
 fn pipelines(
     section: &mut Section,
-    classified: &[Classified],
+    classified: &[ClassifiedNode],
     known: &mut LinearCache,
     wanted: impl Fn(&Actor) -> CombineCondition,
 ) -> bool {
@@ -426,7 +416,7 @@ fn pipelines(
         if from == to || pays == CombineCondition::Never || !is_plain(first, classified) || !is_plain(second, classified) {
             continue;
         }
-        let Some(combined) = pipeline((first, second), known, pays) else { continue };
+        let Some(combined) = pipeline(first, second, known, pays) else { continue };
         let first = &mut section.actors[from];
         let (mut name, mut nodes) = (std::mem::take(&mut first.name), std::mem::take(&mut first.nodes));
         // The input of the first filter is that of the combined one.
@@ -451,7 +441,7 @@ fn pipelines(
 }
 
 /// Returns the combination of two consecutive filters, without its name and nodes, if it pays off.
-fn pipeline((first, second): (&Actor, &Actor), known: &mut LinearCache, pays: CombineCondition) -> Option<Actor> {
+fn pipeline(first: &Actor, second: &Actor, known: &mut LinearCache, pays: CombineCondition) -> Option<Actor> {
     let (source, given) = (first.input.as_ref()?, first.output.as_ref()?);
     let (taken, sink) = (second.input.as_ref()?, second.output.as_ref()?);
     let (push, pop) = (given.rate, taken.rate);
@@ -461,8 +451,8 @@ fn pipeline((first, second): (&Actor, &Actor), known: &mut LinearCache, pays: Co
     // Firings of both that move the same number of items.
     let common = push / gcd(push, pop) * pop;
     let (firings, repeats) = (common / push, common / pop);
-    let most = i64::from(MAX_ITEMS);
-    if common > most || second.firings % repeats != 0 || (repeats > 1 && repeats * sink.rate > MAX_ROWS) {
+    let most = i64::from(dataflow::LINEAR_ITEMS);
+    if common > most || second.firings % repeats != 0 || (repeats > 1 && repeats * sink.rate > dataflow::LINEAR_MERGED_ITEMS) {
         return None;
     }
     if !known.is_linear(&first.code) || !known.is_linear(&second.code) {
@@ -518,13 +508,13 @@ fn products(section: &Section, known: &mut LinearCache) -> u64 {
 /// Combines whole splitjoins that duplicate with the filter behind them. Each branch alone may take more
 /// products as one filter than as several, while all of them together take fewer. Returns whether there were
 /// any.
-fn whole_splitjoins(section: &mut Section, classified: &[Classified], known: &mut LinearCache) -> bool {
+fn whole_splitjoins(section: &mut Section, classified: &[ClassifiedNode], known: &mut LinearCache) -> bool {
     let users = Users::of(section);
     for buffer in 0..section.buffers.len() {
         let Some(behind) = users.only(section, buffer, true) else { continue };
         let branches = &users.writers[buffer];
         let mut ends = branches.iter().chain([&behind]).map(|index| &section.actors[*index]);
-        let several = (2..=MAX_BRANCHES).contains(&branches.len());
+        let several = (2..=dataflow::LINEAR_BRANCHES).contains(&branches.len());
         if !several || !ends.all(|actor| is_plain(actor, classified) && known.is_linear(&actor.code)) {
             continue;
         }
@@ -537,8 +527,9 @@ fn whole_splitjoins(section: &mut Section, classified: &[Classified], known: &mu
     false
 }
 
-/// Returns the actors that a combination of the splitjoin in front of a buffer can reach: the readers and writers of the
-/// buffer, and the filters in a row before these writers. Returns their section and the number of the buffer in it.
+/// Returns the actors that a combination of the splitjoin in front of a buffer can reach: the readers and
+/// writers of the buffer, and the filters in a row before these writers. Returns their section and the number
+/// of the buffer in it.
 fn beside(section: &Section, users: &Users, buffer: usize) -> (Section, usize) {
     let mut chosen: BTreeSet<usize> = users.readers[buffer].iter().copied().collect();
     for branch in &users.writers[buffer] {
@@ -564,7 +555,7 @@ fn beside(section: &Section, users: &Users, buffer: usize) -> (Section, usize) {
 
 /// Combines each branch of the splitjoin in front of a buffer, then the branches, then them with the filter
 /// behind. Returns whether the branches were combined.
-fn whole_splitjoin(section: &mut Section, classified: &[Classified], known: &mut LinearCache, buffer: usize) -> bool {
+fn whole_splitjoin(section: &mut Section, classified: &[ClassifiedNode], known: &mut LinearCache, buffer: usize) -> bool {
     let when = |wanted: bool| if wanted { CombineCondition::Always } else { CombineCondition::Never };
     let is_at = |port: &Option<Port>| port.as_ref().is_some_and(|port| port.buffer == buffer);
     pipelines(section, classified, known, |actor| when(is_at(&actor.output)));
@@ -577,7 +568,7 @@ fn whole_splitjoin(section: &mut Section, classified: &[Classified], known: &mut
 
 /// Combines the branches of a splitjoin that duplicates, if a linear filter follows it. With `buffer`, it
 /// looks at that buffer only. Returns whether there was any.
-fn splitjoins(section: &mut Section, classified: &[Classified], known: &mut LinearCache, buffer: Option<usize>) -> bool {
+fn splitjoins(section: &mut Section, classified: &[ClassifiedNode], known: &mut LinearCache, buffer: Option<usize>) -> bool {
     let users = Users::of(section);
     for buffer in buffer.map_or(0..section.buffers.len(), |buffer| buffer..buffer + 1) {
         let Some(behind) = users.only(section, buffer, true) else { continue };
@@ -618,7 +609,7 @@ fn splitjoins(section: &mut Section, classified: &[Classified], known: &mut Line
                 }
             }
         }
-        if both.rows.len() as i64 != pushed || pushed > i64::from(MAX_ITEMS) {
+        if both.rows.len() as i64 != pushed || pushed > i64::from(dataflow::LINEAR_ITEMS) {
             continue;
         }
         let window = Window { pop: input.rate as u32, peek: seen as u32, push: pushed as u32 };
@@ -658,7 +649,7 @@ fn splitjoins(section: &mut Section, classified: &[Classified], known: &mut Line
 type Branch = (i64, usize, i64);
 
 /// Returns the branches of a joiner, and the sum of their weights.
-fn branches(section: &Section, classified: &[Classified], group: &[usize]) -> Option<(Vec<Branch>, i64)> {
+fn branches(section: &Section, classified: &[ClassifiedNode], group: &[usize]) -> Option<(Vec<Branch>, i64)> {
     let first = &section.actors[group[0]];
     let (input, output) = (first.input.as_ref()?, first.output.as_ref()?);
     let mut found: Vec<Branch> = vec![];

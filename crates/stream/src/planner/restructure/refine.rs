@@ -10,7 +10,8 @@
 //! begins with numbers that count from the start of the batch ([`Port::absolute`]).
 
 use super::section::{Port, Role, Section};
-use super::wiring::{Range, gcd, preimage, shift};
+use super::wiring::{Range, preimage, shift};
+use crate::language::schedule::gcd;
 
 /// Divides the units of a section into as many parts as possible. Returns the section whose units are the
 /// parts, and the number of parts in a unit.

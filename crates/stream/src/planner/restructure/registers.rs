@@ -3,9 +3,7 @@
 use super::cut::Cut;
 use super::section::{Port, Section};
 use super::wiring::{Range, Step, keeps_runs, shift, target};
-
-/// Maximum words of a unit that are kept in registers.
-const MAX_WORDS: i64 = 64;
+use broadloom_skeleton::cost::dataflow;
 
 /// The order of a buffer's items in registers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +18,7 @@ impl Registers {
     /// Returns the order of a buffer if the firings of a unit read or write it once.
     pub(super) fn of(section: &Section, cut: &Cut, buffer: usize) -> Option<Registers> {
         let own = &section.buffers[buffer];
-        if own.items * i64::from(own.words.count) > MAX_WORDS {
+        if own.items * i64::from(own.words.count) > dataflow::REGISTER_WORDS {
             return None;
         }
         let ports: Vec<(&Port, i64)> = ports(section, cut, buffer).collect();

@@ -10,23 +10,19 @@
 
 use super::island::Island;
 use crate::planner::recurrence::{Matrix, Recurrence};
-use crate::planner::translate::{CLASSES, class_of};
+use crate::planner::translate::{CLASSES, Reason, class_of};
 use broadloom_scalar::{Axis, Builder, Element, Memory, Type, Unroll, Value};
+use broadloom_skeleton::cost::dataflow;
 use broadloom_skeleton::kit::{Draft, Writer};
 use broadloom_skeleton::{Argument, Count, Output, Program as Kernels};
 
-/// Firings per thread.
-const CHUNK: u32 = 16;
-/// Threads per block.
-const THREADS: u32 = 256;
-
 /// Writes the program of an island that is one recurrence. Its inputs, outputs, size and scalar are those of
 /// [`super::sequential::program`].
-pub(crate) fn program(island: &Island, recurrence: &Recurrence, name: &str) -> Result<Kernels, String> {
+pub(crate) fn program(island: &Island, recurrence: &Recurrence, name: &str) -> Result<Kernels, Reason> {
     let mut draft = Draft::new(name, 1);
     draft.keep_products();
     let number = draft.scalar(Type::I32);
-    let line = |crossing: &super::island::Crossing| Type::of(crossing.words.element);
+    let line = |crossing: &super::island::BorderTape| Type::of(crossing.words.element);
     let input = island.inputs.first().map(|input| draft.input(line(input)));
     let output = |ty: Type| Output { ty, count: Count::Constant(0) };
     let sink = island.outputs.first().map(|crossing| draft.output(output(line(crossing))));
@@ -39,26 +35,25 @@ pub(crate) fn program(island: &Island, recurrence: &Recurrence, name: &str) -> R
     draft.output(output(Type::U32));
     let per_unit = island.firings[0] as u64;
     let firings = Count::size(0) * Count::Constant(per_unit);
-    let chunks = firings.clone().div_ceil(Count::Constant(CHUNK.into()));
-    let tiles = chunks.clone().div_ceil(Count::Constant(THREADS.into()));
+    let chunks = firings.clone().div_ceil(Count::Constant(dataflow::SCAN_FIRINGS.into()));
+    let tiles = chunks.clone().div_ceil(Count::Constant(dataflow::SCAN_THREADS.into()));
     let states = recurrence.elements.len() as u64;
     let words = |count: &Count| count.clone() * Count::Constant(4 * states);
-    let of_chunks = draft.temporary(words(&(tiles.clone() * Count::Constant(THREADS.into()))), false);
+    let of_chunks = draft.temporary(words(&(tiles.clone() * Count::Constant(dataflow::SCAN_THREADS.into()))), false);
     let of_tiles = draft.temporary(words(&tiles), false);
     let starts = draft.temporary(words(&tiles), false);
     let maker = ScanWriter { island, recurrence, number, input, sink, classes, firings, tiles, of_chunks, of_tiles, starts };
-    let failed = |error: broadloom_skeleton::Error| error.to_string();
-    let block = [THREADS, 1, 1];
+    let block = [dataflow::SCAN_THREADS, 1, 1];
     let grid = [maker.tiles.clone(), 1u32.into(), 1u32.into()];
     let k = Writer::new(&format!("{name}_chunks"), block);
     maker.chunks(&k)?;
-    draft.launch(k, grid.clone(), block).map_err(failed)?;
+    draft.launch(k, grid.clone(), block)?;
     let k = Writer::new(&format!("{name}_tiles"), block);
     maker.tiles(&k)?;
-    draft.launch(k, [1u32.into(), 1u32.into(), 1u32.into()], block).map_err(failed)?;
+    draft.launch(k, [1u32.into(), 1u32.into(), 1u32.into()], block)?;
     let k = Writer::new(name, block);
     maker.firings(&k)?;
-    draft.launch(k, grid, block).map_err(failed)?;
+    draft.launch(k, grid, block)?;
     Ok(draft.finish())
 }
 
@@ -105,7 +100,7 @@ impl ScanWriter<'_> {
     }
 
     /// Returns the memory and the index of a number of the state.
-    fn place(&self, k: &Writer, index: usize) -> Result<(Memory, Value), String> {
+    fn place(&self, k: &Writer, index: usize) -> Result<(Memory, Value), Reason> {
         let stored = self.island.fields[index].leaves[0].stored;
         let number = self.classes[class_of(stored.element)].ok_or("its state has no memory")?;
         Ok((k.memory(Argument::Output(number), stored.element), k.literal(stored.start as i32)))
@@ -144,12 +139,12 @@ impl ScanWriter<'_> {
 
     /// Returns the first firing of the thread's chunk, and the end of the chunk.
     fn chunk(&self, k: &Writer) -> (Value, Value) {
-        let first = k.mul(k.convert(k.global_thread(Axis::X), Type::I32), CHUNK as i32);
-        let end = k.min(k.add(first, CHUNK as i32), self.count(k, &self.firings));
+        let first = k.mul(k.convert(k.global_thread(Axis::X), Type::I32), dataflow::SCAN_FIRINGS as i32);
+        let end = k.min(k.add(first, dataflow::SCAN_FIRINGS as i32), self.count(k, &self.firings));
         (first, end)
     }
 
-    fn chunks(&self, k: &Writer) -> Result<(), String> {
+    fn chunks(&self, k: &Writer) -> Result<(), Reason> {
         let recurrence = self.recurrence;
         let (first, end) = self.chunk(k);
         let thread = k.convert(k.thread(Axis::X), Type::I32);
@@ -158,12 +153,12 @@ impl ScanWriter<'_> {
         self.put(k, self.temporary(k, self.of_chunks), chunk, &own);
         // Neighbours are combined, then pairs of neighbours, and so on, until thread 0 has the result of the
         // tile.
-        let shared = k.shared(Element::I32, THREADS * self.elements().len() as u32);
+        let shared = k.shared(Element::I32, dataflow::SCAN_THREADS * self.elements().len() as u32);
         self.put(k, shared, thread, &own);
         let mut distance = 1;
-        while distance < THREADS {
+        while distance < dataflow::SCAN_THREADS {
             k.barrier();
-            let power = recurrence.power(u64::from(CHUNK) * u64::from(distance));
+            let power = recurrence.power(u64::from(dataflow::SCAN_FIRINGS) * u64::from(distance));
             let leads = k.eq(k.and(thread, (2 * distance - 1) as i32), 0);
             k.if_then(leads, || {
                 let (left, right) = (self.get(k, shared, thread), self.get(k, shared, k.add(thread, distance as i32)));
@@ -179,14 +174,14 @@ impl ScanWriter<'_> {
         Ok(())
     }
 
-    fn tiles(&self, k: &Writer) -> Result<(), String> {
+    fn tiles(&self, k: &Writer) -> Result<(), Reason> {
         let recurrence = self.recurrence;
         let n = self.elements().len();
         let thread = k.convert(k.thread(Axis::X), Type::I32);
         let tiles = self.count(k, &self.tiles);
-        let share = k.div(k.add(tiles, THREADS as i32 - 1), THREADS as i32);
+        let share = k.div(k.add(tiles, dataflow::SCAN_THREADS as i32 - 1), dataflow::SCAN_THREADS as i32);
         let (first, end) = (k.mul(thread, share), k.min(k.mul(k.add(thread, 1), share), tiles));
-        let power = recurrence.power(u64::from(CHUNK) * u64::from(THREADS));
+        let power = recurrence.power(u64::from(dataflow::SCAN_FIRINGS) * u64::from(dataflow::SCAN_THREADS));
         let (of_tiles, starts) = (self.temporary(k, self.of_tiles), self.temporary(k, self.starts));
         let along = |state: &[Value], keeps: bool| -> Vec<Value> {
             let variables: Vec<_> = state.iter().map(|value| k.variable_with(*value)).collect();
@@ -201,7 +196,7 @@ impl ScanWriter<'_> {
             variables.iter().map(|variable| k.get(*variable)).collect()
         };
         let own = along(&recurrence.identity(k), false);
-        let shared = k.shared(Element::I32, THREADS * n as u32);
+        let shared = k.shared(Element::I32, dataflow::SCAN_THREADS * n as u32);
         self.put(k, shared, thread, &own);
         k.barrier();
         let mut places = vec![];
@@ -233,7 +228,7 @@ impl ScanWriter<'_> {
                 }
             });
             let state: Vec<_> = places.iter().map(|(memory, at)| k.variable_with(k.load(*memory, *at))).collect();
-            k.for_step(0, k.literal(THREADS as i32), 1, Unroll::Never, |other| {
+            k.for_step(0, k.literal(dataflow::SCAN_THREADS as i32), 1, Unroll::Never, |other| {
                 let now: Vec<Value> = state.iter().map(|variable| k.get(*variable)).collect();
                 let came = self.get(k, shared, other);
                 self.put(k, shared, other, &now);
@@ -247,7 +242,7 @@ impl ScanWriter<'_> {
         Ok(())
     }
 
-    fn firings(&self, k: &Writer) -> Result<(), String> {
+    fn firings(&self, k: &Writer) -> Result<(), Reason> {
         let recurrence = self.recurrence;
         let (first, end) = self.chunk(k);
         let thread = k.convert(k.thread(Axis::X), Type::I32);
@@ -257,16 +252,16 @@ impl ScanWriter<'_> {
         let own = self.get(k, self.temporary(k, self.of_chunks), chunk);
         // Thread 0 begins with the state of the tile, so the combined value up to a thread is the state after
         // it.
-        let led = recurrence.combine(k, &recurrence.power(u64::from(CHUNK)), &tile, &own);
+        let led = recurrence.combine(k, &recurrence.power(u64::from(dataflow::SCAN_FIRINGS)), &tile, &own);
         let is_first = k.eq(thread, 0);
         let state: Vec<_> = led.iter().zip(&own).map(|(led, own)| k.variable_with(k.select(is_first, *led, *own))).collect();
-        let shared = k.shared(Element::I32, THREADS * self.elements().len() as u32);
+        let shared = k.shared(Element::I32, dataflow::SCAN_THREADS * self.elements().len() as u32);
         let now = || -> Vec<Value> { state.iter().map(|variable| k.get(*variable)).collect() };
         let mut distance = 1;
-        while distance < THREADS {
+        while distance < dataflow::SCAN_THREADS {
             self.put(k, shared, thread, &now());
             k.barrier();
-            let power = recurrence.power(u64::from(CHUNK) * u64::from(distance));
+            let power = recurrence.power(u64::from(dataflow::SCAN_FIRINGS) * u64::from(distance));
             k.if_then(k.ge(thread, distance as i32), || {
                 let left = self.get(k, shared, k.sub(thread, distance as i32));
                 let next = recurrence.combine(k, &power, &left, &now());

@@ -11,7 +11,7 @@
 
 use super::wiring::{Range, Step, image, preimage};
 use crate::language::graph::{NodeId, TapeId};
-use crate::planner::translate::{Translated, Words};
+use crate::planner::translate::{FilterCode, Words};
 use std::sync::Arc;
 
 /// The coefficients of a convolution. A pushed item is the constant plus the sum of the items from its place
@@ -57,7 +57,7 @@ pub struct Actor {
     /// The display name.
     pub name: String,
     /// The code.
-    pub code: Arc<Translated>,
+    pub code: Arc<FilterCode>,
     /// Firings in a unit.
     pub firings: i64,
     /// The number that the code sees in firing 0: finished firings of `work`.

@@ -1,9 +1,9 @@
 //! Kernels of islands.
 
-use super::island::{Crossing, InnerTape, Island, Round, StateLeaf, Step};
+use super::island::{BorderTape, InnerTape, Island, Round, StateLeaf, Step};
 use crate::language::core::{Layout, Program};
 use crate::language::graph::{Graph, NodeKind, TapeId};
-use crate::planner::translate::{CLASSES, Leaf, Site, Subject, Words, class_of, element, fire};
+use crate::planner::translate::{CLASSES, Leaf, Reason, Site, Subject, Words, class_of, element, fire};
 use broadloom_scalar::{Array, Axis, Builder, Element, Memory, Type, Unroll, Value, Variable};
 use broadloom_skeleton::kit::{Draft, Writer};
 use broadloom_skeleton::{Argument, Count, Output, Program as Kernels};
@@ -98,14 +98,14 @@ struct IslandEmitter<'e> {
 /// Its inputs are the input tapes. Its outputs are the output tapes, the state memory of each type in use,
 /// then the flag of failed firings. Its size is the number of units. Its scalar is the number of the first
 /// unit.
-pub(crate) fn program(program: &Program, graph: &Graph, island: &Island, name: &str) -> Result<Kernels, String> {
+pub(crate) fn program(program: &Program, graph: &Graph, island: &Island, name: &str) -> Result<Kernels, Reason> {
     let mut draft = Draft::new(name, 1);
     draft.keep_products();
     let number = draft.scalar(Type::I32);
     let block = [island.threads, 1, 1];
     let k = Writer::new(name, block);
     let mut tapes = vec![];
-    let line = |argument: Argument, crossing: &Crossing, remaining: i64| {
+    let line = |argument: Argument, crossing: &BorderTape, remaining: i64| {
         let memory = k.memory(argument, crossing.words.element);
         let store = Store::Line(memory);
         KernelTape { tape: crossing.tape, store, words: crossing.words, items: crossing.items, remaining }
@@ -130,7 +130,7 @@ pub(crate) fn program(program: &Program, graph: &Graph, island: &Island, name: &
     let memory_of = |element: Element| memories[class_of(element)].ok_or("its state has no memory");
     let mut locals: Vec<(Array, InnerTape)> = vec![];
     for inner in &island.inner {
-        let Crossing { tape, words, items } = inner.crossing;
+        let BorderTape { tape, words, items } = inner.crossing;
         let store = if inner.local {
             let array = k.array(words.element, ((inner.remaining + items) * i64::from(words.count)).max(1) as u32);
             locals.push((array, *inner));
@@ -201,7 +201,7 @@ pub(crate) fn program(program: &Program, graph: &Graph, island: &Island, name: &
     }
     let flag = k.memory(Argument::Output(flag), Element::U32);
     k.if_then(k.get(bad), || k.store(flag, k.literal(0u32), k.literal(1u32)));
-    draft.launch(k, [1u32.into(), 1u32.into(), 1u32.into()], block).map_err(|error| error.to_string())?;
+    draft.launch(k, [1u32.into(), 1u32.into(), 1u32.into()], block)?;
     Ok(draft.finish())
 }
 
@@ -209,7 +209,7 @@ impl IslandEmitter<'_> {
     /// Copies a leaf of the state between memory and the thread.
     fn exchange(&self, item: &LeafStorage, memory: Memory, inward: bool) {
         let (k, start) = (self.k, item.kept.stored.start as i32);
-        let is_bool = element(&item.kept.ty) == Ok(Element::Bool);
+        let is_bool = matches!(element(&item.kept.ty), Ok(Element::Bool));
         let from_word = |word: Value| if is_bool { k.ne(word, 0) } else { word };
         let to_word = |value: Value| if is_bool { k.convert(value, Type::I32) } else { value };
         match &item.leaf {
@@ -240,7 +240,7 @@ impl IslandEmitter<'_> {
         });
     }
 
-    fn round(&self, round: &Round, now: BatchPoint) -> Result<(), String> {
+    fn round(&self, round: &Round, now: BatchPoint) -> Result<(), Reason> {
         let k = self.k;
         if round.times == 1 {
             return self.steps(round, now, None);
@@ -250,7 +250,7 @@ impl IslandEmitter<'_> {
         done
     }
 
-    fn steps(&self, round: &Round, now: BatchPoint, time: Option<Value>) -> Result<(), String> {
+    fn steps(&self, round: &Round, now: BatchPoint, time: Option<Value>) -> Result<(), Reason> {
         let k = self.k;
         for step in &round.steps {
             let before = time.map(|time| k.mul(time, self.island.fired_in(round, step.node) as i32));
@@ -274,22 +274,22 @@ impl IslandEmitter<'_> {
         Ok(())
     }
 
-    fn tape(&self, tape: TapeId) -> Result<KernelTape, String> {
-        self.tapes.iter().find(|held| held.tape == tape).copied().ok_or_else(|| "a tape has no memory".to_owned())
+    fn tape(&self, tape: TapeId) -> Result<KernelTape, Reason> {
+        self.tapes.iter().find(|held| held.tape == tape).copied().ok_or_else(|| "a tape has no memory".into())
     }
 
     /// Writes one firing of a node.
-    fn fire(&self, step: &Step, firing: Value, now: BatchPoint) -> Result<(), String> {
+    fn fire(&self, step: &Step, firing: Value, now: BatchPoint) -> Result<(), Reason> {
         let k: &Builder = self.k;
         let node = &self.graph.nodes[self.island.nodes[step.node]];
         let flow = node.flow();
         let rate = |rates: &[crate::language::graph::Rate], port: usize| i64::from(rates[port].known().unwrap_or(0));
-        let from = |port: usize| -> Result<(KernelTape, Value), String> {
+        let from = |port: usize| -> Result<(KernelTape, Value), Reason> {
             let held = self.tape(node.inputs[port])?;
             let words = rate(&flow.pop, port) * i64::from(held.words.count);
             Ok((held, k.mul(firing, words as i32)))
         };
-        let to = |port: usize| -> Result<(KernelTape, Value), String> {
+        let to = |port: usize| -> Result<(KernelTape, Value), Reason> {
             let held = self.tape(node.outputs[port])?;
             let words = rate(&flow.push, port) * i64::from(held.words.count);
             Ok((held, k.mul(firing, words as i32)))

@@ -14,18 +14,11 @@
 
 use super::cut::Cut;
 use super::section::{Section, Taps};
-use broadloom_device::Machine;
+use crate::planner::translate::Reason;
 use broadloom_scalar::{Axis, Element, Literal, Memory, Type, Unroll, Value};
-use broadloom_skeleton::cost::{Costs, Each};
 use broadloom_skeleton::kit::{Draft, Writer};
 use broadloom_skeleton::{Argument, Count, Output, Program as Kernels};
 use std::f64::consts::TAU;
-
-/// Sizes of transforms.
-const POINTS: [u32; 3] = [256, 1024, 4096];
-/// The time of a point in a pass, in products with coefficients: a quarter of a radix-4 butterfly, and the
-/// exchange with other threads.
-const POINT: Each<u64> = Each { vectors: 18, threads: 24 };
 
 /// Returns the number of passes of a transform in one direction.
 fn passes(points: u32) -> u32 {
@@ -35,19 +28,6 @@ fn passes(points: u32) -> u32 {
 /// Returns the number of valid items of a window.
 fn valid(points: u32, taps: usize) -> u32 {
     (points + 1).saturating_sub(taps as u32)
-}
-
-/// Returns the size of the transform if one is faster than adding up products.
-pub(super) fn points(taps: &Taps, machine: &Machine) -> Option<u32> {
-    let count = taps.coefficients.len();
-    let point = Costs::of(machine).pick(POINT);
-    // Times per item, with a common factor. The two transforms of a window serve two windows.
-    let time = |points: u32| match valid(points, count) {
-        0 => None,
-        valid => Some((u64::from(passes(points)) * point * u64::from(points) * 64 / u64::from(valid), points)),
-    };
-    let (best, points) = POINTS.into_iter().filter_map(time).min()?;
-    (best < count as u64 * 64).then_some(points)
 }
 
 /// A complex number.
@@ -65,7 +45,7 @@ struct SpectrumWriter<'m> {
 
 /// Writes the program of a cut whose only actor is a convolution. Its inputs and outputs are those of
 /// [`super::emit::program`].
-pub(crate) fn program(section: &Section, cut: &Cut, name: &str, starts: &[i64], points: u32) -> Result<Kernels, String> {
+pub(crate) fn program(section: &Section, cut: &Cut, name: &str, starts: &[i64], points: u32) -> Result<Kernels, Reason> {
     let index = cut.actors[0];
     let actor = &section.actors[index];
     let taps = actor.taps.as_ref().ok_or("it is no convolution")?;
@@ -145,7 +125,7 @@ pub(crate) fn program(section: &Section, cut: &Cut, name: &str, starts: &[i64], 
     let items = Count::size(0) * Count::Constant(actor.firings as u64);
     let items = (items + Count::Constant((last - range.start - actor.firings).max(0) as u64)) * Count::Constant(to.rate as u64);
     let grid = items.div_ceil(Count::Constant(2 * u64::from(own)));
-    draft.launch(k, [grid, 1u32.into(), 1u32.into()], block).map_err(|error| error.to_string())?;
+    draft.launch(k, [grid, 1u32.into(), 1u32.into()], block)?;
     Ok(draft.finish())
 }
 

@@ -8,7 +8,9 @@
 //! of the input. The input of a joiner maps to its output in the same way. Neither moves any data: a reader
 //! after a splitter and a writer before a joiner compute the places of their items.
 
+use crate::language::schedule::gcd;
 use broadloom_scalar::{Builder, Value};
+use broadloom_skeleton::cost::dataflow;
 
 /// A step from the number of an item on one tape to its number on another.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -50,7 +52,7 @@ impl Step {
         if total == 0 || ports.iter().any(|(weight, _)| *weight == 0) {
             return None;
         }
-        (1..=MAX_REPEAT).find_map(|times| {
+        (1..=dataflow::JOINER_ROUNDS).find_map(|times| {
             let mut moved = ports.iter().map(|(weight, steps)| shift(steps, weight * times));
             let first = moved.next()??;
             let round = (total * times, first);
@@ -107,14 +109,6 @@ impl Step {
             Step::Select { round, .. } => *round,
         }
     }
-}
-
-/// Maximum rounds of a joiner after which its targets repeat.
-const MAX_REPEAT: i64 = 1 << 14;
-
-/// Returns the greatest common divisor.
-pub(super) fn gcd(a: i64, b: i64) -> i64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// Returns the least common multiple.
@@ -253,17 +247,14 @@ pub fn keeps_runs(steps: &[Step], length: i64) -> bool {
     })
 }
 
-/// Maximum number of targets that are computed for the table of a window.
-const MAX_TABLE: i64 = 1 << 16;
-
 /// Returns an *anchor* for each of the `seen` items of a firing: another item of the firing, and the distance
 /// from its target. The distance is equal for all firings.
 ///
 /// A few items serve as anchors for all if the targets form rows. Firings begin `rate` items apart, from
 /// `start` on. Their steps repeat after some multiple of `firings`. Returns an empty table if the steps do
 /// not repeat soon enough, or if there are too many anchors.
-pub fn anchors(steps: &[Step], (start, rate, seen): (i64, i64, i64), firings: i64) -> Vec<(i64, i64)> {
-    let most = MAX_TABLE / seen.max(1);
+pub fn anchors(steps: &[Step], start: i64, rate: i64, seen: i64, firings: i64) -> Vec<(i64, i64)> {
+    let most = dataflow::TABLE_TARGETS / seen.max(1);
     let repeats = |count: &i64| shift(steps, count * rate).is_some();
     let Some(count) = (1..).map(|times| times * firings.max(1)).take_while(|count| *count <= most).find(repeats) else {
         return vec![];
@@ -280,7 +271,7 @@ pub fn anchors(steps: &[Step], (start, rate, seen): (i64, i64, i64), firings: i6
         found.push(near.unwrap_or((item, 0)));
         if near.is_none() {
             known.push((item, own));
-            if known.len() as i64 * 2 > seen.max(4) {
+            if dataflow::anchors_differ(known.len() as i64, seen) {
                 return vec![];
             }
         }

@@ -12,11 +12,11 @@
 //! If a round pops one word, a thread takes neighbouring rounds and loads their words together. It can
 //! prefetch the words of its next rounds before it runs the current ones.
 
-use super::cooperation::{Cooperation, Fold, Measure, ROW, Rows, Share};
-use super::position::{Head, Moved};
+use super::cooperation::{Cooperation, Fold, LoopShare, PartSize, Rows};
+use super::position::{ItemCounts, TapePosition};
 use super::reason::Reason;
-use super::stmt::End;
-use super::translator::{Local, Translator};
+use super::stmt::Reachability;
+use super::translator::{CountedLoop, Local, Translator};
 use super::value::{Atom, Leaf, Ref, Term};
 use crate::language::core::{
     Access, Binary, Expr, ExprKind, FunctionId, Layout, Place, Program, Root, Stmt, StmtKind, Type, Value,
@@ -25,12 +25,8 @@ use crate::language::core::{each_index, each_operand};
 use broadloom_scalar::{
     AtomicOp, Element, Literal, Memory, Order, Scope, Type as ScalarType, Unroll, Value as ScalarValue, Variable,
 };
+use broadloom_skeleton::cost::dataflow;
 use std::rc::Rc;
-
-/// Minimum rounds of a loop that threads share.
-const ROUNDS: u32 = 128;
-/// Maximum elements of an array in shared memory.
-const SHARED_ELEMENTS: u32 = 4096;
 
 /// Effects of the rounds of a loop on variables outside of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -260,7 +256,7 @@ impl<'a> Translator<'a> {
         self.cooperation.filter(|_| self.nesting == 1 && self.frames.len() == 1 && !self.sharing && is_open)?;
         let shape = shape(self.subject.program, body)?;
         let moved = self.moved(body);
-        let fixed = |head: &Head| matches!(head, Head::Fixed(_));
+        let fixed = |head: &TapePosition| matches!(head, TapePosition::Fixed(_));
         let counted = moved.pops.is_some() && moved.pushes.is_some() && fixed(&self.popped) && fixed(&self.pushed);
         let locals = &self.frames.last()?.locals;
         let is_variable = |local: &usize| {
@@ -269,7 +265,10 @@ impl<'a> Translator<'a> {
             place.is_some_and(|place| matches!(place.store[place.first], Leaf::Variable(_)))
         };
         let arrays = shape.arrays.iter().all(|local| self.shared_arrays.contains(local));
-        let fits = rounds >= ROUNDS && counted && arrays && shape.scalars.iter().all(|(local, _)| is_variable(local));
+        let fits = rounds >= dataflow::SHARED_LOOP_ROUNDS
+            && counted
+            && arrays
+            && shape.scalars.iter().all(|(local, _)| is_variable(local));
         fits.then_some(shape)
     }
 
@@ -277,7 +276,11 @@ impl<'a> Translator<'a> {
     pub(super) fn shared_array(&mut self, local: usize, layout: &Layout) -> Result<Option<Ref>, Reason> {
         let Some(cooperation) = self.cooperation.filter(|_| self.shared_arrays.contains(&local)) else { return Ok(None) };
         let Layout::Array(inner, length) = layout else { return Ok(None) };
-        if **inner != Layout::Scalar(Type::Int) || *length > SHARED_ELEMENTS || self.nesting > 0 || self.frames.len() > 1 {
+        if **inner != Layout::Scalar(Type::Int)
+            || *length > dataflow::SHARED_ARRAY_ELEMENTS
+            || self.nesting > 0
+            || self.frames.len() > 1
+        {
             return Err("an array that rounds of a loop add to is not one of integers at the top of its function".into());
         }
         let b = self.b;
@@ -318,7 +321,7 @@ impl<'a> Translator<'a> {
         let (b, index, value) = (self.b, self.made(&at.at), self.made(&value));
         let own = self.cooperation.map(|cooperation| {
             let measure = cooperation.measure.get();
-            cooperation.measure.set(Measure { added: measure.added.saturating_add(1), ..measure });
+            cooperation.measure.set(PartSize { added: measure.added.saturating_add(1), ..measure });
             b.rem(cooperation.thread, cooperation.copies as i32)
         });
         let counters = self.counters.iter().find(|(local, _)| Root::Local(*local) == place.root);
@@ -359,14 +362,9 @@ impl<'a> Translator<'a> {
     }
 
     /// Writes a loop that the threads share.
-    pub(super) fn shared_loop(
-        &mut self,
-        body: &'a Stmt,
-        shape: &Shape,
-        (local, start, count, stride): (usize, i32, u32, i32),
-    ) -> Result<End, Reason> {
+    pub(super) fn shared_loop(&mut self, body: &'a Stmt, shape: &Shape, counted: CountedLoop) -> Result<Reachability, Reason> {
         let Some(cooperation) = self.cooperation else { return Err("a loop is shared by one thread".into()) };
-        self.shared_rounds(&cooperation, body, shape, (local, start, count, stride))
+        self.shared_rounds(&cooperation, body, shape, counted)
     }
 
     fn shared_rounds(
@@ -374,8 +372,9 @@ impl<'a> Translator<'a> {
         cooperation: &Cooperation<'a>,
         body: &'a Stmt,
         shape: &Shape,
-        (local, start, count, stride): (usize, i32, u32, i32),
-    ) -> Result<End, Reason> {
+        counted: CountedLoop,
+    ) -> Result<Reachability, Reason> {
+        let CountedLoop { local, start, stride, count } = counted;
         let b = self.b;
         let moved = self.moved(body);
         let heads = (self.popped.clone(), self.pushed.clone());
@@ -386,15 +385,15 @@ impl<'a> Translator<'a> {
         let total = u32::try_from(u64::from(count) * u64::from(firings)).ok().filter(|total| *total < 1 << 30);
         let Some(total) = total else { return Err("its loops are too long together".into()) };
         if firings > 1 {
-            let is_start = matches!(heads.0, Head::Fixed(Atom::Known(Value::Int(0))));
+            let is_start = matches!(heads.0, TapePosition::Fixed(Atom::Known(Value::Int(0))));
             let all = moved.pops.map(|pops| u64::from(pops) * u64::from(total));
             if !is_start || all != Some(u64::from(self.window.pop)) {
                 return Err("it pops items outside of its loop".into());
             }
         }
-        let share = if adds_up && !self.split { cooperation.share } else { Share::Whole };
+        let share = if adds_up && !self.split { cooperation.share } else { LoopShare::Whole };
         self.split |= adds_up;
-        if share == Share::Whole && cooperation.share == Share::Part {
+        if share == LoopShare::Whole && cooperation.share == LoopShare::Part {
             return Err("a loop before the one that is split is long as well".into());
         }
         // Each thread adds up separately.
@@ -419,7 +418,7 @@ impl<'a> Translator<'a> {
             };
             arrays.push((memory, *length));
         }
-        if share != Share::Whole && own.iter().any(|(.., element)| *element == Element::F64) {
+        if share != LoopShare::Whole && own.iter().any(|(.., element)| *element == Element::F64) {
             return Err("it adds up doubles".into());
         }
         let to_word =
@@ -436,13 +435,13 @@ impl<'a> Translator<'a> {
         // Integers are added to the total of all parts. Floats are added up in the order of the parts.
         let is_sum =
             |(_, fold, _, _, element): &(usize, Fold, Ref, Variable, Element)| *fold == Fold::Add && *element == Element::I32;
-        let adds = share != Share::Whole && !arrays.is_empty() && own.iter().all(is_sum);
+        let adds = share != LoopShare::Whole && !arrays.is_empty() && own.iter().all(is_sum);
         let keep = |slot: ScalarValue, word: ScalarValue| match adds {
             true => (cooperation.add)(slot, word),
             false => (cooperation.keep)(slot, word),
         };
         let parts = if adds { 1 } else { cooperation.parts };
-        if share == Share::Rest {
+        if share == LoopShare::Rest {
             for (slot, (_, fold, _, private, element)) in own.iter().enumerate() {
                 b.for_step(cooperation.thread, b.literal(parts), cooperation.threads, Unroll::Never, |part| {
                     let word = (cooperation.kept)(part, b.literal(slot as i32));
@@ -461,19 +460,19 @@ impl<'a> Translator<'a> {
                 slot += *length as i32;
             }
         } else {
-            let rounds = Rounds { body, local, start, count, stride, total, firings, moved, heads: heads.clone() };
+            let rounds = SharedRounds { body, counted, total, firings, moved, heads: heads.clone() };
             self.sharing = true;
             let inner = self.run_rounds(cooperation, share, &rounds);
             self.sharing = false;
             inner?;
         }
-        if share == Share::Part {
+        if share == LoopShare::Part {
             for (slot, (_, fold, _, private, _)) in own.iter().enumerate() {
                 let all = (cooperation.reduce)(*fold, b.get(*private));
                 b.if_then(b.eq(cooperation.thread, 0), || keep(b.literal(slot as i32), to_word(all)));
             }
         }
-        if share != Share::Rest && (share == Share::Part || counters.iter().any(Option::is_some)) {
+        if share != LoopShare::Rest && (share == LoopShare::Part || counters.iter().any(Option::is_some)) {
             let mut slot = own.len() as i32;
             if !arrays.is_empty() {
                 b.barrier();
@@ -490,17 +489,17 @@ impl<'a> Translator<'a> {
                         });
                     }
                     match share {
-                        Share::Part => keep(b.add(index, slot), b.get(sum)),
+                        LoopShare::Part => keep(b.add(index, slot), b.get(sum)),
                         _ => b.store(*memory, index, b.get(sum)),
                     }
                 });
                 slot += *length as i32;
             }
-            if share == Share::Part {
+            if share == LoopShare::Part {
                 let measure = cooperation.measure.get();
-                cooperation.measure.set(Measure { words: slot as u32, adds, rounds: total, ..measure });
+                cooperation.measure.set(PartSize { words: slot as u32, adds, rounds: total, ..measure });
                 self.stopped = true;
-                return Ok(End::Closed);
+                return Ok(Reachability::Closed);
             }
         }
         for (acc, fold, place, private, _) in own {
@@ -513,8 +512,8 @@ impl<'a> Translator<'a> {
         if !arrays.is_empty() {
             b.barrier();
         }
-        let behind = |translator: &Self, head: &Head, moved: Option<u32>| match (head, moved) {
-            (Head::Fixed(_), Some(moved)) => translator.advanced(head, (moved * total) as i32),
+        let behind = |translator: &Self, head: &TapePosition, moved: Option<u32>| match (head, moved) {
+            (TapePosition::Fixed(_), Some(moved)) => translator.advanced(head, (moved * total) as i32),
             _ => head.clone(),
         };
         self.popped = behind(self, &heads.0, moved.pops);
@@ -526,22 +525,22 @@ impl<'a> Translator<'a> {
             entry.known = Some(Value::Int(end));
             entry.set = true;
         }
-        Ok(End::Open)
+        Ok(Reachability::Open)
     }
 
     /// Writes the rounds of a part, or of a whole loop.
-    fn run_rounds(&mut self, cooperation: &Cooperation<'a>, share: Share, rounds: &Rounds<'a>) -> Result<(), Reason> {
+    fn run_rounds(&mut self, cooperation: &Cooperation<'a>, share: LoopShare, rounds: &SharedRounds<'a>) -> Result<(), Reason> {
         let b = self.b;
         let (together, total) = (cooperation.together, rounds.total as i32);
         let plain = self.input.is_some_and(|(_, words)| words.count == 1 && words.element.bytes() == 4);
-        let at_start = matches!(rounds.heads.0, Head::Fixed(Atom::Known(Value::Int(0))));
-        let one_word = rounds.moved == Moved { pops: Some(1), pushes: Some(0) };
+        let at_start = matches!(rounds.heads.0, TapePosition::Fixed(Atom::Known(Value::Int(0))));
+        let one_word = rounds.moved == ItemCounts { pops: Some(1), pushes: Some(0) };
         let rows = cooperation.rows.filter(|_| plain && at_start && one_word && together == cooperation.threads);
-        let unit = rows.map_or(together, |rows| together * (ROW * rows.pieces) as i32);
+        let unit = rows.map_or(together, |rows| together * (dataflow::ROW_WORDS * rows.pieces) as i32);
         // The rounds of a stretch are consecutive.
         let groups = (cooperation.threads / together).max(1);
         let (stretches, stretch) = match share {
-            Share::Part => (cooperation.parts * groups, b.mul(cooperation.part, groups)),
+            LoopShare::Part => (cooperation.parts * groups, b.mul(cooperation.part, groups)),
             _ => (groups, b.literal(0i32)),
         };
         let lane = if groups == 1 { cooperation.thread } else { b.rem(cooperation.thread, together) };
@@ -556,7 +555,7 @@ impl<'a> Translator<'a> {
         };
         let from = match rows {
             None => from,
-            Some(rows) => self.run_rows(cooperation, &rows, rounds, (from, to, unit))?,
+            Some(rows) => self.run_rows(cooperation, &rows, rounds, from, to, unit)?,
         };
         let round = b.begin_for(b.add(from, lane), to, together, Unroll::By(4));
         let done = self.run_round(rounds, b.assume(round, 0, i128::from(total) - 1));
@@ -569,22 +568,24 @@ impl<'a> Translator<'a> {
         &mut self,
         cooperation: &Cooperation<'a>,
         rows: &Rows<'a>,
-        rounds: &Rounds<'a>,
-        (from, to, unit): (ScalarValue, ScalarValue, i32),
+        rounds: &SharedRounds<'a>,
+        from: ScalarValue,
+        to: ScalarValue,
+        unit: i32,
     ) -> Result<ScalarValue, Reason> {
         let (b, most) = (self.b, i128::from(rounds.total) - 1);
         let whole = b.sub(to, b.rem(b.sub(to, from), unit));
         let end = b.select(rows.aligned, whole, from);
         let first_of = |first: ScalarValue, piece: u32| {
             let row = b.add(cooperation.thread, piece as i32 * cooperation.threads);
-            b.add(first, b.mul(row, ROW as i32))
+            b.add(first, b.mul(row, dataflow::ROW_WORDS as i32))
         };
         let load = |first: ScalarValue| -> Vec<ScalarValue> {
             (0..rows.pieces).map(|piece| (rows.load)(first_of(first, piece))).collect()
         };
         let next = rows.prefetched.then(|| {
             let element = self.input.map_or(Element::I32, |(_, words)| words.element);
-            let ty = ScalarType::vector(element, ROW as usize).unwrap_or(ScalarType::of(element));
+            let ty = ScalarType::vector(element, dataflow::ROW_WORDS as usize).unwrap_or(ScalarType::of(element));
             let next: Vec<Variable> = (0..rows.pieces).map(|_| b.variable(ty)).collect();
             b.if_then(b.lt(from, end), || next.iter().zip(load(from)).for_each(|(next, row)| b.set(*next, row)));
             next
@@ -602,7 +603,7 @@ impl<'a> Translator<'a> {
         };
         let mut done = Ok(());
         for (piece, row) in loaded.into_iter().enumerate() {
-            for word in 0..ROW {
+            for word in 0..dataflow::ROW_WORDS {
                 let round = b.assume(b.add(first_of(first, piece as u32), word as i32), 0, most);
                 self.loaded = Some((round, b.lane(row, word as usize)));
                 done = done.and_then(|()| self.run_round(rounds, round));
@@ -614,40 +615,36 @@ impl<'a> Translator<'a> {
     }
 
     /// Writes the round with a given number.
-    fn run_round(&mut self, rounds: &Rounds<'a>, round: ScalarValue) -> Result<(), Reason> {
+    fn run_round(&mut self, rounds: &SharedRounds<'a>, round: ScalarValue) -> Result<(), Reason> {
         let b = self.b;
-        let at = |translator: &Self, head: &Head, moved: Option<u32>| match (head, moved) {
-            (Head::Fixed(Atom::Known(Value::Int(0))), Some(1)) => Head::Fixed(Atom::ScalarValue(round)),
-            (Head::Fixed(atom), Some(moved @ 1..)) => {
-                Head::Fixed(Atom::ScalarValue(b.add(b.mul(round, moved as i32), translator.made(atom))))
+        let at = |translator: &Self, head: &TapePosition, moved: Option<u32>| match (head, moved) {
+            (TapePosition::Fixed(Atom::Known(Value::Int(0))), Some(1)) => TapePosition::Fixed(Atom::ScalarValue(round)),
+            (TapePosition::Fixed(atom), Some(moved @ 1..)) => {
+                TapePosition::Fixed(Atom::ScalarValue(b.add(b.mul(round, moved as i32), translator.made(atom))))
             }
             _ => head.clone(),
         };
         self.popped = at(self, &rounds.heads.0, rounds.moved.pops);
         self.pushed = at(self, &rounds.heads.1, rounds.moved.pushes);
-        let own = if rounds.firings == 1 { round } else { b.rem(round, rounds.count as i32) };
-        let counter = b.add(b.mul(own, rounds.stride), rounds.start);
-        let entry = &mut self.frame()?.locals[rounds.local];
+        let own = if rounds.firings == 1 { round } else { b.rem(round, rounds.counted.count as i32) };
+        let counter = b.add(b.mul(own, rounds.counted.stride), rounds.counted.start);
+        let entry = &mut self.frame()?.locals[rounds.counted.local];
         let counter = Local { term: Some(Term::Atom(Atom::ScalarValue(counter))), set: true, ..Local::default() };
         let hidden = std::mem::replace(entry, counter);
         let inner = self.stmt(rounds.body);
-        self.frame()?.locals[rounds.local] = hidden;
+        self.frame()?.locals[rounds.counted.local] = hidden;
         inner.map(drop)
     }
 }
 
 /// A loop whose rounds are shared.
-struct Rounds<'a> {
+struct SharedRounds<'a> {
     body: &'a Stmt,
-    /// The counter: its local, its first value and its step.
-    local: usize,
-    start: i32,
-    stride: i32,
-    /// Rounds of a firing, and rounds of all firings with merged loops.
-    count: u32,
+    counted: CountedLoop,
+    /// Rounds of all firings with merged loops.
     total: u32,
     firings: u32,
     /// Items that a round moves, and the positions before the loop.
-    moved: Moved,
-    heads: (Head, Head),
+    moved: ItemCounts,
+    heads: (TapePosition, TapePosition),
 }

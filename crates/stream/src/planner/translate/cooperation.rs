@@ -15,7 +15,7 @@ pub(crate) enum Fold {
 
 /// The work of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Share {
+pub(crate) enum LoopShare {
     /// A whole firing.
     Whole,
     /// A part of the first loop of a firing.
@@ -29,7 +29,7 @@ pub(crate) enum Share {
 pub(crate) struct Cooperation<'a> {
     pub(crate) thread: ScalarValue,
     pub(crate) threads: i32,
-    pub(crate) share: Share,
+    pub(crate) share: LoopShare,
     /// The number of this part, and the number of parts.
     pub(crate) part: ScalarValue,
     pub(crate) parts: i32,
@@ -52,12 +52,12 @@ pub(crate) struct Cooperation<'a> {
     /// Adds a word to the total of all parts.
     pub(crate) add: &'a dyn Fn(ScalarValue, ScalarValue),
     /// The size of a part, which is measured while it is written.
-    pub(crate) measure: &'a Cell<Measure>,
+    pub(crate) measure: &'a Cell<PartSize>,
 }
 
 /// The size of a part.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Measure {
+pub(crate) struct PartSize {
     /// Words that it stores.
     pub(crate) words: u32,
     /// True if it adds them to the total of all parts.
@@ -71,7 +71,8 @@ pub(crate) struct Measure {
 /// Vector loads of the input.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'a> {
-    /// Loads [`ROW`] words from a word number that is a multiple of [`ROW`].
+    /// Loads the words of a row (`ROW_WORDS` of the cost model), from a word number that is a multiple of
+    /// that.
     pub(crate) load: &'a dyn Fn(ScalarValue) -> ScalarValue,
     /// True at run time if the tape is aligned for these loads.
     pub(crate) aligned: ScalarValue,
@@ -80,6 +81,3 @@ pub(crate) struct Rows<'a> {
     /// True if the rows of the next rounds are prefetched.
     pub(crate) prefetched: bool,
 }
-
-/// Words of a row.
-pub(crate) const ROW: u32 = 4;

@@ -1,6 +1,6 @@
 //! Counts the items that code pops and pushes, and moves the positions on the tapes.
 
-use super::position::{Head, Moved};
+use super::position::{ItemCounts, TapePosition};
 use super::reason::Reason;
 use super::translator::Translator;
 use super::value::{Atom, Term};
@@ -9,19 +9,19 @@ use broadloom_scalar::Type as ScalarType;
 
 /// The possible exits of a statement.
 #[derive(Clone, Copy, Debug, Default)]
-struct Exits {
+struct StatementExits {
     jumps: bool,
     returns: bool,
 }
 
 impl<'a> Translator<'a> {
     /// Counts the items that a statement moves.
-    pub(super) fn moved(&mut self, stmt: &'a Stmt) -> Moved {
+    pub(super) fn moved(&mut self, stmt: &'a Stmt) -> ItemCounts {
         self.followed(stmt).0
     }
 
     /// Analyses a statement with the constants that are known here.
-    fn followed(&mut self, stmt: &'a Stmt) -> (Moved, Exits) {
+    fn followed(&mut self, stmt: &'a Stmt) -> (ItemCounts, StatementExits) {
         let kept: Option<Vec<Option<Value>>> =
             self.frames.last().map(|frame| frame.locals.iter().map(|local| local.known.clone()).collect());
         let found = self.moved_by_stmt(stmt, 0);
@@ -51,12 +51,12 @@ impl<'a> Translator<'a> {
         exits.jumps || exits.returns
     }
 
-    fn moved_by_stmt(&mut self, stmt: &'a Stmt, depth: u32) -> (Moved, Exits) {
-        let none = Exits::default();
+    fn moved_by_stmt(&mut self, stmt: &'a Stmt, depth: u32) -> (ItemCounts, StatementExits) {
+        let none = StatementExits::default();
         match &stmt.kind {
             StmtKind::Block(inner) => self.moved_by_block(inner, depth),
             StmtKind::Declare(local, _, value) => {
-                let moved = value.as_ref().map_or(Moved::NOTHING, |value| self.moved_by(value, depth));
+                let moved = value.as_ref().map_or(ItemCounts::NOTHING, |value| self.moved_by(value, depth));
                 let known = value.as_ref().and_then(|value| self.known_value(value));
                 self.note(*local, known);
                 (moved, none)
@@ -74,12 +74,12 @@ impl<'a> Translator<'a> {
                 self.forget(stmt);
                 (moved, none)
             }
-            StmtKind::Push(value) => (self.moved_by(value, depth).add(Moved { pops: Some(0), pushes: Some(1) }), none),
+            StmtKind::Push(value) => (self.moved_by(value, depth).add(ItemCounts { pops: Some(0), pushes: Some(1) }), none),
             StmtKind::If(condition, then, otherwise) => {
                 let moved = self.moved_by(condition, depth);
                 if let Some(taken) = self.known_truth(condition) {
                     let branch = if taken { Some(then) } else { otherwise.as_ref() };
-                    let (inner, exits) = branch.map_or((Moved::NOTHING, none), |stmt| self.moved_by_stmt(stmt, depth));
+                    let (inner, exits) = branch.map_or((ItemCounts::NOTHING, none), |stmt| self.moved_by_stmt(stmt, depth));
                     return (moved.add(inner), exits);
                 }
                 // Neither branch sees the writes of the other.
@@ -88,10 +88,10 @@ impl<'a> Translator<'a> {
                 self.forget(then);
                 let (no, right) = match otherwise {
                     Some(stmt) => self.moved_by_stmt(stmt, depth),
-                    None => (Moved::NOTHING, none),
+                    None => (ItemCounts::NOTHING, none),
                 };
                 self.forget(stmt);
-                let exits = Exits { jumps: left.jumps || right.jumps, returns: left.returns || right.returns };
+                let exits = StatementExits { jumps: left.jumps || right.jumps, returns: left.returns || right.returns };
                 (moved.add(yes.or(no)), exits)
             }
             StmtKind::Loop(condition, step, body, tested_first) => {
@@ -102,45 +102,45 @@ impl<'a> Translator<'a> {
                 if let Some(step) = step {
                     moved = moved.add(self.moved_by_stmt(step, depth).0);
                 }
-                let mut tests = condition.as_ref().map_or(Moved::NOTHING, |condition| self.moved_by(condition, depth));
-                if tests != Moved::NOTHING {
-                    tests = Moved { pops: None, pushes: None };
+                let mut tests = condition.as_ref().map_or(ItemCounts::NOTHING, |condition| self.moved_by(condition, depth));
+                if tests != ItemCounts::NOTHING {
+                    tests = ItemCounts { pops: None, pushes: None };
                 }
                 let moved = moved.add(tests);
                 let rounds = rounds.filter(|_| !exits.jumps && !exits.returns && *tested_first);
-                (moved.times(rounds), Exits { jumps: false, returns: exits.returns })
+                (moved.times(rounds), StatementExits { jumps: false, returns: exits.returns })
             }
-            StmtKind::Break | StmtKind::Continue => (Moved::NOTHING, Exits { jumps: true, returns: false }),
+            StmtKind::Break | StmtKind::Continue => (ItemCounts::NOTHING, StatementExits { jumps: true, returns: false }),
             StmtKind::Return(value) => {
-                let moved = value.as_ref().map_or(Moved::NOTHING, |value| self.moved_by(value, depth));
-                (moved, Exits { jumps: false, returns: true })
+                let moved = value.as_ref().map_or(ItemCounts::NOTHING, |value| self.moved_by(value, depth));
+                (moved, StatementExits { jumps: false, returns: true })
             }
             StmtKind::Print(..)
             | StmtKind::Send(_)
             | StmtKind::Create(..)
             | StmtKind::Split(_)
             | StmtKind::Join(_)
-            | StmtKind::Enqueue(_) => (Moved::NOTHING, none),
+            | StmtKind::Enqueue(_) => (ItemCounts::NOTHING, none),
         }
     }
 
-    fn moved_by_block(&mut self, statements: &'a [Stmt], depth: u32) -> (Moved, Exits) {
-        let (mut moved, mut exits) = (Moved::NOTHING, Exits::default());
+    fn moved_by_block(&mut self, statements: &'a [Stmt], depth: u32) -> (ItemCounts, StatementExits) {
+        let (mut moved, mut exits) = (ItemCounts::NOTHING, StatementExits::default());
         for stmt in statements {
             let (own, found) = self.moved_by_stmt(stmt, depth);
             // Statements after a possible exit may or may not run.
-            if (exits.jumps || exits.returns) && own != Moved::NOTHING {
-                moved = Moved { pops: None, pushes: None };
+            if (exits.jumps || exits.returns) && own != ItemCounts::NOTHING {
+                moved = ItemCounts { pops: None, pushes: None };
             }
             moved = moved.add(own);
-            exits = Exits { jumps: exits.jumps || found.jumps, returns: exits.returns || found.returns };
+            exits = StatementExits { jumps: exits.jumps || found.jumps, returns: exits.returns || found.returns };
         }
         (moved, exits)
     }
 
-    pub(super) fn moved_by_function(&mut self, id: FunctionId, args: &[Option<Value>], depth: u32) -> Moved {
+    pub(super) fn moved_by_function(&mut self, id: FunctionId, args: &[Option<Value>], depth: u32) -> ItemCounts {
         if depth > 8 {
-            return Moved { pops: None, pushes: None };
+            return ItemCounts { pops: None, pushes: None };
         }
         let program = self.subject.program;
         let function = &program.functions[id];
@@ -150,8 +150,10 @@ impl<'a> Translator<'a> {
             frame.locals = vec![Default::default(); function.locals.len()];
             frame.locals.iter_mut().zip(args).for_each(|(local, known)| local.known = known.clone());
         }
-        let (moved, exits) =
-            function.body.as_ref().map_or((Moved::NOTHING, Exits::default()), |body| self.moved_by_block(body, depth + 1));
+        let (moved, exits) = function
+            .body
+            .as_ref()
+            .map_or((ItemCounts::NOTHING, StatementExits::default()), |body| self.moved_by_block(body, depth + 1));
         let _ = exits;
         if let (Some(frame), Some(hidden)) = (self.frames.last_mut(), hidden) {
             frame.locals = hidden;
@@ -159,20 +161,21 @@ impl<'a> Translator<'a> {
         moved
     }
 
-    fn moved_by_place(&mut self, place: &'a Place, depth: u32) -> Moved {
+    fn moved_by_place(&mut self, place: &'a Place, depth: u32) -> ItemCounts {
         let indices = place.path.iter().filter_map(|access| match access {
             Access::Index(index) => Some(index),
             Access::Member(_) | Access::Real | Access::Imaginary => None,
         });
-        indices.fold(Moved::NOTHING, |moved, index| moved.add(self.moved_by(index, depth)))
+        indices.fold(ItemCounts::NOTHING, |moved, index| moved.add(self.moved_by(index, depth)))
     }
 
     /// Counts the items that an expression moves.
-    pub(super) fn moved_by(&mut self, expr: &'a Expr, depth: u32) -> Moved {
-        let mut all = |exprs: &[&'a Expr]| exprs.iter().fold(Moved::NOTHING, |sum, expr| sum.add(self.moved_by(expr, depth)));
+    pub(super) fn moved_by(&mut self, expr: &'a Expr, depth: u32) -> ItemCounts {
+        let mut all =
+            |exprs: &[&'a Expr]| exprs.iter().fold(ItemCounts::NOTHING, |sum, expr| sum.add(self.moved_by(expr, depth)));
         match &expr.kind {
-            ExprKind::Const(_) | ExprKind::Random | ExprKind::Iter => Moved::NOTHING,
-            ExprKind::Pop => Moved { pops: Some(1), pushes: Some(0) },
+            ExprKind::Const(_) | ExprKind::Random | ExprKind::Iter => ItemCounts::NOTHING,
+            ExprKind::Pop => ItemCounts { pops: Some(1), pushes: Some(0) },
             ExprKind::Read(place) | ExprKind::Step(place, ..) => self.moved_by_place(place, depth),
             ExprKind::Part(inner, access) => match &**access {
                 Access::Index(index) => all(&[inner, index]),
@@ -187,7 +190,7 @@ impl<'a> Translator<'a> {
                 all(&[left, right])
             }
             ExprKind::And(left, right) | ExprKind::Or(left, right) => {
-                let right = all(&[right]).or(Moved::NOTHING);
+                let right = all(&[right]).or(ItemCounts::NOTHING);
                 all(&[left]).add(right)
             }
             ExprKind::Choose(condition, yes, no) => {
@@ -204,7 +207,7 @@ impl<'a> Translator<'a> {
     }
 
     /// Turns positions into variables if the items that a statement moves are not known before it runs.
-    pub(super) fn prepare(&mut self, moved: Moved) {
+    pub(super) fn prepare(&mut self, moved: ItemCounts) {
         if moved.pops.is_none() {
             let head = self.popped.clone();
             self.popped = self.counted(head);
@@ -215,29 +218,29 @@ impl<'a> Translator<'a> {
         }
     }
 
-    fn counted(&self, head: Head) -> Head {
+    fn counted(&self, head: TapePosition) -> TapePosition {
         match head {
-            Head::Counted(variable) => Head::Counted(variable),
-            Head::Fixed(atom) => Head::Counted(self.b.variable_with(self.made(&atom))),
+            TapePosition::Counted(variable) => TapePosition::Counted(variable),
+            TapePosition::Fixed(atom) => TapePosition::Counted(self.b.variable_with(self.made(&atom))),
         }
     }
 
     /// Returns a position.
-    pub(super) fn position(&self, head: &Head) -> Atom {
+    pub(super) fn position(&self, head: &TapePosition) -> Atom {
         match head {
-            Head::Fixed(atom) => atom.clone(),
-            Head::Counted(variable) => Atom::ScalarValue(self.b.get(*variable)),
+            TapePosition::Fixed(atom) => atom.clone(),
+            TapePosition::Counted(variable) => Atom::ScalarValue(self.b.get(*variable)),
         }
     }
 
     /// Returns a position advanced by a number of items.
-    pub(super) fn advanced(&self, head: &Head, by: i32) -> Head {
+    pub(super) fn advanced(&self, head: &TapePosition, by: i32) -> TapePosition {
         match head {
-            Head::Fixed(Atom::Known(Value::Int(at))) => Head::Fixed(Atom::Known(Value::Int(at.wrapping_add(by)))),
-            Head::Fixed(atom) => Head::Fixed(Atom::ScalarValue(self.b.add(self.made(atom), by))),
-            Head::Counted(variable) => {
+            TapePosition::Fixed(Atom::Known(Value::Int(at))) => TapePosition::Fixed(Atom::Known(Value::Int(at.wrapping_add(by)))),
+            TapePosition::Fixed(atom) => TapePosition::Fixed(Atom::ScalarValue(self.b.add(self.made(atom), by))),
+            TapePosition::Counted(variable) => {
                 self.b.set(*variable, self.b.add(self.b.get(*variable), by));
-                Head::Counted(*variable)
+                TapePosition::Counted(*variable)
             }
         }
     }
@@ -295,8 +298,8 @@ impl<'a> Translator<'a> {
     pub(super) fn check_rates(&mut self) -> Result<(), Reason> {
         for (head, rate) in [(self.popped.clone(), self.window.pop), (self.pushed.clone(), self.window.push)] {
             match head {
-                Head::Fixed(Atom::Known(Value::Int(count))) if i64::from(count) == i64::from(rate) => {}
-                Head::Fixed(Atom::Known(_)) => return Err("its firings do not keep their declared rates".into()),
+                TapePosition::Fixed(Atom::Known(Value::Int(count))) if i64::from(count) == i64::from(rate) => {}
+                TapePosition::Fixed(Atom::Known(_)) => return Err("its firings do not keep their declared rates".into()),
                 head => {
                     let count = self.made(&self.position(&head));
                     let differs = self.b.ne(count, rate as i32);

@@ -1,10 +1,10 @@
 //! Expressions of a firing.
 
 use super::math::narrow;
-use super::position::Moved;
+use super::position::ItemCounts;
 use super::reason::Reason;
 use super::translator::Translator;
-use super::value::{Atom, Ref, Term, element, layout_of};
+use super::value::{Atom, Ref, Term, element};
 use crate::language::core::{Access, Binary, Expr, ExprKind, FunctionId, Layout, Place, Root, Type, Value};
 use crate::language::eval::{binary as compute, convert};
 use broadloom_scalar::{Type as ScalarType, Value as ScalarValue};
@@ -111,7 +111,7 @@ impl<'a> Translator<'a> {
             Root::Param(param) | Root::Local(param) => {
                 let value = &subject.instance.params[param];
                 let stream = &subject.program.streams[subject.instance.stream];
-                (value, layout_of(value, &stream.params[param].ty))
+                (value, Layout::of(value, &stream.params[param].ty, &subject.program.structs))
             }
         };
         let layout = layout.ok_or("it reads a constant that kernels do not have")?;
@@ -194,7 +194,8 @@ impl<'a> Translator<'a> {
                 Term::Complex(Atom::Known(Value::Float(*real)), Atom::Known(Value::Float(*imaginary)))
             }
             ExprKind::Const(value @ (Value::Array(_) | Value::Struct(_))) => {
-                let layout = layout_of(value, &expr.ty).ok_or("it reads a constant that kernels do not have")?;
+                let layout = Layout::of(value, &expr.ty, &self.subject.program.structs)
+                    .ok_or("it reads a constant that kernels do not have")?;
                 Term::Ref(self.constant(&layout, value)?)
             }
             ExprKind::Const(Value::Unset | Value::Portal(_) | Value::Text(_)) => return Err("it uses a string".into()),
@@ -374,7 +375,7 @@ impl<'a> Translator<'a> {
         }
         let moved = self.moved_by(right, 0);
         let hangs = |count: Option<u32>| count.filter(|count| *count == 0);
-        self.prepare(Moved { pops: hangs(moved.pops), pushes: hangs(moved.pushes) });
+        self.prepare(ItemCounts { pops: hangs(moved.pops), pushes: hangs(moved.pushes) });
         let left = self.made(&left);
         let result = self.b.variable_with(left);
         let goes_on = if is_and { left } else { self.b.not(left) };
@@ -395,7 +396,7 @@ impl<'a> Translator<'a> {
         }
         let (first, second) = (self.moved_by(yes, 0), self.moved_by(no, 0));
         let same = |a: Option<u32>, b: Option<u32>| a.filter(|_| a == b);
-        let moved = Moved { pops: same(first.pops, second.pops), pushes: same(first.pushes, second.pushes) };
+        let moved = ItemCounts { pops: same(first.pops, second.pops), pushes: same(first.pushes, second.pushes) };
         self.prepare(moved);
         let heads = (self.popped.clone(), self.pushed.clone());
         let condition = self.made(&condition);

@@ -2,17 +2,15 @@
 
 use super::cooperate::shared_loops;
 use super::reason::Reason;
-use super::translated::{Rounds, Translated, Window};
+use super::translated::{FilterCode, Rounds, Window};
 use super::translator::{Reads, Site, Subject, Translator, Writes};
 use super::value::{Atom, Leaf, Ref};
 use super::words::Words;
 use super::{rounds, totals};
 use crate::language::core::{Layout, Value};
 use broadloom_scalar::{AccessorKind, Builder, Type as ScalarType, Value as ScalarValue};
+use broadloom_skeleton::cost::dataflow;
 use std::rc::Rc;
-
-/// Minimum input words of a firing whose loops threads share.
-const SHARED_WORDS: u64 = 256;
 
 /// Returns the rates of a filter, and the words of its tapes.
 fn frame_of(subject: &Subject<'_>) -> Result<(Window, Option<Words>, Option<Words>), Reason> {
@@ -46,14 +44,14 @@ pub(crate) fn fire<'a>(subject: Subject<'a>, site: &Site<'a>) -> Result<(), Reas
         state: site.state.iter().map(|(field, layout, store)| (*field, place(layout, store))).collect(),
         cooperation: site.cooperation,
         shared_arrays: site.cooperation.map_or(vec![], |_| shared_loops(subject.program, subject.filter.work.function).1),
-        ..Translator::new(site.b, subject, tapes, window, (site.firing, site.bad))
+        ..Translator::new(site.b, subject, tapes, window, site.firing, site.bad)
     };
     translator.invoke(subject.filter.work.function, vec![])?;
     if translator.stopped { Ok(()) } else { translator.check_rates() }
 }
 
 /// Translates the `work` function of a filter.
-pub(crate) fn translate(subject: Subject<'_>) -> Result<Translated, Reason> {
+pub(crate) fn translate(subject: Subject<'_>) -> Result<FilterCode, Reason> {
     let (mut whole, _) = translate_with(subject, false)?;
     if !whole.fails
         && let Ok((part, count)) = translate_with(subject, true)
@@ -65,7 +63,7 @@ pub(crate) fn translate(subject: Subject<'_>) -> Result<Translated, Reason> {
 }
 
 /// Translates a firing, or one round of its loop. Returns the rounds as well.
-fn translate_with(subject: Subject<'_>, one_round: bool) -> Result<(Translated, u32), Reason> {
+fn translate_with(subject: Subject<'_>, one_round: bool) -> Result<(FilterCode, u32), Reason> {
     let (window, input, output) = frame_of(&subject)?;
     let b = Builder::function("firing");
     let firing = b.parameter("firing", ScalarType::I32);
@@ -82,7 +80,7 @@ fn translate_with(subject: Subject<'_>, one_round: bool) -> Result<(Translated, 
     };
     let bad = b.variable_with(b.literal(false));
     let tapes = (input.map(|words| (&reads as Reads<'_>, words)), output.map(|words| (&writes as Writes<'_>, words)));
-    let mut translator = Translator::new(&b, subject, tapes, window, (firing, bad));
+    let mut translator = Translator::new(&b, subject, tapes, window, firing, bad);
     if one_round {
         let round = b.parameter("round", ScalarType::I32);
         let body = subject.program.functions[subject.filter.work.function].body.as_deref().unwrap_or(&[]);
@@ -107,12 +105,12 @@ fn translate_with(subject: Subject<'_>, one_round: bool) -> Result<(Translated, 
     let function = function.simplify().map_err(|error| format!("its code is not accepted: {error}"))?;
     let failure = function.body().node(function.results()[0]);
     let fails = !matches!(failure.op, broadloom_scalar::Op::Literal(literal) if literal.bits() == 0);
-    let many = u64::from(window.pop) * input.map_or(0, |words| u64::from(words.count)) >= SHARED_WORDS;
+    let many = u64::from(window.pop) * input.map_or(0, |words| u64::from(words.count)) >= dataflow::SHARED_FIRING_WORDS;
     let (program, work) = (subject.program, subject.filter.work.function);
     let adds_up = many && shared_loops(program, work).0;
     let pushes_sums = adds_up && window.pop == window.peek && totals::pushes_sums(program, work);
     let adds_items = !one_round && window.pop == window.peek && window.push == 1 && totals::adds_items(program, work);
-    let made = Translated {
+    let made = FilterCode {
         function,
         input,
         output,

@@ -39,11 +39,11 @@ mod translator;
 mod value;
 mod words;
 
-pub(crate) use cooperation::{Cooperation, Fold, Measure, ROW, Rows, Share};
+pub(crate) use cooperation::{Cooperation, Fold, LoopShare, PartSize, Rows};
 pub(crate) use fire::{fire, translate};
 pub use reason::Reason;
-pub(crate) use state::{CLASSES, MAX_STATE, check_in_order, class_of, written_fields};
-pub use translated::{Induction, Rounds, Translated, Window};
+pub(crate) use state::{CLASSES, check_in_order, class_of, written_fields};
+pub use translated::{FilterCode, Induction, Rounds, Window};
 pub(crate) use translator::{Reads, Site, Subject, Writes};
 pub(crate) use value::{Leaf, element, leaves, scalars};
 pub use words::Words;

@@ -11,16 +11,14 @@
 //! positions. Every position of the array must be written once. This is checked for all rounds.
 
 use super::cooperate::main_shape;
-use super::position::Head;
+use super::position::TapePosition;
 use super::reason::Reason;
-use super::stmt::End;
-use super::translator::{Local, Split, Translator};
+use super::stmt::Reachability;
+use super::translator::{CountedLoop, Local, Split, Translator};
 use super::value::{Atom, Term};
 use crate::language::core::{Access, Expr, ExprKind, Place, Program, Root, Stmt, StmtKind, Value};
 use broadloom_scalar::Value as ScalarValue;
-
-/// Maximum rounds of a loop.
-const MAX_ROUNDS: u32 = 1 << 14;
+use broadloom_skeleton::cost::dataflow;
 
 /// Lists the statements of a body, with nested blocks flattened.
 pub(super) fn flat<'s>(body: &'s [Stmt], into: &mut Vec<&'s Stmt>) {
@@ -116,26 +114,23 @@ impl<'a> Translator<'a> {
     }
 
     /// Writes one round of the loop. The code ends after it.
-    pub(super) fn one_round(
-        &mut self,
-        body: &'a Stmt,
-        (local, start, count, stride): (usize, i32, u32, i32),
-    ) -> Result<End, Reason> {
+    pub(super) fn one_round(&mut self, body: &'a Stmt, counted: CountedLoop) -> Result<Reachability, Reason> {
+        let CountedLoop { local, start, stride, count } = counted;
         let Some(split) = self.rounds else { return Err("it has no loop to split".into()) };
         let moved = self.moved(body);
         let (Some(pops), Some(pushes)) = (moved.pops, moved.pushes) else { return Err("its rounds differ".into()) };
-        if !(2..=MAX_ROUNDS).contains(&count) || self.nesting != 1 || self.frames.len() != 1 {
+        if !(2..=dataflow::INDEPENDENT_ROUNDS).contains(&count) || self.nesting != 1 || self.frames.len() != 1 {
             return Err("its loop has too few rounds, or too many".into());
         }
-        let before = |head: &Head| matches!(head, Head::Fixed(Atom::Known(Value::Int(0))));
-        if !before(&self.pushed) || !matches!(self.popped, Head::Fixed(_)) {
+        let before = |head: &TapePosition| matches!(head, TapePosition::Fixed(Atom::Known(Value::Int(0))));
+        if !before(&self.pushed) || !matches!(self.popped, TapePosition::Fixed(_)) {
             return Err("it pushes before its loop".into());
         }
         match split.out {
             None if u64::from(pushes) * u64::from(count) == u64::from(self.window.push) => {}
             Some((array, emit)) if pushes == 0 => {
                 self.check_emit(emit)?;
-                self.check_cover(body, array, (local, start, count, stride))?;
+                self.check_cover(body, array, counted)?;
             }
             _ => return Err("its loop does not push everything".into()),
         }
@@ -143,8 +138,8 @@ impl<'a> Translator<'a> {
         let round = b.assume(split.round, 0, i128::from(count) - 1);
         let counter = b.add(b.mul(round, stride), start);
         let popped = self.made(&self.position(&self.popped.clone()));
-        self.popped = Head::Fixed(Atom::ScalarValue(b.add(b.mul(round, pops as i32), popped)));
-        self.pushed = Head::Fixed(Atom::ScalarValue(b.mul(round, pushes as i32)));
+        self.popped = TapePosition::Fixed(Atom::ScalarValue(b.add(b.mul(round, pops as i32), popped)));
+        self.pushed = TapePosition::Fixed(Atom::ScalarValue(b.mul(round, pushes as i32)));
         self.frame()?.locals[local] = Local { term: Some(Term::Atom(Atom::ScalarValue(counter))), set: true, ..Local::default() };
         self.in_round = true;
         let done = self.stmt(body);
@@ -152,7 +147,7 @@ impl<'a> Translator<'a> {
         done?;
         self.stopped = true;
         self.count = count;
-        Ok(End::Closed)
+        Ok(Reachability::Closed)
     }
 
     /// Checks that a loop pushes the number of elements that a firing pushes, from the first on.
@@ -173,12 +168,8 @@ impl<'a> Translator<'a> {
     }
 
     /// Checks that the rounds write every element of an array once.
-    fn check_cover(
-        &mut self,
-        body: &'a Stmt,
-        array: usize,
-        (local, start, count, stride): (usize, i32, u32, i32),
-    ) -> Result<(), Reason> {
+    fn check_cover(&mut self, body: &'a Stmt, array: usize, counted: CountedLoop) -> Result<(), Reason> {
+        let CountedLoop { local, start, stride, count } = counted;
         let mut statements = vec![];
         flat(std::slice::from_ref(body), &mut statements);
         let kept: Vec<Local> = self.frame()?.locals.clone();

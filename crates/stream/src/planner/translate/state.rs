@@ -5,13 +5,11 @@ use super::reason::Reason;
 use super::translator::{Site, Subject};
 use super::value::{Leaf, element, leaves};
 use super::words::Words;
-use crate::language::core::{Filter, Layout, Program, Type, Value, facts};
+use crate::language::core::{Filter, Layout, Program, facts};
 use crate::language::graph::Instance;
 use broadloom_scalar::{Builder, Element, Type as ScalarType, Value as ScalarValue};
+use broadloom_skeleton::cost::dataflow;
 use std::rc::Rc;
-
-/// Maximum words of state.
-pub(crate) const MAX_STATE: u64 = 1 << 24;
 
 /// Word types in state memory.
 pub(crate) const CLASSES: [Element; 3] = [Element::I32, Element::F32, Element::F64];
@@ -25,32 +23,15 @@ pub(crate) fn class_of(element: Element) -> usize {
     }
 }
 
-/// Returns the layout of a value.
-fn layout_of(program: &Program, value: &Value, ty: &Type) -> Option<Layout> {
-    Some(match (value, ty) {
-        (Value::Array(parts), Type::Array(inner)) => {
-            let inner = layout_of(program, parts.first()?, inner)?;
-            let uniform = parts.iter().all(|part| inner.holds(part));
-            uniform.then(|| Layout::Array(inner.into(), parts.len() as u32))?
-        }
-        (Value::Struct(parts), Type::Struct(id)) => {
-            let members = program.structs.get(*id)?.members.iter().zip(parts.iter());
-            let members = members.map(|((_, declared), part)| layout_of(program, part, &declared.ty));
-            Layout::Struct(*id, members.collect::<Option<Vec<_>>>()?.into())
-        }
-        (Value::Struct(_) | Value::Array(_), _) => return None,
-        (_, ty) => Layout::Scalar(ty.clone()),
-    })
-}
-
 /// Returns the fields that firings of a filter write, with their layouts.
 pub(crate) fn written_fields(program: &Program, filter: &Filter, instance: &Instance) -> Result<Vec<(usize, Layout)>, Reason> {
     let mut found = vec![];
     for field in facts(program, filter).written {
         let (Some(value), Some(declared)) = (instance.fields.get(field), filter.fields.get(field)) else { continue };
-        let layout = layout_of(program, value, &declared.declared.ty).ok_or("it keeps a value that kernels do not have")?;
+        let layout =
+            Layout::of(value, &declared.declared.ty, &program.structs).ok_or("it keeps a value that kernels do not have")?;
         let mut fits = true;
-        leaves(&layout, 1, &mut |ty, count| fits &= element(ty).is_ok() && (1..MAX_STATE).contains(&count));
+        leaves(&layout, 1, &mut |ty, count| fits &= element(ty).is_ok() && (1..dataflow::STATE_WORDS).contains(&count));
         if !fits {
             return Err("it keeps a value that kernels do not have".into());
         }
@@ -80,7 +61,10 @@ pub(crate) fn check_in_order(subject: &Subject<'_>) -> Result<(), Reason> {
     let (firing, bad) = (k.parameter("firing", ScalarType::I32), k.variable_with(k.literal(false)));
     fire(*subject, &Site { b: &k, reads: &reads, writes: &writes, firing, bad, state: &state, cooperation: None })?;
     if k.has_failed() {
-        return Err(k.finish_kernel().map_or_else(|error| format!("its code is not accepted: {error}"), |_| String::new()));
+        return Err(k
+            .finish_kernel()
+            .map_or_else(|error| format!("its code is not accepted: {error}"), |_| String::new())
+            .into());
     }
     Ok(())
 }

@@ -1,30 +1,21 @@
 //! Statements of a firing.
 
 use super::count::written_locals;
-use super::position::{Head, Moved};
+use super::position::{ItemCounts, TapePosition};
 use super::reason::Reason;
-use super::translator::{Frame, Local, Translator};
+use super::translator::{CountedLoop, Frame, Local, Translator};
 use super::value::{Atom, Ref, Term};
 use crate::language::core::{
     Access, Binary, Declared, Expr, ExprKind, Function, FunctionId, Layout, Place, Root, Stmt, StmtKind, Type, Value,
     locals_written,
 };
 use broadloom_scalar::Unroll;
+use broadloom_skeleton::cost::dataflow;
 use std::rc::Rc;
-
-/// Maximum rounds of all conditional loops of a firing. A firing with more rounds fails: the evaluator
-/// repeats it.
-const MAX_LOOPED: i32 = 1 << 24;
-
-/// Maximum rounds of nested counted loops. A filter with more rounds stays in the evaluator.
-const MAX_COUNTED: u64 = 1 << 28;
-
-/// Maximum depth of nested calls.
-const MAX_DEPTH: usize = 64;
 
 /// The reachability of the code after a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum Reachability {
     Open,
     Closed,
 }
@@ -42,9 +33,9 @@ impl<'a> Translator<'a> {
     /// Translates a call with evaluated arguments. Returns the result and the places of the parameters.
     pub(super) fn invoke(&mut self, id: FunctionId, args: Vec<Term>) -> Result<(Term, Vec<Option<Ref>>), Reason> {
         let function = self.function(id);
-        let Some(body) = &function.body else { return Err(format!("it calls the native function `{}`", function.name)) };
-        if self.frames.len() >= MAX_DEPTH || self.frames.iter().any(|frame| frame.function == id) {
-            return Err(format!("it calls the recursive function `{}`", function.name));
+        let Some(body) = &function.body else { return Err(format!("it calls the native function `{}`", function.name).into()) };
+        if self.frames.len() >= dataflow::CALL_DEPTH || self.frames.iter().any(|frame| frame.function == id) {
+            return Err(format!("it calls the recursive function `{}`", function.name).into());
         }
         let written = written_locals(body, self, function.locals.len());
         let mut frame = Frame {
@@ -59,7 +50,7 @@ impl<'a> Translator<'a> {
         if returns_early {
             let moved = self.moved_by_function(id, &[], 0);
             let hangs = |count: Option<u32>| count.filter(|count| *count == 0);
-            self.prepare(Moved { pops: hangs(moved.pops), pushes: hangs(moved.pushes) });
+            self.prepare(ItemCounts { pops: hangs(moved.pops), pushes: hangs(moved.pushes) });
         }
         for (index, arg) in args.into_iter().enumerate() {
             let local = &mut frame.locals[index];
@@ -83,7 +74,7 @@ impl<'a> Translator<'a> {
             if function.result != Type::Void {
                 let scalar = !matches!(function.result, Type::Array(_) | Type::Struct(_));
                 if !scalar {
-                    return Err(format!("`{}` returns an array from several places", function.name));
+                    return Err(format!("`{}` returns an array from several places", function.name).into());
                 }
                 frame.result = Some(self.allocate(&Layout::Scalar(function.result.clone()))?);
             }
@@ -95,7 +86,7 @@ impl<'a> Translator<'a> {
             self.b.begin_while();
             self.b.begin_while_body(once);
             let end = self.block(body);
-            if end == Ok(End::Open) {
+            if matches!(end, Ok(Reachability::Open)) {
                 self.b.break_loop();
             }
             self.b.end_while();
@@ -123,16 +114,16 @@ impl<'a> Translator<'a> {
         })
     }
 
-    pub(super) fn block(&mut self, statements: &'a [Stmt]) -> Result<End, Reason> {
+    pub(super) fn block(&mut self, statements: &'a [Stmt]) -> Result<Reachability, Reason> {
         for stmt in statements {
-            if self.stmt(stmt)? == End::Closed {
-                return Ok(End::Closed);
+            if self.stmt(stmt)? == Reachability::Closed {
+                return Ok(Reachability::Closed);
             }
         }
-        Ok(End::Open)
+        Ok(Reachability::Open)
     }
 
-    pub(super) fn stmt(&mut self, stmt: &'a Stmt) -> Result<End, Reason> {
+    pub(super) fn stmt(&mut self, stmt: &'a Stmt) -> Result<Reachability, Reason> {
         match &stmt.kind {
             StmtKind::Block(inner) => return self.block(inner),
             StmtKind::Declare(local, declared, value) => self.declare(*local, declared, value.as_ref())?,
@@ -154,11 +145,11 @@ impl<'a> Translator<'a> {
             }
             StmtKind::Break => {
                 self.b.break_loop();
-                return Ok(End::Closed);
+                return Ok(Reachability::Closed);
             }
             StmtKind::Continue => {
                 self.b.continue_loop();
-                return Ok(End::Closed);
+                return Ok(Reachability::Closed);
             }
             StmtKind::Return(value) => {
                 let value = value.as_ref().map(|value| self.expr(value)).transpose()?;
@@ -173,14 +164,14 @@ impl<'a> Translator<'a> {
                 } else {
                     frame.returned = value;
                 }
-                return Ok(End::Closed);
+                return Ok(Reachability::Closed);
             }
             StmtKind::Send(_) => return Err("it sends messages".into()),
             StmtKind::Create(..) | StmtKind::Split(_) | StmtKind::Join(_) | StmtKind::Enqueue(_) => {
                 return Err("it changes the graph".into());
             }
         }
-        Ok(End::Open)
+        Ok(Reachability::Open)
     }
 
     fn declare(&mut self, local: usize, declared: &'a Declared, value: Option<&'a Expr>) -> Result<(), Reason> {
@@ -380,20 +371,20 @@ impl<'a> Translator<'a> {
         Ok(())
     }
 
-    fn branch(&mut self, condition: &'a Expr, then: &'a Stmt, otherwise: Option<&'a Stmt>) -> Result<End, Reason> {
+    fn branch(&mut self, condition: &'a Expr, then: &'a Stmt, otherwise: Option<&'a Stmt>) -> Result<Reachability, Reason> {
         let condition = self.atom(condition)?;
         if let Atom::Known(Value::Boolean(taken)) = condition {
             return match (taken, otherwise) {
                 (true, _) => self.stmt(then),
                 (false, Some(otherwise)) => self.stmt(otherwise),
-                (false, None) => Ok(End::Open),
+                (false, None) => Ok(Reachability::Open),
             };
         }
-        let no = otherwise.map_or(Moved::NOTHING, |stmt| self.moved(stmt));
+        let no = otherwise.map_or(ItemCounts::NOTHING, |stmt| self.moved(stmt));
         let yes = self.moved(then);
         let leaves = self.leaves(then) || otherwise.is_some_and(|stmt| self.leaves(stmt));
         let differ = |a: Option<u32>, b: Option<u32>| if a == b && !(leaves && a != Some(0)) { a } else { None };
-        self.prepare(Moved { pops: differ(yes.pops, no.pops), pushes: differ(yes.pushes, no.pushes) });
+        self.prepare(ItemCounts { pops: differ(yes.pops, no.pops), pushes: differ(yes.pushes, no.pushes) });
         let (before, heads) = (self.facts()?, (self.popped.clone(), self.pushed.clone()));
         let condition = self.made(&condition);
         self.b.begin_if(condition);
@@ -402,17 +393,17 @@ impl<'a> Translator<'a> {
         self.restore(&before)?;
         (self.popped, self.pushed) = heads.clone();
         self.b.begin_else();
-        let second = otherwise.map_or(Ok(End::Open), |stmt| self.stmt(stmt));
+        let second = otherwise.map_or(Ok(Reachability::Open), |stmt| self.stmt(stmt));
         self.b.end_if();
         let (first, second) = (first?, second?);
         match (first, second) {
-            (End::Closed, End::Closed) => return Ok(End::Closed),
-            (End::Open, End::Closed) => {
+            (Reachability::Closed, Reachability::Closed) => return Ok(Reachability::Closed),
+            (Reachability::Open, Reachability::Closed) => {
                 self.restore(&after_then)?;
                 (self.popped, self.pushed) = heads_then;
             }
-            (End::Closed, End::Open) => {}
-            (End::Open, End::Open) => {
+            (Reachability::Closed, Reachability::Open) => {}
+            (Reachability::Open, Reachability::Open) => {
                 let after_else = self.facts()?;
                 let merge = |(a, b): (&Fact, &Fact)| (a.0.clone().filter(|_| a.0 == b.0), a.1 && b.1);
                 let merged = after_then.iter().zip(&after_else).map(merge).collect();
@@ -423,20 +414,20 @@ impl<'a> Translator<'a> {
                 self.pushed = self.same_head(&heads_then.1, &heads.1, yes.pushes);
             }
         }
-        Ok(End::Open)
+        Ok(Reachability::Open)
     }
 
     /// Returns the position after a condition whose branches moved the same number of items.
-    pub(super) fn same_head(&self, inside: &Head, before: &Head, moved: Option<u32>) -> Head {
+    pub(super) fn same_head(&self, inside: &TapePosition, before: &TapePosition, moved: Option<u32>) -> TapePosition {
         match (before, moved) {
-            (Head::Fixed(_), Some(moved)) => self.advanced(before, moved as i32),
+            (TapePosition::Fixed(_), Some(moved)) => self.advanced(before, moved as i32),
             _ => inside.clone(),
         }
     }
 
     /// Translates a loop. It becomes a counted loop if only its step changes its counter.
-    fn repeat(&mut self, stmt: &'a Stmt) -> Result<End, Reason> {
-        let StmtKind::Loop(condition, step, body, tested_first) = &stmt.kind else { return Ok(End::Open) };
+    fn repeat(&mut self, stmt: &'a Stmt) -> Result<Reachability, Reason> {
+        let StmtKind::Loop(condition, step, body, tested_first) = &stmt.kind else { return Ok(Reachability::Open) };
         let moved = self.moved(stmt);
         self.prepare(moved);
         let count = self.frame()?.locals.len();
@@ -451,19 +442,20 @@ impl<'a> Translator<'a> {
         }
         let entered = self.facts()?;
         let heads = (self.popped.clone(), self.pushed.clone());
-        if let (Some((local, start, count, stride)), true) = (counted_loop(&before, rounds), !continues(body)) {
+        if let Some(counted) = counted_loop(&before, rounds).filter(|_| !continues(body)) {
+            let CountedLoop { local, start, stride, count } = counted;
             let outside = self.enclosing_rounds;
             self.enclosing_rounds = outside.saturating_mul(u64::from(count.max(1)));
-            if self.enclosing_rounds > MAX_COUNTED {
-                return Err(format!("its loops take more than {MAX_COUNTED} rounds"));
+            if self.enclosing_rounds > dataflow::COUNTED_ROUNDS {
+                return Err(format!("its loops take more than {} rounds", dataflow::COUNTED_ROUNDS).into());
             }
             if self.is_split(stmt) {
-                let end = self.one_round(body, (local, start, count, stride));
+                let end = self.one_round(body, counted);
                 self.enclosing_rounds = outside;
                 return end;
             }
             if !leaves && let Some(shape) = self.shared_shape(body, count) {
-                let end = self.shared_loop(body, &shape, (local, start, count, stride));
+                let end = self.shared_loop(body, &shape, counted);
                 self.enclosing_rounds = outside;
                 return end;
             }
@@ -471,12 +463,12 @@ impl<'a> Translator<'a> {
             // A zero step needs no code. The counter counts rounds if positions depend on it.
             let end = start.wrapping_add((count as i32).wrapping_mul(stride));
             let counter = self.b.begin_for(self.b.literal(start), self.b.literal(end), stride, Unroll::Auto);
-            let per_round = |translator: &Self, head: &Head, moved: Option<u32>| match (head, moved) {
-                (Head::Fixed(atom), Some(moved @ 1..)) => {
+            let per_round = |translator: &Self, head: &TapePosition, moved: Option<u32>| match (head, moved) {
+                (TapePosition::Fixed(atom), Some(moved @ 1..)) => {
                     let b = translator.b;
                     let round = b.sub(counter, start);
                     let round = if stride == 1 { round } else { b.div(round, stride) };
-                    Head::Fixed(Atom::ScalarValue(b.add(b.mul(round, moved as i32), translator.made(atom))))
+                    TapePosition::Fixed(Atom::ScalarValue(b.add(b.mul(round, moved as i32), translator.made(atom))))
                 }
                 _ => head.clone(),
             };
@@ -494,7 +486,7 @@ impl<'a> Translator<'a> {
             let inner = self.stmt(body);
             self.enclosing_rounds = outside;
             self.frame()?.locals[local] = hidden;
-            if let (true, Some(place), Ok(End::Open)) = (leaves, &variable, &inner) {
+            if let (true, Some(place), Ok(Reachability::Open)) = (leaves, &variable, &inner) {
                 let next = self.b.add(counter, stride);
                 self.store(place, &Term::Atom(Atom::ScalarValue(next)))?;
             }
@@ -503,8 +495,8 @@ impl<'a> Translator<'a> {
             let after = if count > 0 && !leaves { self.facts()? } else { entered.clone() };
             let merged: Facts = entered.iter().zip(&after).map(|(a, b)| (a.0.clone(), b.1)).collect();
             self.restore(&merged)?;
-            let moved_in = |translator: &Self, head: &Head, moved: Option<u32>| match (head, moved) {
-                (Head::Fixed(_), Some(moved)) => translator.advanced(head, (moved * count) as i32),
+            let moved_in = |translator: &Self, head: &TapePosition, moved: Option<u32>| match (head, moved) {
+                (TapePosition::Fixed(_), Some(moved)) => translator.advanced(head, (moved * count) as i32),
                 _ => head.clone(),
             };
             self.popped = moved_in(self, &heads.0, body_moved.pops);
@@ -516,7 +508,7 @@ impl<'a> Translator<'a> {
                 entry.set = true;
             }
             self.leave_outer_loop()?;
-            return Ok(End::Open);
+            return Ok(Reachability::Open);
         }
         // A loop with a condition. The step runs before the condition in every round except the first.
         let first = self.b.variable_with(self.b.literal(true));
@@ -550,27 +542,27 @@ impl<'a> Translator<'a> {
             condition = Atom::ScalarValue(self.made(&condition));
         }
         let condition = self.made(&condition);
-        let bounded = self.b.lt(self.b.get(self.looped), MAX_LOOPED);
+        let bounded = self.b.lt(self.b.get(self.looped), dataflow::CONDITIONAL_ROUNDS);
         self.b.begin_while_body(self.b.and(condition, bounded));
         self.b.set(first, false);
         self.b.set(self.looped, self.b.add(self.b.get(self.looped), 1));
         let inner = self.stmt(body);
         self.b.end_while();
         inner?;
-        self.fail_if(self.b.ge(self.b.get(self.looped), MAX_LOOPED));
+        self.fail_if(self.b.ge(self.b.get(self.looped), dataflow::CONDITIONAL_ROUNDS));
         let mut after = entered.clone();
         for (fact, before) in after.iter_mut().zip(&before) {
             fact.1 = before.1;
         }
         self.restore(&after)?;
-        if matches!(heads.0, Head::Fixed(_)) {
+        if matches!(heads.0, TapePosition::Fixed(_)) {
             self.popped = heads.0;
         }
-        if matches!(heads.1, Head::Fixed(_)) {
+        if matches!(heads.1, TapePosition::Fixed(_)) {
             self.pushed = heads.1;
         }
         self.leave_outer_loop()?;
-        Ok(End::Open)
+        Ok(Reachability::Open)
     }
 
     /// Leaves the enclosing loop if the function was left in an inner loop.
@@ -626,11 +618,11 @@ impl<'a> Translator<'a> {
     }
 }
 
-/// Returns the counter of a loop, its first value, the number of rounds and the stride, if all are known.
-fn counted_loop(before: &Facts, rounds: Option<(usize, i32, u32)>) -> Option<(usize, i32, u32, i32)> {
+/// Returns the counter of a loop if its first value is known.
+fn counted_loop(before: &Facts, rounds: Option<(usize, i32, u32)>) -> Option<CountedLoop> {
     let (local, stride, count) = rounds?;
     let Some(Value::Int(start)) = before[local].0 else { return None };
-    Some((local, start, count, stride))
+    Some(CountedLoop { local, start, stride, count })
 }
 
 /// Returns whether a loop's body contains `continue`.

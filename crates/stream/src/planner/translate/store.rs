@@ -5,6 +5,7 @@ use super::translator::Translator;
 use super::value::{Atom, Leaf, Ref, Term, element, leaf_count, leaves, literal, scatter};
 use crate::language::core::{Declared, Layout, Program, Type, Value};
 use broadloom_scalar::{Element, Literal, Type as ScalarType, Value as ScalarValue};
+use broadloom_skeleton::cost::dataflow;
 use std::cell::Cell;
 
 impl<'a> Translator<'a> {
@@ -55,11 +56,17 @@ impl<'a> Translator<'a> {
             store.push(match u32::try_from(count) {
                 Ok(_) if is_scalar => Leaf::Variable(self.b.variable(element)),
                 Ok(0) => return Err("it has an array of length 0".into()),
-                Ok(length) if length <= MAX_ARRAY => {
+                Ok(length) if length <= dataflow::ARRAY_SCALARS => {
                     self.words += u64::from(length);
                     Leaf::Array(self.b.array(element, length), element)
                 }
-                _ => return Err(format!("it has an array of {count} scalars, more than the {MAX_ARRAY} of a thread")),
+                _ => {
+                    return Err(format!(
+                        "it has an array of {count} scalars, more than the {} of a thread",
+                        dataflow::ARRAY_SCALARS
+                    )
+                    .into());
+                }
             });
         }
         Ok(Ref { layout: layout.clone(), store: store.into(), first: 0, at: Atom::Known(Value::Int(0)) })
@@ -249,6 +256,3 @@ impl<'a> Translator<'a> {
         self.b.literal(Literal::zero(element))
     }
 }
-
-/// Maximum length of a thread's array.
-const MAX_ARRAY: u32 = 1 << 14;

@@ -27,7 +27,7 @@ pub struct Induction {
 
 /// The firing of a filter as scalar code: parameter 0 is the number of the firing, of type `i32`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Translated {
+pub struct FilterCode {
     /// The code. Its accessors are the input, then the output, if the filter has them.
     pub function: Function,
     /// Words of an item of the input.

@@ -1,7 +1,7 @@
 //! The state of a translation: the filter, the site in a kernel, and the function that is translated.
 
 use super::cooperation::Cooperation;
-use super::position::Head;
+use super::position::TapePosition;
 use super::reason::Reason;
 use super::translated::{Induction, Window};
 use super::value::{Atom, Leaf, Ref, Term};
@@ -94,6 +94,16 @@ pub(super) struct Split<'a> {
     pub(super) round: ScalarValue,
 }
 
+/// The counter of a loop whose number of rounds is known.
+#[derive(Clone, Copy)]
+pub(super) struct CountedLoop {
+    pub(super) local: usize,
+    pub(super) start: i32,
+    pub(super) stride: i32,
+    /// Rounds.
+    pub(super) count: u32,
+}
+
 /// A translation of a firing.
 pub(super) struct Translator<'a> {
     pub(super) b: &'a Builder,
@@ -103,8 +113,8 @@ pub(super) struct Translator<'a> {
     pub(super) window: Window,
     pub(super) firing: ScalarValue,
     pub(super) bad: Variable,
-    pub(super) popped: Head,
-    pub(super) pushed: Head,
+    pub(super) popped: TapePosition,
+    pub(super) pushed: TapePosition,
     pub(super) frames: Vec<Frame>,
     pub(super) constants: HashMap<(u8, usize), Ref>,
     pub(super) inductions: HashMap<usize, Variable>,
@@ -145,9 +155,10 @@ impl<'a> Translator<'a> {
         subject: Subject<'a>,
         (input, output): Ends<'a>,
         window: Window,
-        (firing, bad): (ScalarValue, Variable),
+        firing: ScalarValue,
+        bad: Variable,
     ) -> Translator<'a> {
-        let zero = || Head::Fixed(Atom::Known(Value::Int(0)));
+        let zero = || TapePosition::Fixed(Atom::Known(Value::Int(0)));
         Translator {
             b,
             subject,

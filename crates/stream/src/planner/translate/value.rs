@@ -133,16 +133,3 @@ pub(super) fn literal(value: &Value) -> Option<Literal> {
         }
     })
 }
-
-/// Returns the layout of a value. Returns `None` if the value is ragged or not supported by kernels.
-pub(super) fn layout_of(value: &Value, ty: &Type) -> Option<Layout> {
-    Some(match (value, ty) {
-        (Value::Array(parts), Type::Array(element)) => {
-            let inner = layout_of(parts.first()?, element)?;
-            let uniform = parts.iter().all(|part| inner.holds(part));
-            uniform.then(|| Layout::Array(inner.into(), parts.len() as u32))?
-        }
-        (Value::Struct(_) | Value::Array(_), _) => return None,
-        (_, ty) => Layout::Scalar(ty.clone()),
-    })
-}

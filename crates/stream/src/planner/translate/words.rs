@@ -3,6 +3,7 @@
 use super::value::leaves;
 use crate::language::core::{Layout, Type};
 use broadloom_scalar::Element;
+use broadloom_skeleton::cost::dataflow;
 
 /// The words of an item on a tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -12,9 +13,6 @@ pub struct Words {
     /// Words of an item.
     pub count: u32,
 }
-
-/// Maximum words of an item.
-const MAX_WORDS: u64 = 1 << 14;
 
 impl Words {
     /// Returns the words of a layout. Returns `None` if kernels do not support it.
@@ -44,7 +42,7 @@ impl Words {
             });
             count = count.saturating_add(times);
         });
-        let element = element.filter(|_| fits && count > 0 && count <= MAX_WORDS)?;
+        let element = element.filter(|_| fits && count > 0 && count <= dataflow::ITEM_WORDS)?;
         Some(Words { element, count: count as u32 })
     }
 

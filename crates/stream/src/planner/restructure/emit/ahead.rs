@@ -4,19 +4,17 @@
 //! into registers, computes the current tile in shared memory, and then moves the registers to shared memory.
 
 use super::memory::{BufferMemory, KernelBuffer};
-use super::span::{Span, span, units_of_tile};
-use crate::planner::restructure::cut::{Cut, Place, Shape};
+use super::span::{BlockValues, Span, span, units_of_tile};
+use crate::planner::restructure::cut::{BufferPlace, Cut, Shape};
 use crate::planner::restructure::section::Section;
 use broadloom_device::Machine;
 use broadloom_scalar::{Type, Value, Variable};
 use broadloom_skeleton::cost::Costs;
+use broadloom_skeleton::cost::dataflow;
 use broadloom_skeleton::kit::Writer;
 
-/// Maximum accesses of a thread whose words wait in registers, over all inputs of a tile.
-const ACCESSES: i64 = 8;
-
 /// Registers that hold the next tile.
-pub(super) struct Ahead {
+pub(super) struct PrefetchedTile {
     rows: Vec<Row>,
     threads: u32,
     thread: Value,
@@ -56,14 +54,14 @@ pub(crate) fn can_prefetch(section: &Section, cut: &Cut, starts: &[i64]) -> bool
 
 /// Returns the staged inputs whose tiles give each thread a whole number of accesses.
 fn spans<'s>(section: &'s Section, cut: &'s Cut, starts: &'s [i64]) -> impl Iterator<Item = (usize, Span)> + 's {
-    let staged = cut.places.iter().enumerate().filter(|(_, place)| matches!(place, Place::Staged(_)));
+    let staged = cut.places.iter().enumerate().filter(|(_, place)| matches!(place, BufferPlace::Staged(_)));
     staged.filter_map(move |(index, _)| {
         let span = span(section, cut, index, starts[index], units_of_tile(cut), true)?;
         (span.rounds > 0).then_some((index, span))
     })
 }
 
-impl Ahead {
+impl PrefetchedTile {
     /// Declares the registers and loads the words of a first tile.
     pub(super) fn new(
         k: &Writer,
@@ -71,9 +69,10 @@ impl Ahead {
         cut: &Cut,
         starts: &[i64],
         global: &[Option<KernelBuffer>],
-        (thread, whole, first): (Value, Value, Value),
-    ) -> Ahead {
-        let (mut rows, mut left) = (vec![], ACCESSES);
+        values: BlockValues,
+        tile: Value,
+    ) -> PrefetchedTile {
+        let (mut rows, mut left) = (vec![], dataflow::PREFETCHED_ACCESSES);
         for (buffer, span) in spans(section, cut, starts) {
             let count = span.rounds.min(left);
             let Some(global) = global[buffer].filter(|_| count > 0) else { continue };
@@ -83,9 +82,10 @@ impl Ahead {
             let registers = (0..count).map(|_| k.variable(ty)).collect();
             rows.push(Row { buffer, global, span, registers });
         }
-        let made = Ahead { rows, threads: cut.threads, thread, full: units_of_tile(cut), whole };
-        made.load(k, first);
-        made
+        let ahead =
+            PrefetchedTile { rows, threads: cut.threads, thread: values.thread, full: units_of_tile(cut), whole: values.whole };
+        ahead.load(k, tile);
+        ahead
     }
 
     /// Loads the words of a tile if it is a full one.

@@ -3,12 +3,12 @@
 use super::emitter::Emitter;
 use super::memory::{BufferMemory, KernelBuffer};
 use crate::planner::restructure::components::{Class, Components, Word, code};
-use crate::planner::restructure::cut::ACCESS;
 use broadloom_scalar::{Binding, Builder, Unroll, Value, reading, writing};
+use broadloom_skeleton::cost::dataflow;
 use std::cell::{Cell, RefCell};
 
 /// Contiguous words of one access.
-struct Run<'w> {
+struct ContiguousWords<'w> {
     words: Vec<&'w Word>,
 }
 
@@ -42,7 +42,7 @@ impl Emitter<'_> {
         let k = self.k;
         let values: RefCell<Vec<Option<Value>>> = RefCell::new(vec![None; class.registers]);
         let loads = self.runs(&class.loads);
-        let load = |run: &Run<'_>| {
+        let load = |run: &ContiguousWords<'_>| {
             let Some((held, at)) = self.place(run, class, unit, component) else { return };
             let BufferMemory::Memory(memory) = held.store else { return };
             let lanes = run.words.len();
@@ -66,7 +66,7 @@ impl Emitter<'_> {
                 let register = operation.reads.get(reads.replace(reads.get() + 1)).copied();
                 let is_there = register.is_none_or(|register| values.borrow()[register].is_some());
                 if let (false, Some(register)) = (is_there, register) {
-                    let has = |run: &&Run<'_>| run.words.iter().any(|word| word.register == register);
+                    let has = |run: &&ContiguousWords<'_>| run.words.iter().any(|word| word.register == register);
                     loads.iter().filter(has).for_each(load);
                 }
                 let value = register.and_then(|register| values.borrow()[register]);
@@ -94,7 +94,7 @@ impl Emitter<'_> {
     }
 
     /// Divides words into accesses, in the order of their places.
-    fn runs<'w>(&self, words: &'w [Word]) -> Vec<Run<'w>> {
+    fn runs<'w>(&self, words: &'w [Word]) -> Vec<ContiguousWords<'w>> {
         let mut sorted: Vec<&Word> = words.iter().collect();
         sorted.sort_by(|a, b| (a.buffer, &a.place.terms, a.place.start).cmp(&(b.buffer, &b.place.terms, b.place.start)));
         let (mut found, mut at) = (vec![], 0);
@@ -109,7 +109,7 @@ impl Emitter<'_> {
             };
             let fits = |lanes: &usize| self.is_aligned(first, *lanes as i64) && (1..*lanes).all(follows);
             let lanes = [4, 2].into_iter().find(fits).unwrap_or(1);
-            found.push(Run { words: sorted[at..at + lanes].to_vec() });
+            found.push(ContiguousWords { words: sorted[at..at + lanes].to_vec() });
             at += lanes;
         }
         found
@@ -121,7 +121,7 @@ impl Emitter<'_> {
         let (count, items) = (i64::from(held.words.count), self.section.buffers[first.buffer].items);
         let most = match (held.base.is_some(), held.padding) {
             (true, _) if !self.wide => 1,
-            (true, _) | (false, 0) => i64::from(ACCESS / held.words.element.bytes()),
+            (true, _) | (false, 0) => i64::from(dataflow::ACCESS_BYTES / held.words.element.bytes()),
             (false, padding) => i64::from(padding),
         };
         let even = |number: i64| number % lanes == 0;
@@ -129,7 +129,7 @@ impl Emitter<'_> {
     }
 
     /// Returns the memory of an access and its index there.
-    fn place(&self, run: &Run<'_>, class: &Class, unit: Value, component: Value) -> Option<(KernelBuffer, Value)> {
+    fn place(&self, run: &ContiguousWords<'_>, class: &Class, unit: Value, component: Value) -> Option<(KernelBuffer, Value)> {
         let (k, word) = (self.k, run.words.first()?);
         let held = self.held[word.buffer]?;
         let (count, items) = (i64::from(held.words.count), self.section.buffers[word.buffer].items);

@@ -1,8 +1,8 @@
 //! Code of the firings of a thread or of a block.
 
-use super::ahead::Ahead;
+use super::ahead::PrefetchedTile;
 use super::memory::{KernelBuffer, Window};
-use crate::planner::restructure::cut::{Cut, Place, Shape, padded};
+use crate::planner::restructure::cut::{BufferPlace, Cut, Shape, padded};
 use crate::planner::restructure::section::{Actor, Port, Section};
 use crate::planner::restructure::wiring::{Range, preimage};
 use broadloom_scalar::{Binding, Builder, Function, Unroll, Value, reading, writing};
@@ -26,7 +26,7 @@ pub(super) struct Emitter<'e> {
     /// True if accesses to global memory use vector loads and stores.
     pub(super) wide: bool,
     /// Registers with prefetched words of the tile.
-    pub(super) ahead: Option<&'e Ahead>,
+    pub(super) ahead: Option<&'e PrefetchedTile>,
     /// For each actor, the tables of its windows: input, output.
     pub(super) anchors: &'e [[Vec<(i64, i64)>; 2]],
 }
@@ -35,7 +35,7 @@ impl Emitter<'_> {
     /// Writes the code of a thread that runs all firings of its unit.
     pub(super) fn by_thread(&self, number: Value) {
         let k = self.k;
-        let keeps = self.cut.places.contains(&Place::Local);
+        let keeps = self.cut.places.contains(&BufferPlace::Local);
         let unroll = if keeps && self.cut.is_written_out(self.section) { Unroll::Full } else { Unroll::Auto };
         for index in &self.cut.actors {
             let Some(firings) = self.cut.unit.firings[*index] else { continue };
@@ -67,19 +67,24 @@ impl Emitter<'_> {
             let words = extent.len() as u64 * u64::from(own.count);
             let size = u64::from(own.element.bytes());
             match self.cut.places[buffer] {
-                Place::Shared(at) | Place::Staged(at) | Place::Collected(at) => {
+                BufferPlace::Shared(at) | BufferPlace::Staged(at) | BufferPlace::Collected(at) => {
                     Some((at, at + padded(words, self.cut.padding(self.section, buffer)) * size))
                 }
-                Place::Read | Place::Written | Place::Local | Place::Loaded | Place::Kept | Place::Elsewhere => None,
+                BufferPlace::Read
+                | BufferPlace::Written
+                | BufferPlace::Local
+                | BufferPlace::Loaded
+                | BufferPlace::Kept
+                | BufferPlace::Elsewhere => None,
             }
         };
         let full = match self.cut.shape {
             Shape::Block(units) => units,
             Shape::Thread | Shape::Firing | Shape::Spectrum(_) => 1,
         };
-        self.copy(true, self.unit, (units, full), thread);
+        self.copy(true, self.unit, units, full, thread);
         staged();
-        let is_staged = |buffer: &usize| matches!(self.cut.places[*buffer], Place::Staged(_));
+        let is_staged = |buffer: &usize| matches!(self.cut.places[*buffer], BufferPlace::Staged(_));
         written.extend((0..self.cut.places.len()).filter(is_staged).filter_map(bytes_of));
         let overlaps = |list: &[(u64, u64)], own: Option<(u64, u64)>| {
             own.is_some_and(|own| list.iter().any(|other| own.0 < other.1 && other.0 < own.1))
@@ -128,7 +133,7 @@ impl Emitter<'_> {
                 let all = k.mul(k.sub(end, first), count);
                 k.for_step(thread, all, self.cut.threads, Unroll::Never, |place| {
                     let (firing, round) = (k.add(k.div(place, count), first), k.rem(place, count));
-                    self.fire_code(*index, actor, (&rounds.function, Some(round)), firing, number, range);
+                    self.fire_code(*index, &rounds.function, Some(round), firing, number, range);
                 });
                 continue;
             }
@@ -149,20 +154,12 @@ impl Emitter<'_> {
 
     /// Writes one firing.
     pub(super) fn fire(&self, index: usize, actor: &Actor, firing: Value, number: Value, range: Range) {
-        self.fire_code(index, actor, (&actor.code.function, None), firing, number, range);
+        self.fire_code(index, &actor.code.function, None, firing, number, range);
     }
 
     /// Writes one firing, or a round of one.
-    fn fire_code(
-        &self,
-        index: usize,
-        actor: &Actor,
-        (code, round): (&Function, Option<Value>),
-        firing: Value,
-        number: Value,
-        range: Range,
-    ) {
-        let k = self.k;
+    fn fire_code(&self, index: usize, code: &Function, round: Option<Value>, firing: Value, number: Value, range: Range) {
+        let (k, actor) = (self.k, &self.section.actors[index]);
         // The number that the code sees: finished firings of `work`.
         let unit = k.add(number, self.unit);
         let seen = k.add(k.add(k.mul(unit, actor.firings), firing), actor.first);
@@ -218,7 +215,7 @@ impl Emitter<'_> {
     /// Returns the range of output items that the block may store, if its firings compute other items too.
     fn guard(&self, index: usize, port: &Port) -> Option<(Value, Value)> {
         let k = self.k;
-        if self.cut.places[port.buffer] != Place::Written || port.absolute {
+        if self.cut.places[port.buffer] != BufferPlace::Written || port.absolute {
             return None;
         }
         let (firings, wanted) = (self.cut.unit.firings[index]?, self.cut.unit.items[port.buffer]?);

@@ -8,41 +8,47 @@ mod registers;
 mod span;
 mod staging;
 
-use super::cut::{Cut, Place, Shape};
+use super::cut::{BufferPlace, Cut, Shape};
 use super::section::{Buffer, Section};
 use super::wiring::anchors;
-use ahead::Ahead;
+use ahead::PrefetchedTile;
 use broadloom_scalar::{Axis, Element, Memory, Precision, Type, Unroll, Value};
 use broadloom_skeleton::kit::{Draft, Writer};
 use broadloom_skeleton::{Argument, Count, Output, Program, Result};
 use emitter::Emitter;
 use memory::{BufferMemory, KernelBuffer};
-use span::units_of_tile;
+use span::{BlockValues, units_of_tile};
+
+/// Options of the program of a cut.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EmitOptions {
+    /// True if all buffers are aligned to accesses of 16 bytes.
+    pub(crate) wide: bool,
+    pub(crate) precision: Precision,
+    /// Maximum number of blocks of a program that prefetches.
+    pub(crate) blocks: Option<u64>,
+}
 
 /// Writes the program of a cut.
 ///
 /// Its inputs and outputs are the global buffers in the order of the section, then the flag of failed
 /// firings. `starts` are the numbers of their first items. Its size is the number of units. Its scalar is the
-/// number of the first unit. A `wide` program needs buffers that are aligned to [`ACCESS`](super::cut::ACCESS). A program that
-/// prefetches launches at most `blocks` blocks.
-pub(crate) fn program(
-    section: &Section,
-    cut: &Cut,
-    name: &str,
-    starts: &[i64],
-    (wide, precision, blocks): (bool, Precision, Option<u64>),
-) -> Result<Program> {
+/// number of the first unit.
+pub(crate) fn program(section: &Section, cut: &Cut, name: &str, starts: &[i64], options: EmitOptions) -> Result<Program> {
+    let EmitOptions { wide, precision, blocks } = options;
     let mut draft = drafted(name, precision);
     let number = draft.scalar(Type::I32);
     let mut arguments = vec![None; section.buffers.len()];
     for (index, (place, buffer)) in cut.places.iter().zip(&section.buffers).enumerate() {
         let ty = Type::of(buffer.words.element);
         match place {
-            Place::Read | Place::Staged(_) | Place::Loaded => arguments[index] = Some(Argument::Input(draft.input(ty))),
-            Place::Written | Place::Collected(_) | Place::Kept => {
+            BufferPlace::Read | BufferPlace::Staged(_) | BufferPlace::Loaded => {
+                arguments[index] = Some(Argument::Input(draft.input(ty)))
+            }
+            BufferPlace::Written | BufferPlace::Collected(_) | BufferPlace::Kept => {
                 arguments[index] = Some(Argument::Output(draft.output(Output { ty, count: Count::Constant(0) })));
             }
-            Place::Local | Place::Shared(_) | Place::Elsewhere => {}
+            BufferPlace::Local | BufferPlace::Shared(_) | BufferPlace::Elsewhere => {}
         }
     }
     let flag = draft.output(Output { ty: Type::U32, count: Count::Constant(1) });
@@ -60,16 +66,16 @@ pub(crate) fn program(
     let tables: Vec<[Vec<(i64, i64)>; 2]> = (0..section.actors.len()).map(|index| tables(section, cut, index)).collect();
     let first = k.scalar(number, Type::I32);
     let maker = Tiles { section, cut, k: &k, starts, arguments: &arguments, arena, tables: &tables, bad, wide };
-    let ends = (thread, all, whole);
+    let values = BlockValues { thread, all, whole, first };
     match blocks {
-        None => maker.tile(block_number, first, ends, None),
+        None => maker.tile(block_number, values, None),
         Some(_) => {
             let global = maker.global(k.literal(0i32));
-            let ahead = Ahead::new(&k, section, cut, starts, &global, (thread, whole, block_number));
+            let ahead = PrefetchedTile::new(&k, section, cut, starts, &global, values, block_number);
             let tiles = k.div(k.add(whole, per_block - 1), per_block);
             let blocks = k.convert(k.grid_size(Axis::X), Type::I32);
             k.for_step(block_number, tiles, blocks, Unroll::Never, |tile| {
-                maker.tile(tile, first, ends, Some((&ahead, k.add(tile, blocks))));
+                maker.tile(tile, values, Some((&ahead, k.add(tile, blocks))));
                 // The next tile overwrites this one.
                 k.barrier();
             });
@@ -113,7 +119,8 @@ impl Tiles<'_> {
     }
 
     /// Writes a tile. If registers hold its words, those of another tile are loaded before it is computed.
-    fn tile(&self, tile: Value, first: Value, (thread, all, whole): (Value, Value, Value), ahead: Option<(&Ahead, Value)>) {
+    fn tile(&self, tile: Value, values: BlockValues, ahead: Option<(&PrefetchedTile, Value)>) {
+        let BlockValues { thread, all, whole, first } = values;
         let Tiles { section, cut, k, arena, bad, wide, .. } = *self;
         let (unit, units) = match cut.shape {
             Shape::Thread | Shape::Firing | Shape::Spectrum(_) => {
@@ -134,16 +141,16 @@ impl Tiles<'_> {
             let block = |store: BufferMemory| KernelBuffer { store, start: extent.start, base: None, words, padding: 0 };
             let padding = cut.padding(section, index) as u32;
             held[index] = match (place, cut.shape) {
-                (Place::Read | Place::Written | Place::Loaded | Place::Kept, _) => global[index],
-                (Place::Local, _) => Some(block(BufferMemory::Local(k.array(element, length as u32)))),
-                (Place::Shared(at), _) | (Place::Staged(at) | Place::Collected(at), Shape::Block(_)) => {
+                (BufferPlace::Read | BufferPlace::Written | BufferPlace::Loaded | BufferPlace::Kept, _) => global[index],
+                (BufferPlace::Local, _) => Some(block(BufferMemory::Local(k.array(element, length as u32)))),
+                (BufferPlace::Shared(at), _) | (BufferPlace::Staged(at) | BufferPlace::Collected(at), Shape::Block(_)) => {
                     shared(*at).map(|store| KernelBuffer { padding, ..block(store) })
                 }
-                (Place::Staged(at) | Place::Collected(at), Shape::Thread | Shape::Firing | Shape::Spectrum(_)) => {
+                (BufferPlace::Staged(at) | BufferPlace::Collected(at), Shape::Thread | Shape::Firing | Shape::Spectrum(_)) => {
                     let base = Some(k.mul(thread, buffer.items));
                     shared(*at).map(|store| KernelBuffer { padding, base, ..block(store) })
                 }
-                (Place::Elsewhere, _) => None,
+                (BufferPlace::Elsewhere, _) => None,
             };
         }
         let (ahead, next) = ahead.unzip();
@@ -158,17 +165,17 @@ impl Tiles<'_> {
                 let of_block = k.mul(tile, cut.threads);
                 let units = k.min(k.sub(whole, of_block), cut.threads);
                 let full = i64::from(cut.threads);
-                if emitter.copy(true, of_block, (units, full), thread) {
+                if emitter.copy(true, of_block, units, full, thread) {
                     load_next();
                     k.barrier();
                 }
-                match cut.places.iter().any(|place| matches!(place, Place::Loaded | Place::Kept)) {
+                match cut.places.iter().any(|place| matches!(place, BufferPlace::Loaded | BufferPlace::Kept)) {
                     true => emitter.by_registers(first, whole),
                     false => k.if_then(k.lt(unit, whole), || emitter.by_thread(first)),
                 }
-                if cut.places.iter().any(|place| matches!(place, Place::Collected(_))) {
+                if cut.places.iter().any(|place| matches!(place, BufferPlace::Collected(_))) {
                     k.barrier();
-                    emitter.copy(false, of_block, (units, full), thread);
+                    emitter.copy(false, of_block, units, full, thread);
                 }
             }
             Shape::Block(_) => emitter.by_block(first, thread, &load_next),
@@ -190,7 +197,7 @@ fn tables(section: &Section, cut: &Cut, index: usize) -> [Vec<(i64, i64)>; 2] {
     let actor = &section.actors[index];
     [&actor.input, &actor.output].map(|port| match port {
         Some(port) if cut.actors.binary_search(&index).is_ok() && !port.steps.is_empty() && port.rate > 0 => {
-            anchors(&port.steps, (port.start, port.rate, port.seen), actor.firings)
+            anchors(&port.steps, port.start, port.rate, port.seen, actor.firings)
         }
         _ => vec![],
     })

@@ -6,13 +6,14 @@
 
 use super::emitter::Emitter;
 use super::memory::{BufferMemory, KernelBuffer};
-use crate::planner::restructure::cut::{ACCESS, Place};
+use crate::planner::restructure::cut::BufferPlace;
 use crate::planner::restructure::registers::Registers;
 use crate::planner::restructure::wiring::{Range, Step, apply, keeps_runs, target};
 use broadloom_scalar::{Array, Unroll, Value};
+use broadloom_skeleton::cost::dataflow;
 
 /// A buffer in registers.
-struct Bank {
+struct BufferRegisters {
     registers: Registers,
     array: Array,
     global: KernelBuffer,
@@ -24,7 +25,7 @@ struct Bank {
     done: Vec<bool>,
 }
 
-impl Bank {
+impl BufferRegisters {
     /// Writes the load or the store of an access.
     fn access(&mut self, e: &Emitter<'_>, number: i64, inward: bool) {
         let k = e.k;
@@ -84,16 +85,16 @@ impl Emitter<'_> {
     fn in_registers(&self, number: Value) {
         let (k, units) = (self.k, self.cut.per_thread);
         let mut section = self.section.clone();
-        let mut banks: Vec<Option<Bank>> = vec![];
+        let mut banks: Vec<Option<BufferRegisters>> = vec![];
         for (buffer, place) in self.cut.places.iter().enumerate() {
-            let kept = matches!(place, Place::Loaded | Place::Kept);
+            let kept = matches!(place, BufferPlace::Loaded | BufferPlace::Kept);
             let registers = if kept { Registers::of(self.section, self.cut, buffer) } else { None };
             banks.push(registers.zip(self.global[buffer]).map(|(registers, global)| {
                 let own = &self.section.buffers[buffer];
                 let count = i64::from(own.words.count);
                 let words = units * own.items * count;
                 let array = k.array(own.words.element, words as u32);
-                let most = if self.wide { i64::from(ACCESS / own.words.element.bytes()) } else { 1 };
+                let most = if self.wide { i64::from(dataflow::ACCESS_BYTES / own.words.element.bytes()) } else { 1 };
                 let start = (registers.first - global.start) * count;
                 let fits = |lanes: &i64| {
                     let run = (lanes / count).max(1);
@@ -103,7 +104,7 @@ impl Emitter<'_> {
                     *lanes <= most && words % lanes == 0 && start % lanes == 0 && registers.post.as_ref().is_none_or(runs)
                 };
                 let lanes = [4, 2].into_iter().find(fits).unwrap_or(1);
-                Bank { registers, array, global, items: own.items, lanes, done: vec![false; (words / lanes) as usize] }
+                BufferRegisters { registers, array, global, items: own.items, lanes, done: vec![false; (words / lanes) as usize] }
             }));
         }
         // Within the thread, steps end in the order of registers.
@@ -148,7 +149,7 @@ impl Emitter<'_> {
             }
         }
         for (bank, place) in banks.iter_mut().zip(&self.cut.places) {
-            if let (Some(bank), Place::Kept) = (bank, place) {
+            if let (Some(bank), BufferPlace::Kept) = (bank, place) {
                 (0..bank.done.len() as i64).for_each(|access| bank.access(self, access, false));
             }
         }

@@ -1,7 +1,22 @@
 //! The words of a buffer that a block copies between global and shared memory.
 
-use crate::planner::restructure::cut::{ACCESS, Cut, Shape};
+use crate::planner::restructure::cut::{Cut, Shape};
 use crate::planner::restructure::section::Section;
+use broadloom_scalar::Value;
+use broadloom_skeleton::cost::dataflow;
+
+/// Values that the tiles of a block share.
+#[derive(Clone, Copy)]
+pub(super) struct BlockValues {
+    /// The number of the thread in its block.
+    pub(super) thread: Value,
+    /// Units of the batch.
+    pub(super) all: Value,
+    /// Units that are computed, with those beyond the batch.
+    pub(super) whole: Value,
+    /// The number of the first unit.
+    pub(super) first: Value,
+}
 
 /// The words of a buffer that a full block copies.
 #[derive(Clone, Copy)]
@@ -25,7 +40,7 @@ pub(super) fn span(section: &Section, cut: &Cut, buffer: usize, start: i64, full
     let words = i64::from(own.words.count);
     let (per_unit, offset) = (own.items * words, (items.start - start) * words);
     let all = (full - 1) * per_unit + items.len() * words;
-    let lanes = i64::from(ACCESS / own.words.element.bytes());
+    let lanes = i64::from(dataflow::ACCESS_BYTES / own.words.element.bytes());
     let aligned = offset % lanes == 0 && full * per_unit % lanes == 0;
     let rounds = if wide && aligned { all / lanes / i64::from(cut.threads) } else { 0 };
     Some(Span { per_unit, offset, all, lanes, rounds })

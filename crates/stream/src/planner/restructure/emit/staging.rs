@@ -3,26 +3,26 @@
 use super::emitter::Emitter;
 use super::memory::{BufferMemory, KernelBuffer};
 use super::span::{Span, span};
-use crate::planner::restructure::cut::Place;
+use crate::planner::restructure::cut::BufferPlace;
 use broadloom_scalar::{Unroll, Value};
-
-/// Accesses of a thread that are in flight together.
-const TOGETHER: i64 = 4;
-/// Maximum accesses of a thread that are unrolled.
-const WRITTEN_OUT: i64 = 16;
+use broadloom_skeleton::cost::dataflow;
 
 impl Emitter<'_> {
     /// Copies staged inputs in, or collected outputs out, for the units from `first` on. A full block has
     /// `full` units. Returns whether there are any.
-    pub(super) fn copy(&self, inward: bool, first: Value, (units, full): (Value, i64), thread: Value) -> bool {
+    pub(super) fn copy(&self, inward: bool, first: Value, units: Value, full: i64, thread: Value) -> bool {
         let k = self.k;
         let mut any = false;
         for (index, place) in self.cut.places.iter().enumerate() {
             let chosen = match place {
-                Place::Staged(_) => inward,
-                Place::Collected(_) => !inward,
-                Place::Read | Place::Written | Place::Local | Place::Shared(_) | Place::Elsewhere => false,
-                Place::Loaded | Place::Kept => false,
+                BufferPlace::Staged(_) => inward,
+                BufferPlace::Collected(_) => !inward,
+                BufferPlace::Read
+                | BufferPlace::Written
+                | BufferPlace::Local
+                | BufferPlace::Shared(_)
+                | BufferPlace::Elsewhere => false,
+                BufferPlace::Loaded | BufferPlace::Kept => false,
             };
             let (Some(global), Some(shared)) = (self.global[index], self.held[index]) else { continue };
             let Some(span) = span(self.section, self.cut, index, global.start, full, self.wide).filter(|_| chosen) else {
@@ -42,49 +42,44 @@ impl Emitter<'_> {
                     let many = |first: Value, rounds: i64| {
                         let place = |round: i64| k.mul(k.add(first, round * threads), lanes);
                         let places: Vec<Value> = (0..rounds).map(place).collect();
-                        self.move_words(inward, (global, shared), start, &places, lanes as usize);
+                        self.move_words(inward, global, shared, start, &places, lanes as usize);
                     };
-                    let whole = left / TOGETHER;
-                    if left <= WRITTEN_OUT {
+                    let whole = left / dataflow::COPIES_IN_FLIGHT;
+                    if left <= dataflow::UNROLLED_COPIES {
                         for batch in 0..whole {
-                            many(k.add(thread, batch * TOGETHER * threads), TOGETHER);
+                            many(k.add(thread, batch * dataflow::COPIES_IN_FLIGHT * threads), dataflow::COPIES_IN_FLIGHT);
                         }
                     } else {
-                        let end = k.literal(((done + whole * TOGETHER) * threads) as i32);
-                        k.for_step(thread, end, (TOGETHER * threads) as u32, Unroll::Never, |first| many(first, TOGETHER));
+                        let end = k.literal(((done + whole * dataflow::COPIES_IN_FLIGHT) * threads) as i32);
+                        k.for_step(thread, end, (dataflow::COPIES_IN_FLIGHT * threads) as u32, Unroll::Never, |first| {
+                            many(first, dataflow::COPIES_IN_FLIGHT)
+                        });
                     }
-                    if left % TOGETHER > 0 {
-                        many(k.add(thread, whole * TOGETHER * threads), left % TOGETHER);
+                    if left % dataflow::COPIES_IN_FLIGHT > 0 {
+                        many(k.add(thread, whole * dataflow::COPIES_IN_FLIGHT * threads), left % dataflow::COPIES_IN_FLIGHT);
                     }
                 });
                 from = k.select(is_full, k.literal((rounds * threads * lanes) as i32), from);
                 if rounds * threads * lanes == all {
                     // A full block is already done.
-                    k.if_then(k.not(is_full), || self.move_each(inward, (global, shared), start, (thread, count)));
+                    k.if_then(k.not(is_full), || self.move_each(inward, global, shared, start, thread, count));
                     continue;
                 }
             }
-            self.move_each(inward, (global, shared), start, (k.add(from, thread), count));
+            self.move_each(inward, global, shared, start, k.add(from, thread), count);
         }
         any
     }
 
     /// Copies words one by one.
-    fn move_each(&self, inward: bool, both: (KernelBuffer, KernelBuffer), start: Value, (first, count): (Value, Value)) {
+    fn move_each(&self, inward: bool, global: KernelBuffer, shared: KernelBuffer, start: Value, first: Value, count: Value) {
         self.k.for_step(first, count, self.cut.threads, Unroll::Never, |word| {
-            self.move_words(inward, both, start, &[word], 1);
+            self.move_words(inward, global, shared, start, &[word], 1);
         });
     }
 
     /// Copies words from several places, `lanes` contiguous words from each.
-    fn move_words(
-        &self,
-        inward: bool,
-        (global, shared): (KernelBuffer, KernelBuffer),
-        start: Value,
-        places: &[Value],
-        lanes: usize,
-    ) {
+    fn move_words(&self, inward: bool, global: KernelBuffer, shared: KernelBuffer, start: Value, places: &[Value], lanes: usize) {
         let k = self.k;
         let BufferMemory::Memory(memory) = global.store else { return };
         // Words that are accessed together are not separated by padding.
