@@ -30,6 +30,7 @@
 
 pub mod codes;
 pub mod core;
+pub(crate) mod data;
 pub mod eval;
 pub mod flat;
 pub(crate) mod flatten;

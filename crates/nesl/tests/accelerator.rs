@@ -79,6 +79,7 @@ fn main() {
     trials.push(Trial::test("interp: calls that fail run flattened", failing));
     trials.push(Trial::test("interp: calls without memory for arenas run flattened", without_arenas));
     trials.push(Trial::test("interp: lengths that would wrap are refused", wrapping));
+    trials.push(Trial::test("cpu: a character takes a byte", characters));
     trials.push(Trial::test("cpu: sequential calls save launches", fewer_launches));
     trials.push(Trial::test("interp: kernels and waits", structure));
     trials.push(Trial::test("interp: kernels and waits of a level", levels));
@@ -112,7 +113,10 @@ fn main() {
 }
 
 /// Programs whose answers are compared as text.
-const SMALL: [&str; 14] = [
+const SMALL: [&str; 15] = [
+    "let s = \"a bc  def\"; w = wordify(s) in ({v ++ \"!\" : v in w}, {uppercase(c) : c in s | c /= `b}, s <- [(0, `z), (3, s[3])], \
+     s -> {#s - 1 - i : i in index(#s)}, {parse_int(v) : v in [\"12\", \"-3\", \"x\"]}, {#v : v in linify(s ++ [newline] ++ s)}, \
+     {if c == `a then code_char(100) else c : c in s}, {eql(v, \"bc\") : v in w}, collect({(v, 1) : v in w ++ w}), max_val(s));",
     "let a = {float(i) : i in [0:20]} in sum({x * y : x in a; y in a});",
     "let v = [3, 1, 4, 1, 5, 9, 2, 6] in ({x in v | x > 2}, {x + y : x in v; y in reverse(v)}, sum(v), max_val(v));",
     "{sum({v * x : v in row; x in [1.0, 2.0, 3.0] -> {i : i in [0:#row]}}) : row in [[1.0, 2.0], [] float, [3.0]]};",
@@ -419,6 +423,29 @@ fn wrapping() -> Result<(), Failed> {
         let is_placed = !expected.starts_with("Error") || found.contains("--> counted:1:");
         if !found.contains(expected) || !is_placed {
             return Err(format!("{program}\n  found    {found}  expected {expected}").into());
+        }
+    }
+    Ok(())
+}
+
+/// Checks that forty strings of 65,536 characters fit into 8 MiB, evaluated, flattened and on a device.
+fn characters() -> Result<(), Failed> {
+    let strings: String = (1..=40).map(|number| format!("s{number} = reverse(s{}); ", number - 1)).collect();
+    let codes: Vec<String> = (0..=40).map(|number| format!("char_code(s{number}[1])")).collect();
+    let text = format!(
+        "function double(s, n) = if n == 0 then s else double(s ++ s, n - 1);\n\
+         let s0 = double(\"abcdefghijklmnop\", 12); {strings} in {};",
+        codes.join(" + ")
+    );
+    let mut settings = Settings::default();
+    settings.options.max_bytes = 8 << 20;
+    let flattened = Settings { engine: broadloom_nesl::session::Engine::Vcode, ..settings };
+    let sessions =
+        [support::session(settings), support::session(flattened), support::session_on(settings, Target::new(support::cpu))];
+    for mut session in sessions {
+        let found = answer(&session.eval("strings", &text));
+        if !found.contains("it = 4278 : int") {
+            return Err(found.into());
         }
     }
     Ok(())

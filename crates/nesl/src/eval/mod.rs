@@ -6,6 +6,7 @@
 //! function.
 
 mod code;
+mod data;
 mod fault;
 mod files;
 mod generic;

@@ -91,6 +91,7 @@ impl Machine<'_> {
             | P::StartTimer
             | P::StopTimer => self.outside(primitive, argument),
             P::WriteObject | P::ReadObject | P::ReadNumbers => self.object(primitive, argument, result),
+            P::ReadTable | P::ReadArray | P::DataText => self.data(primitive, &argument, ty, result),
         }
     }
 

@@ -36,6 +36,11 @@ impl Machine<'_> {
             Primitive::Permute => self.permute(argument.parts()),
             Primitive::Get => {
                 let (values, indices) = argument.parts();
+                if let Some(text) = values.characters() {
+                    let get = |index: &Value| place(index.int(), text.len()).map(|index| text[index]);
+                    let taken = indices.elements().iter().map(get).collect::<Run<Vec<u8>>>()?;
+                    return self.text(&taken);
+                }
                 let values = values.elements();
                 let get = |index: &Value| place(index.int(), values.len()).map(|index| values[index].clone());
                 let taken = indices.elements().iter().map(get).collect::<Run<Vec<Value>>>()?;

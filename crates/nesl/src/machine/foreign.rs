@@ -2,6 +2,7 @@
 
 use super::Machine;
 use crate::core::Primitive;
+use crate::data::Cells;
 use crate::eval::{Fault, Meter, Run, Value};
 use crate::run::Entry;
 use crate::vcode::{Foreign, Layout};
@@ -35,6 +36,13 @@ impl Machine<'_, '_, '_> {
         let count = operands.first().map_or(1, Entry::len);
         if count == 1
             && let Some(results) = self.on_text(primitive, &operands)?
+        {
+            self.count(results.iter().map(Entry::len).sum())?;
+            self.stack.extend(results);
+            return Ok(());
+        }
+        if count == 1
+            && let Some(results) = self.on_data(primitive, call, &operands)?
         {
             self.count(results.iter().map(Entry::len).sum())?;
             self.stack.extend(results);
@@ -100,6 +108,47 @@ impl Machine<'_, '_, '_> {
             }
             _ => Ok(None),
         }
+    }
+}
+
+impl Machine<'_, '_, '_> {
+    /// Reads data of a file as vectors, without values of the evaluator. Returns `None` for other functions.
+    fn on_data(&mut self, primitive: Primitive, call: &Foreign, operands: &[Entry]) -> Run<Option<Vec<Entry>>> {
+        if !matches!(primitive, Primitive::ReadTable | Primitive::ReadArray) {
+            return Ok(None);
+        }
+        let behind = |number: usize| operands.len().checked_sub(number).and_then(|index| operands.get(index));
+        let text_of = |number: usize| behind(number).and_then(Entry::text).unwrap_or_default();
+        let (text, file) = (text_of(3), text_of(1));
+        let (mut kind, mut names) = (0, vec![]);
+        if let (Primitive::ReadTable, Some(Entry::Int(own)), Some(Entry::Segdes(lengths))) = (primitive, behind(8), behind(6)) {
+            let characters = text_of(5);
+            kind = own[0];
+            names = lengths.ranges().map(|range| characters[range].to_vec()).collect();
+        }
+        let cells = self.world.read_data(primitive, &call.result, (kind, &names), &text, &file)?;
+        let mut entries = vec![];
+        self.of_cells(cells, &mut entries)?;
+        Ok(Some(entries))
+    }
+
+    fn of_cells(&mut self, cells: Cells, out: &mut Vec<Entry>) -> Run<()> {
+        out.push(match cells {
+            Cells::Int(values) => self.ints(values)?,
+            Cells::Float(values) => self.floats(values)?,
+            Cells::Bool(values) => self.bools(values)?,
+            Cells::Char(values) => self.bytes(values.into())?,
+            Cells::Seq(lengths, element) => {
+                let segments = self.segments(lengths)?;
+                out.push(segments);
+                return self.of_cells(*element, out);
+            }
+            Cells::Pair(parts) => {
+                self.of_cells(parts.0, out)?;
+                return self.of_cells(parts.1, out);
+            }
+        });
+        Ok(())
     }
 }
 
