@@ -582,7 +582,7 @@ pub struct Effect {
     /// Effects, separated by commas; or `list`, or `help`
     #[arg(value_name = "EFFECTS")]
     pub name: String,
-    /// Input images, then the output image: .png, .jpg, .tif, .exr, .webp, .hdr, .pfm; `%04d` is the frame number, `-` standard input or output
+    /// Input images, then the output image: .png, .jpg, .tif, .exr, .webp, .hdr, .pfm; `%04d` or `####` is the frame number, `-` standard input or output
     #[arg(value_name = "FILES")]
     pub files: Vec<PathBuf>,
     /// Parameter of an effect; in a chain `EFFECT.name=value`, or `2.name=value` for the second effect

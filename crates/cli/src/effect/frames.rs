@@ -1,4 +1,4 @@
-//! File names of frames: `in.%04d.exr` means `in.0001.exr`, `in.0002.exr` and so on.
+//! File names of frames: `in.%04d.exr` and `in.####.exr` mean `in.0001.exr`, `in.0002.exr` and so on.
 
 use std::path::{Path, PathBuf};
 
@@ -18,13 +18,19 @@ impl Pattern {
     /// Parses a path as a pattern. Returns `None` if it has no frame number.
     pub fn new(path: &Path) -> Option<Pattern> {
         let name = path.file_name()?.to_str()?;
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        // A single `#` may be part of any name.
+        if let Some(at) = name.find("##") {
+            let digits = name[at..].bytes().take_while(|byte| *byte == b'#').count();
+            let (before, behind) = (name[..at].to_owned(), name[at + digits..].to_owned());
+            return Some(Pattern { folder, before, digits, behind }).filter(|_| digits <= MAX_DIGITS);
+        }
         for (at, _) in name.match_indices('%') {
             let rest = &name[at + 1..];
             let Some((digits, behind)) = rest.split_once('d') else { continue };
             let is_count = digits.is_empty() || digits.starts_with('0') && digits.bytes().all(|byte| byte.is_ascii_digit());
             let count = if digits.is_empty() { Some(0) } else { digits.parse().ok() };
             if let Some(digits) = count.filter(|count| is_count && *count <= MAX_DIGITS) {
-                let folder = path.parent().unwrap_or(Path::new("")).to_owned();
                 return Some(Pattern { folder, before: name[..at].to_owned(), digits, behind: behind.to_owned() });
             }
         }
@@ -70,7 +76,19 @@ mod tests {
         }
         let plain = Pattern::new(Path::new("100%_%d.png")).unwrap();
         assert_eq!((plain.file(3), plain.number("100%_10.png")), ("100%_3.png".into(), Some(10)));
-        for none in ["in.exr", "%", "%x", "%4d.png", "50%.png", "%0999999999999999999999d.png", "%099d.png"] {
+        let marks = Pattern::new(Path::new("a/in.####.exr")).unwrap();
+        assert_eq!((marks.file(7), &marks), ("a/in.0007.exr".into(), &pattern));
+        for none in [
+            "in#1.exr",
+            "###################.exr",
+            "in.exr",
+            "%",
+            "%x",
+            "%4d.png",
+            "50%.png",
+            "%0999999999999999999999d.png",
+            "%099d.png",
+        ] {
             assert_eq!(Pattern::new(Path::new(none)), None, "{none}");
         }
     }

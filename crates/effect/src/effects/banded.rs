@@ -23,7 +23,7 @@ const BAND: u64 = 8 << 20;
 const MOST_BYTES: u64 = 48 << 20;
 
 /// Minimum number of rows of a band, unless a number is given.
-const LEAST_ROWS: u32 = 16;
+const LEAST_ROWS: u32 = 4;
 
 /// A chain that is computed band by band.
 #[derive(Debug)]
@@ -75,15 +75,19 @@ impl BandedChain {
         let name = names(chain);
         let mut banded = BandedChain { name, layers, sources, options: *options, rows: rows.unwrap_or(1).max(1) };
         let height = banded.layers.bounds().height;
-        let fit = |banded: &BandedChain| -> Result<bool> {
-            let band = banded.planned(banded.middle())?;
-            Ok(band.plan.as_ref().is_none_or(|plan| plan.fits() && (rows.is_some() || plan.peak() <= MOST_BYTES)))
-        };
         if rows.is_none() {
             let line = 4 * banded.layers.names().len() as u64 * u64::from(banded.layers.bounds().width);
             banded.rows = u32::try_from(BAND / line.max(1)).unwrap_or(u32::MAX).clamp(LEAST_ROWS, height.max(LEAST_ROWS));
-            while banded.rows > LEAST_ROWS && !fit(&banded).map_err(|error| failed(&banded.name, error))? {
+            let mut peak = banded.peak()?;
+            while peak > MOST_BYTES && banded.rows > LEAST_ROWS {
+                let before = (peak, banded.rows);
                 banded.rows = (banded.rows / 2).max(LEAST_ROWS);
+                peak = banded.peak()?;
+                if peak > before.0 / 4 * 3 {
+                    // Rows around the band need most of the memory.
+                    banded.rows = before.1;
+                    break;
+                }
             }
         }
         let is_part = |(need, source): (&Option<Rect>, &Image)| {
@@ -98,6 +102,11 @@ impl BandedChain {
             }
         }
         Ok(Some(banded))
+    }
+
+    /// Returns the bytes of the images that a band needs on the device.
+    fn peak(&self) -> std::result::Result<u64, EffectError> {
+        Ok(self.band(self.middle())?.plan.as_ref().map_or(0, Plan::peak))
     }
 
     /// Returns a placeholder of the result.

@@ -3,7 +3,7 @@
 //! The weights of a row's pixels are computed on the host, once for all rows. They form an image of their
 //! own.
 
-use crate::functor::{Axis, Indexer, Output, Primitive};
+use crate::functor::{Axis, Indexer, Output, Primitive, Span};
 use crate::{Boundary, Error, Picture, Result};
 use broadloom_graph::{Node, Shape};
 use broadloom_scalar::Type;
@@ -99,6 +99,8 @@ fn along(picture: &Picture, axis: Axis, new: usize, filter: Filter) -> Result<Pi
     let (width, height) = (bounds.width as usize, bounds.height as usize);
     let old = if axis == Axis::Horizontal { width } else { height };
     let (taps, table) = weights(filter, old, new)?;
+    let scale = old as f64 / new as f64;
+    let span = Span { scale, reach: filter.support() * scale.max(1.0) + 1.0 };
     let bytes: Vec<u8> = table.iter().flat_map(|value| value.to_le_bytes()).collect();
     let (width, height) = if axis == Axis::Horizontal { (new, height) } else { (width, new) };
     if taps <= FEW_TAPS {
@@ -114,7 +116,7 @@ fn along(picture: &Picture, axis: Axis, new: usize, filter: Filter) -> Result<Pi
             let weighed = |tap: usize| entry(tap) * k.input(0).pick_along(first + (tap as i32 - 1));
             vec![(2..=taps).fold(weighed(1), |sum, tap| sum + weighed(tap))]
         })?;
-        return functor.with_boundary(Boundary::Clamp).with_size(width, height)?.one(&[picture, &table]);
+        return functor.with_boundary(Boundary::Clamp).with_span(span).with_size(width, height)?.one(&[picture, &table]);
     }
     let table = Node::upload(picture.context(), Type::F32, Shape::from([1, taps + 1, new]), &bytes)?;
     let table = Picture::from_node(table, 0, 0)?;
@@ -128,7 +130,7 @@ fn along(picture: &Picture, axis: Axis, new: usize, filter: Filter) -> Result<Pi
         k.repeat(1, table.size()[1], |tap| sum.set(sum.get() + table.pick(place, tap) * k.input(0).pick_along(first + tap - 1)));
         vec![sum.get()]
     })?;
-    functor.with_boundary(Boundary::Clamp).with_size(width, height)?.one(&[picture, &table])
+    functor.with_boundary(Boundary::Clamp).with_span(span).with_size(width, height)?.one(&[picture, &table])
 }
 
 /// Resamples to another size. Centres of pixels are aligned, and filters are widened if the image shrinks.

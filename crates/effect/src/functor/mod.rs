@@ -22,7 +22,7 @@ pub use indexer::{Axis, Freedom, Indexer, MAX_COMPONENTS, MAX_FRAMES, MAX_RADIUS
 pub(crate) use kernel::reported;
 pub use kernel::{Input, Kernel, Local, LocalArray};
 pub use primitive::Primitive;
-pub(crate) use primitive::{Motion, Nature};
+pub(crate) use primitive::{Motion, Nature, Span};
 pub use traced::{Floating, Kind, Number, Precise, Real, Term, Traced, Truth, Whole};
 
 /// A functor whose pixels are independent of each other.

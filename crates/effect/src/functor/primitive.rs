@@ -8,6 +8,7 @@ use super::traced::{Real, Traced};
 use super::{Functor, Moving};
 use crate::{Error, Result};
 use broadloom_scalar::{Type, Value};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A functor that is checked and traced; cheap to clone.
@@ -20,6 +21,25 @@ pub struct Primitive {
     pub(crate) size: Option<[usize; 2]>,
     /// Pixels around the region of definition of the inputs for which the result is also defined.
     pub(crate) margin: Reach,
+    /// Places that are read along the axis of an input that is read anywhere along it.
+    pub(crate) span: Option<Span>,
+}
+
+/// Places that a pixel reads along an axis: those up to `reach` away from the pixel's centre times `scale`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    pub(crate) scale: f64,
+    pub(crate) reach: f64,
+}
+
+impl Span {
+    /// Returns the places of 0 … `extent` that pixels read, with one more on both sides for rounding.
+    pub(crate) fn of(self, pixels: Range<i64>, extent: u32) -> Range<i64> {
+        let first = ((pixels.start as f64 + 0.5) * self.scale - self.reach).floor() as i64 - 1;
+        let end = ((pixels.end as f64 - 0.5) * self.scale + self.reach).ceil() as i64 + 1;
+        let first = first.clamp(0, i64::from(extent) - 1);
+        first..end.clamp(first + 1, i64::from(extent))
+    }
 }
 
 /// The part of a primitive that does not depend on its boundary and its parameters.
@@ -100,6 +120,7 @@ impl Primitive {
             boundary: Boundary::default(),
             size: None,
             margin: Reach::default(),
+            span: None,
         }
     }
 
@@ -263,6 +284,12 @@ impl Primitive {
         }
         self.size = Some([width, height]);
         Ok(self)
+    }
+
+    /// Returns the functor with a declaration of the places that it reads along an axis.
+    #[must_use]
+    pub(crate) fn with_span(self, span: Span) -> Primitive {
+        Primitive { span: Some(span), ..self }
     }
 
     /// Returns the functor with a result that is larger than its inputs by a margin. In the margin the inputs

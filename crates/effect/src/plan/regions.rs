@@ -30,7 +30,7 @@ pub(crate) fn flow(items: &mut Items, wanted: &[Rect], realign: bool) {
         let item = &items.items[number];
         let (inputs, work) = (item.inputs.clone(), item.work.clone());
         for (place, port) in inputs.iter().enumerate() {
-            let source = &mut items.items[port.item];
+            let (own, source) = (items.items[number].bounds, &mut items.items[port.item]);
             let region = match &work {
                 Work::Source(_) | Work::Host(_) | Work::Transpose => needed,
                 Work::Whole(whole) => match whole.window {
@@ -42,7 +42,14 @@ pub(crate) fn flow(items: &mut Items, wanted: &[Rect], realign: bool) {
                     None => match primitive.along_in(place) {
                         // Across the axis both images have the same extent.
                         Some(Axis::Horizontal) => Rect { y: needed.y, height: needed.height, ..source.bounds },
-                        Some(Axis::Vertical) => Rect { x: needed.x, width: needed.width, ..source.bounds },
+                        Some(Axis::Vertical) => {
+                            let bounds = source.bounds;
+                            let first = i64::from(needed.y) - i64::from(own.y);
+                            let pixels = first..first + i64::from(needed.height);
+                            let rows = primitive.span.map_or(0..i64::from(bounds.height), |span| span.of(pixels, bounds.height));
+                            let (y, height) = (bounds.y + rows.start as i32, (rows.end - rows.start) as u32);
+                            Rect { x: needed.x, y, width: needed.width, height }
+                        }
                         None => source.bounds,
                     },
                 },

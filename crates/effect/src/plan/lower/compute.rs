@@ -22,11 +22,11 @@ pub(crate) enum Access {
     /// The sample at the position is an argument. No other sample is read.
     Given(Value),
     /// An accessor reads the samples. Row and column of the array's first element, counted from the corner of
-    /// the computed region.
+    /// the computed region; along columns, the row is counted from the first one of the image.
     Read([Value; 2]),
     /// An accessor reads the line of the position along an axis of the image. The index counts along the
-    /// line.
-    Line(Axis),
+    /// line; the number is that of the first sample of the array, if it is not the first of the line.
+    Line(Axis, Option<Value>),
 }
 
 /// Inlines a canonical function that reads arrays at positions, with an access for each slot. Accessors are
@@ -45,13 +45,14 @@ pub(crate) fn inlined(site: &Site<'_>, frame: &Frame<'_>, function: &Function, a
                 windows.push(Box::new(windowing(move |_: &Builder, _: &[Value]| value)));
                 continue;
             }
-            Access::Line(axis) => {
+            Access::Line(axis, first) => {
                 let accessor = f.accessor("input", AccessorKind::Input, Type::F32, 1);
                 windows.push(Box::new(reading(move |f: &Builder, position: &[Value]| {
                     let place = match axis {
                         Axis::Horizontal => position[2],
                         Axis::Vertical => position[1],
                     };
+                    let place = first.map_or(place, |first| f.sub(place, first));
                     f.read(accessor, &[place.into()])
                 })));
                 continue;
@@ -71,7 +72,7 @@ pub(crate) fn inlined(site: &Site<'_>, frame: &Frame<'_>, function: &Function, a
                 let [down, across] = match along {
                     None => [position[1], position[2]],
                     Some(Axis::Horizontal) => [f.sub(row, top), position[2]],
-                    Some(Axis::Vertical) => [position[1], f.sub(column, left)],
+                    Some(Axis::Vertical) => [f.sub(position[1], top), f.sub(column, left)],
                 };
                 let [first, second] = axes(transposed, down, across);
                 f.read(accessor, &[only.unwrap_or(position[0]).into(), first.into(), second.into()])
@@ -102,6 +103,13 @@ fn line_of(site: &Site<'_>, slot: &Slot) -> Option<Axis> {
     (own == of).then_some(axis)
 }
 
+/// Returns the number of the first sample of a slot's array along an axis; `None` if it is 0.
+fn first_of_line(site: &Site<'_>, slot: &Slot, axis: Axis) -> Option<i32> {
+    let [down, across] = distance(site.part(slot).bounds, site.part(slot).region);
+    let first = if axis == Axis::Vertical { down } else { across };
+    Some(first as i32).filter(|first| *first != 0)
+}
+
 /// Lowers a call with reads at computed positions, for all components together or one by one.
 pub(crate) fn compute(site: &Site<'_>, function: &Function) -> Result<Vec<Node>> {
     if site.alone && site.components > 1 {
@@ -124,11 +132,19 @@ fn computed(site: &Site<'_>, function: &Function) -> Result<Vec<Node>> {
             if let Some(axis) = line_of(site, slot) {
                 let [number, _] = if axis == Axis::Vertical { axes(site.transposed, 1, 2) } else { axes(site.transposed, 2, 1) };
                 arrays.push((site.array(slot, own)?, Reads::Along(number, rule.clone())));
+                if let Some(first) = first_of_line(site, slot, axis) {
+                    beside.push(site.scalar(first)?);
+                }
                 relays |= site.part(slot).lines;
                 continue;
             }
             arrays.push((site.array(slot, own)?, Reads::At(rule.clone())));
-            for number in distance(site.region, own) {
+            let [mut top, left] = distance(site.region, own);
+            if slot.along == Some(Axis::Vertical) {
+                // Rows are counted from the first one of the image.
+                top = distance(site.part(slot).bounds, own)[0];
+            }
+            for number in [top, left] {
                 beside.push(site.scalar(number as i32)?);
             }
         }
@@ -141,7 +157,7 @@ fn computed(site: &Site<'_>, function: &Function) -> Result<Vec<Node>> {
     for slot in &site.primitive.code.slots {
         accesses.push(match (is_given(site, slot), line_of(site, slot)) {
             (true, _) => Access::Given(f.parameter("e", Type::F32)),
-            (false, Some(axis)) => Access::Line(axis),
+            (false, Some(axis)) => Access::Line(axis, first_of_line(site, slot, axis).map(|_| f.parameter("first", Type::I32))),
             (false, None) => Access::Read(["o", "o"].map(|name| f.parameter(name, Type::I32))),
         });
     }
