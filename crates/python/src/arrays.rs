@@ -6,7 +6,6 @@ use broadloom::Context;
 use broadloom::graph::{AxisMap, Boundary, Combine, Elementwise, Extreme, Node, Result, Rule, Shape};
 use broadloom_scalar::{BinaryOp, Builder, CompareOp, Element, Literal, MathFunction, Precision, Type, UnaryOp};
 use pyo3::prelude::*;
-use std::collections::HashMap;
 use std::sync::OnceLock;
 
 /// Names of NumPy for the element types.
@@ -29,7 +28,11 @@ const TYPES: [(&str, Element); 12] = [
 pub(crate) const FUNCTIONS: &[Entry] = &[
     (c"fill", c"fill(context, shape, type, value): one value at all indices.", fill),
     (c"position", c"position(context, shape, axis, type): the index along an axis.", position),
+    (c"operation", c"operation(name): the number of an operation on single elements.", operation),
     (c"elementwise", c"elementwise(operation, nodes): an operation on single elements.", elementwise),
+    (c"unary", c"unary(operation, node): an operation on one element.", unary),
+    (c"binary", c"binary(operation, left, right): an operation on two elements of one type.", binary),
+    (c"with_number", c"with_number(operation, node, number, is_first): an operation with a number of its type.", with_number),
     (c"convert", c"convert(node, type): the elements in another type.", convert),
     (c"bitcast", c"bitcast(node, type): the bits of the elements as another type.", bitcast),
     (c"affine", c"affine(node, maps, shape, outside): a view; maps are (axis or -1, offset, stride).", affine),
@@ -61,9 +64,9 @@ pub(crate) fn shape(arguments: &Arguments<'_, '_>, index: usize) -> PyResult<Sha
     Ok(Shape::from(arguments.get::<Vec<usize>>(index)?))
 }
 
-/// Returns the operations on single elements by name.
-fn operations() -> &'static HashMap<&'static str, Elementwise> {
-    static TABLE: OnceLock<HashMap<&'static str, Elementwise>> = OnceLock::new();
+/// Returns the operations on single elements. Python names them by their position.
+fn operations() -> &'static [(&'static str, Elementwise)] {
+    static TABLE: OnceLock<Vec<(&'static str, Elementwise)>> = OnceLock::new();
     TABLE.get_or_init(|| {
         let unary = UnaryOp::ALL.iter().map(|op| (op.name(), Elementwise::Unary(*op)));
         let binary = BinaryOp::ALL.iter().map(|op| (op.name(), Elementwise::Binary(*op)));
@@ -72,6 +75,18 @@ fn operations() -> &'static HashMap<&'static str, Elementwise> {
         let others = [("select", Elementwise::Select), ("fma", Elementwise::Fma)];
         unary.chain(binary).chain(compare).chain(math).chain(others).collect()
     })
+}
+
+fn operation(arguments: &Arguments<'_, '_>) -> Answer {
+    let name = arguments.get::<String>(0)?;
+    let found = operations().iter().position(|(known, _)| *known == name);
+    arguments.answer(found.ok_or_else(|| refused(format!("`{name}` is no operation on elements")))?)
+}
+
+/// Returns the operation whose number is the first argument.
+fn numbered(arguments: &Arguments<'_, '_>) -> PyResult<Elementwise> {
+    let found = operations().get(arguments.get::<usize>(0)?);
+    found.map(|(_, operation)| operation.clone()).ok_or_else(|| refused("there is no operation of this number"))
 }
 
 /// Returns the way to combine elements with a name.
@@ -130,12 +145,25 @@ fn position(arguments: &Arguments<'_, '_>) -> Answer {
 }
 
 fn elementwise(arguments: &Arguments<'_, '_>) -> Answer {
-    let name = arguments.get::<String>(0)?;
-    let Some(operation) = operations().get(name.as_str()) else {
-        return Err(refused(format!("`{name}` is no operation on elements")));
-    };
     let nodes = arguments.handles::<Node>(1)?;
-    made(arguments, Node::elementwise(operation.clone(), &nodes.iter().collect::<Vec<&Node>>()))
+    made(arguments, Node::elementwise(numbered(arguments)?, &nodes.iter().collect::<Vec<&Node>>()))
+}
+
+fn unary(arguments: &Arguments<'_, '_>) -> Answer {
+    made(arguments, Node::elementwise(numbered(arguments)?, &[&arguments.handle::<Node>(1)?]))
+}
+
+fn binary(arguments: &Arguments<'_, '_>) -> Answer {
+    let (left, right) = (arguments.handle::<Node>(1)?, arguments.handle::<Node>(2)?);
+    made(arguments, Node::elementwise(numbered(arguments)?, &[&left, &right]))
+}
+
+fn with_number(arguments: &Arguments<'_, '_>) -> Answer {
+    let node = arguments.handle::<Node>(1)?;
+    let value = literal(&arguments.any(2)?, node.ty().element())?;
+    let number = Node::fill(node.context(), Shape::from([]), &[value]).map_err(of_graph)?;
+    let inputs = if arguments.get::<bool>(3)? { [&number, &node] } else { [&node, &number] };
+    made(arguments, Node::elementwise(numbered(arguments)?, &inputs))
 }
 
 fn convert(arguments: &Arguments<'_, '_>) -> Answer {

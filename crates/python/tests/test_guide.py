@@ -4,6 +4,8 @@ import doctest
 import os
 import pathlib
 import re
+import subprocess
+import sys
 import unittest
 
 import broadloom as bl
@@ -37,6 +39,13 @@ class Guide(unittest.TestCase):
         tests = [test for name in dir(bl) for test in finder.find(getattr(bl, name), name, globs=dict(NAMES)) if test.examples]
         self.assertGreater(len(tests), 4)
         self.assertEqual(failures(tests)[1], "")
+
+    def test_stubs_are_those_of_the_functions(self):
+        made = subprocess.run([sys.executable, ROOT / "crates/python/stubs.py"], capture_output=True, text=True, check=True)
+        path = ROOT / "crates/python/package/broadloom/__init__.pyi"
+        if os.environ.get("BLESS", "0") != "0":
+            path.write_text(made.stdout)
+        self.assertEqual(made.stdout, path.read_text(), "BLESS=1 rewrites the stubs")
 
     def test_public_names_have_docstrings(self):
         silent = [name for name in dir(bl) if callable(getattr(bl, name)) and not getattr(bl, name).__doc__]

@@ -251,7 +251,7 @@ def from_host(values: np.ndarray, device) -> Array:
     if values.ndim > _AXES:
         raise ValueError(f"arrays have at most {_AXES} axes; this one has {values.ndim}")
     dense = np.ascontiguousarray(values, dtype=dtype).reshape(values.shape)
-    node = _core.upload(device._context, dense.shape, dtype.name, dense.ctypes.data, dense.nbytes)
+    node = _core.upload(device._context, dense.shape, _dtypes.name_of(dtype), dense.ctypes.data, dense.nbytes)
     return made(node, dtype, device, dense.shape)
 
 
@@ -269,14 +269,14 @@ def scalar(value, dtype, device) -> Array:
         raise TypeError(f"{value} is no {dtype}")
     if isinstance(value, np.generic):
         value = value.item()
-    return made(_core.fill(device._context, (), dtype.name, value), dtype, device, ())
+    return made(_core.fill(device._context, (), _dtypes.name_of(dtype), value), dtype, device, ())
 
 
 def cast(array: Array, dtype) -> Array:
     """Converts the elements to another data type."""
     if array._dtype == dtype:
         return array
-    return made(_core.convert(array._node, dtype.name), dtype, array._device, array._shape_known)
+    return made(_core.convert(array._node, _dtypes.name_of(dtype)), dtype, array._device, array._shape_known)
 
 
 def reshaped(array: Array, shape) -> Array:

@@ -87,7 +87,7 @@ def full(shape, fill_value, *, dtype=None, device=None) -> Array:
         fill_value = fill_value.item()
     if dtype.kind in "iu" and isinstance(fill_value, float):
         fill_value = int(fill_value)
-    return made(_core.fill(target._context, shape, dtype.name, fill_value), dtype, target, shape)
+    return made(_core.fill(target._context, shape, _dtypes.name_of(dtype), fill_value), dtype, target, shape)
 
 
 def zeros(shape, *, dtype=None, device=None) -> Array:
@@ -127,7 +127,7 @@ def empty_like(x, /, *, dtype=None, device=None) -> Array:
 
 def positions(shape, axis, device, dtype=_dtypes.int64) -> Array:
     """Returns the index along an axis at each index of an array."""
-    return made(_core.position(device._context, shape, axis, dtype.name), dtype, device, tuple(shape))
+    return made(_core.position(device._context, shape, axis, _dtypes.name_of(dtype)), dtype, device, tuple(shape))
 
 
 def arange(start, /, stop=None, step=1, *, dtype=None, device=None) -> Array:

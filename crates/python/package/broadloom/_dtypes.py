@@ -32,6 +32,14 @@ _KINDS = {
 }
 
 
+_NAMES = {dtype.num: dtype.name for dtype in ALL}
+
+
+def name_of(dtype: np.dtype) -> str:
+    """Returns the name of a data type; NumPy computes it at each use."""
+    return _NAMES[dtype.num]
+
+
 @functools.lru_cache(None)
 def _checked(found: np.dtype) -> np.dtype:
     native = found.newbyteorder("=")

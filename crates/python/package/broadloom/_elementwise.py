@@ -20,12 +20,25 @@ def _kind(name, dtype, kinds, wanted):
         raise TypeError(f"`{name}` of arrays of `{dtype}`: {wanted} are needed")
 
 
+class _Numbers(dict):
+    """Numbers of the engine's operations by name."""
+
+    def __missing__(self, name):
+        number = self[name] = _core.operation(name)
+        return number
+
+
+_NUMBER = _Numbers()
+
+
 def _op(operation, *arrays, dtype=None) -> Array:
     """Applies an operation of the engine to arrays of one data type."""
-    first = arrays[-1]
-    node = _core.elementwise(operation, [array._node for array in arrays])
-    shape = first._shape_known if len(arrays) == 1 else None
-    return made(node, dtype or first._dtype, first._device, shape)
+    number, first = _NUMBER[operation], arrays[-1]
+    if len(arrays) == 2:
+        return made(_core.binary(number, arrays[0]._node, first._node), dtype or first._dtype, first._device)
+    if len(arrays) == 1:
+        return made(_core.unary(number, first._node), dtype or first._dtype, first._device, first._shape_known)
+    return made(_core.elementwise(number, [array._node for array in arrays]), dtype or first._dtype, first._device)
 
 
 def _floats(name, *values) -> list[Array]:
@@ -81,8 +94,32 @@ trunc = _rounding("trunc", "trunc", "Rounds each element towards zero.")
 round = _rounding("round_even", "round", "Rounds each element to the nearest integer, halves to even.")
 
 
+def _fast(number, x1, x2, kinds, result):
+    """Applies an operation to arrays of one data type, or to an array and a number that adapts; else `None`."""
+    array, is_first = (x1, False) if type(x1) is Array else (x2, True)
+    dtype = array._dtype
+    if dtype.kind not in kinds:
+        return None
+    if not is_first and type(x2) is Array:
+        if x2._dtype is not dtype or x2._device is not array._device:
+            return None
+        return made(_core.binary(number, array._node, x2._node), result or dtype, array._device)
+    other = x1 if is_first else x2
+    kind = type(other)
+    if not (kind is float and dtype.kind == "f" or kind is int and dtype.kind in "iuf"):
+        return None
+    node = _core.with_number(number, array._node, other, is_first)
+    return made(node, result or dtype, array._device, array._shape_known)
+
+
 def _two(operation, name, kinds, wanted, doc, result=None):
+    number, known = _NUMBER[operation], kinds.replace("b", "")
+
     def function(x1, x2, /):
+        if type(x1) is Array or type(x2) is Array:
+            found = _fast(number, x1, x2, known, result)
+            if found is not None:
+                return found
         arrays, dtype = operands(x1, x2)
         _kind(name, dtype, kinds, wanted)
         return _op(operation, *arrays, dtype=result)
@@ -93,8 +130,6 @@ def _two(operation, name, kinds, wanted, doc, result=None):
 
 
 subtract = _two("-", "subtract", "iuf", "numbers", "Returns the differences.")
-_add = _two("+", "add", "iuf", "numbers", "")
-_multiply = _two("*", "multiply", "iuf", "numbers", "")
 less = _two("<", "less", "iuf", "numbers", "Tests if x1 < x2.", bool_dtype)
 less_equal = _two("<=", "less_equal", "iuf", "numbers", "Tests if x1 <= x2.", bool_dtype)
 greater = _two(">", "greater", "iuf", "numbers", "Tests if x1 > x2.", bool_dtype)
@@ -109,18 +144,30 @@ copysign = _two("copysign", "copysign", "f", "floats", "Returns x1 with the sign
 
 def add(x1, x2, /):
     """Returns the sums. The sum of booleans is their logical OR, as in NumPy."""
+    if type(x1) is Array or type(x2) is Array:
+        found = _fast(_NUMBER["+"], x1, x2, "iuf", None)
+        if found is not None:
+            return found
     arrays, dtype = operands(x1, x2)
     return _op("|" if dtype.kind == "b" else "+", *arrays)
 
 
 def multiply(x1, x2, /):
     """Returns the products. The product of booleans is their logical AND, as in NumPy."""
+    if type(x1) is Array or type(x2) is Array:
+        found = _fast(_NUMBER["*"], x1, x2, "iuf", None)
+        if found is not None:
+            return found
     arrays, dtype = operands(x1, x2)
     return _op("&" if dtype.kind == "b" else "*", *arrays)
 
 
 def divide(x1, x2, /):
     """Returns the quotients. Integers are converted to `float64`."""
+    if type(x1) is Array or type(x2) is Array:
+        found = _fast(_NUMBER["/"], x1, x2, "f", None)
+        if found is not None:
+            return found
     arrays, dtype = operands(x1, x2)
     if not is_float(dtype):
         arrays = [cast(array, _dtypes.DEFAULT_FLOAT) for array in arrays]
@@ -225,7 +272,7 @@ def _shift(operation, name, doc):
         _kind(name, dtype, "iu", "integers")
         most = _constant(dtype.itemsize * 8, y)
         amount = cast(_op("min", y, most), _dtypes.uint32)
-        return made(_core.elementwise(operation, [x._node, amount._node]), dtype, x._device)
+        return made(_core.binary(_NUMBER[operation], x._node, amount._node), dtype, x._device)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
@@ -321,7 +368,7 @@ def where(condition, x1, x2, /):
     else:
         dtype = _dtypes.result_type(x1, x2)
         x, y = scalar(x1, dtype, condition._device), scalar(x2, dtype, condition._device)
-    node = _core.elementwise("select", [_truth(condition)._node, x._node, y._node])
+    node = _core.elementwise(_NUMBER["select"], [_truth(condition)._node, x._node, y._node])
     return made(node, dtype, condition._device)
 
 
@@ -372,7 +419,7 @@ def signbit(x, /):
 
 def _bits(x) -> Array:
     dtype = _dtypes.checked(f"int{x._dtype.itemsize * 8}")
-    return made(_core.bitcast(x._node, dtype.name), dtype, x._device, x._shape_known)
+    return made(_core.bitcast(x._node, _dtypes.name_of(dtype)), dtype, x._device, x._shape_known)
 
 
 def nextafter(x1, x2, /):
@@ -383,9 +430,9 @@ def nextafter(x1, x2, /):
     one = _constant(1, bits)
     away = not_equal(less(x, y), less(x, zero))
     moved = where(away, add(bits, one), subtract(bits, one))
-    moved = made(_core.bitcast(moved._node, dtype.name), dtype, x._device)
+    moved = made(_core.bitcast(moved._node, _dtypes.name_of(dtype)), dtype, x._device)
     least = _constant(1, bits)
-    least = made(_core.bitcast(least._node, dtype.name), dtype, x._device)
+    least = made(_core.bitcast(least._node, _dtypes.name_of(dtype)), dtype, x._device)
     moved = where(equal(x, zero), _op("copysign", least, y), moved)
     moved = where(equal(x, y), y, moved)
     return where(logical_or(isnan(x), isnan(y)), _op("+", x, y), moved)
