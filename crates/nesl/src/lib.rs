@@ -36,6 +36,7 @@ pub(crate) mod flatten;
 pub(crate) mod hash;
 pub mod infer;
 pub mod machine;
+pub mod primitives;
 pub mod program;
 pub mod run;
 pub mod session;

@@ -261,12 +261,8 @@ impl Builder {
             let space = self.space_of(args[0]);
             return self.constant(Constant::Int([value].into()), space);
         }
-        let result = match op.results()[0] {
-            vcode::Slot::Given => ty,
-            vcode::Slot::Is(ty) => ty,
-        };
         let space = self.space_of(args[0]);
-        self.one(Op::Vector(op, ty), args.into(), result, space)
+        self.one(Op::Vector(op, ty), args.into(), op.result(ty), space)
     }
 
     /// Adds a scan, whose result has the space of the values.

@@ -50,6 +50,7 @@ mod transfer;
 mod vector;
 
 use bound::Bound;
+pub use call_costs::SEQUENTIAL_CALLS;
 pub use column::Column;
 pub(crate) use entry::{Charged, DeviceVector, Entry, Segments};
 pub(crate) use extent::Extent;

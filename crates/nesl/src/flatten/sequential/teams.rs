@@ -28,8 +28,8 @@ use super::code::{Class, Code, Kind, Label, Reg, Team, emit};
 use super::expr::{Seq, Val, Writer};
 use super::lanes::LANES;
 use super::{CallResults, CodeResult, FrameRegisters, Module, Signature};
-use crate::core::Primitive;
 use crate::core::{Each, ExprId};
+use crate::primitives::Fold;
 use crate::types::TypeId;
 use crate::vcode::Shape;
 use crate::vcode::team::RECORD;
@@ -454,7 +454,7 @@ impl Writer<'_, '_, '_> {
     pub(super) fn reduce_of_warps(
         &mut self,
         lane: Reg,
-        what: (Primitive, TypeId),
+        what: (Fold, TypeId),
         length: Reg,
         (kind, own): (Kind, Reg),
     ) -> CodeResult<Val> {
