@@ -34,11 +34,7 @@ fn main() {
     trials.push(Trial::test("interp: regions of recursions launch no more than the machine", || {
         regions::economy(&regions::RECURSIONS)
     }));
-    for (name, device) in DEVICES {
-        trials.push(Trial::test(format!("{name}: the columns of the table of primitives agree"), move || {
-            columns::agreement(device)
-        }));
-    }
+    trials.push(Trial::test("interp: the columns of the table of primitives agree", || columns::agreement(interp)));
     for (name, device) in DEVICES {
         trials.push(Trial::test(format!("{name}: teams run large calls"), move || teams::programs(device)));
     }

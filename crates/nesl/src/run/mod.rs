@@ -64,7 +64,7 @@ pub(crate) use region::{
 pub(crate) use segdes::DeviceSegdes;
 pub(crate) use tail_loop::{LoopOutcome, LoopRun};
 pub use target::{Opener, THRESHOLD, Target};
-pub(crate) use template::{CallTemplate, Launched, Templates};
+pub(crate) use template::{CallTemplate, LaunchedCall, Templates};
 pub(crate) use vector::Vector;
 
 use crate::codes;
@@ -151,8 +151,8 @@ pub struct Accelerator {
     sequential: SequentialWork,
 }
 
-/// A place in the program, and the functions around it.
-type Place = (Option<Span>, Vec<(String, Span)>);
+/// Place in the program, and the calls around it.
+type CallTrace = (Option<Span>, Vec<(String, Span)>);
 
 /// A condition whose flag is on the device.
 pub(crate) struct Pending {
@@ -161,7 +161,7 @@ pub(crate) struct Pending {
     pub(crate) operands: Vec<Entry>,
     flag: Node,
     /// The place and the functions around it, set by the machine.
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<CallTrace>,
 }
 
 /// Counters of the work of an accelerator.

@@ -47,7 +47,7 @@ pub(super) struct Lanes {
 }
 
 /// State of a writer before code that may be refused.
-struct Before {
+struct WriterState {
     mark: Mark,
     locals: HashMap<LocalId, Val>,
 }
@@ -297,7 +297,7 @@ impl Writer<'_, '_, '_> {
     /// a distributed loop, and if the rounds contain operations that all lanes must execute together.
     pub(super) fn try_in_lanes<T>(&mut self, write: impl FnOnce(&mut Self, Reg) -> CodeResult<T>) -> Option<T> {
         let lane = self.code.lane.filter(|_| !self.varying)?;
-        let before = Before { mark: self.code.mark(), locals: self.locals.clone() };
+        let before = WriterState { mark: self.code.mark(), locals: self.locals.clone() };
         let fail = self.fail;
         self.refused = false;
         let written = write(self, lane);
