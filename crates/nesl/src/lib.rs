@@ -37,6 +37,7 @@ pub(crate) mod flatten;
 pub(crate) mod hash;
 pub mod infer;
 pub mod machine;
+pub mod primitives;
 pub mod program;
 pub mod run;
 pub mod session;

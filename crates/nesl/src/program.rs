@@ -21,7 +21,7 @@ pub use crate::run::Column;
 pub use crate::session::Failure;
 
 use crate::eval::{Options, Sealed};
-use crate::run::{Launched, Statistics, Target, Templates};
+use crate::run::{LaunchedCall, Statistics, Target, Templates};
 use crate::session::{Engine, Output, Session, Settings};
 use broadloom_graph::Context;
 
@@ -35,7 +35,7 @@ enum State {
     Finished(Vec<Column>),
     /// The kernels of a template run. The arguments are kept for a call by the machine, in case a condition
     /// does not hold.
-    Launched(Launched, Vec<Column>),
+    Launched(LaunchedCall, Vec<Column>),
 }
 
 impl Pending {

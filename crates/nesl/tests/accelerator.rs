@@ -4,6 +4,8 @@
 //! `BROADLOOM_NESL_DEVICE_RANDOM` sets the number of random programs. `BROADLOOM_NESL_DEVICE_SESSIONS` names
 //! a device (`interp`, `cpu`) on which all sessions of `tests/sessions` run.
 
+mod columns;
+mod costs;
 mod generator;
 mod loops;
 mod regions;
@@ -32,6 +34,7 @@ fn main() {
     trials.push(Trial::test("interp: regions of recursions launch no more than the machine", || {
         regions::economy(&regions::RECURSIONS)
     }));
+    trials.push(Trial::test("interp: the columns of the table of primitives agree", || columns::agreement(interp)));
     for (name, device) in DEVICES {
         trials.push(Trial::test(format!("{name}: teams run large calls"), move || teams::programs(device)));
     }
@@ -76,6 +79,7 @@ fn main() {
     trials.push(Trial::test("cpu: kernels of loops do not depend on the number of rounds", loops::kernels));
     trials.push(Trial::test("interp: 25 random programs for teams", || teams::random(interp, 25)));
     trials.push(Trial::test("interp: kernels and waits of teams", teams::structure));
+    trials.push(Trial::test("sequential calls are short on GPUs", costs::short_on_gpus));
     trials.push(Trial::test("interp: calls that fail run flattened", failing));
     trials.push(Trial::test("interp: calls without memory for arenas run flattened", without_arenas));
     trials.push(Trial::test("interp: lengths that would wrap are refused", wrapping));

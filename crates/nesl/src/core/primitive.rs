@@ -1,59 +1,52 @@
 //! Functions of the implementation. The library declares their types and describes them.
 
+use crate::primitives::{Elementwise, Fold};
+
 macro_rules! primitives {
-    ($($(#[$meta:meta])* $variant:ident: $($name:literal)|+,)*) => {
+    ($($variant:ident: $($name:literal)|+,)*) => {
         /// Function of the implementation.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[allow(missing_docs)]
-        pub enum Primitive { $($(#[$meta])* $variant,)* }
+        pub enum Primitive {
+            /// Operation on scalars.
+            Elementwise(Elementwise),
+            /// Combinations of the elements before each element.
+            Scan(Fold),
+            /// Combination of all elements.
+            Reduce(Fold),
+            $($variant,)*
+        }
 
         impl Primitive {
             /// Returns the primitive for a name of the library.
             pub fn by_name(name: &str) -> Option<Primitive> {
+                if let Some(operation) = Elementwise::ALL.iter().find(|row| row.names().contains(&name)) {
+                    return Some(Primitive::Elementwise(*operation));
+                }
+                if let Some(fold) = Fold::ALL.iter().find(|row| row.names().contains(&name)) {
+                    let is_scan = fold.names()[0] == name;
+                    return Some(if is_scan { Primitive::Scan(*fold) } else { Primitive::Reduce(*fold) });
+                }
                 match name { $($($name)|+ => Some(Primitive::$variant),)* _ => None }
+            }
+
+            /// Returns the first of its names in the library.
+            pub fn name(self) -> &'static str {
+                match self {
+                    Primitive::Elementwise(operation) => operation.names().first().copied().unwrap_or_default(),
+                    Primitive::Scan(fold) => fold.names()[0],
+                    Primitive::Reduce(fold) => fold.names()[1],
+                    $(Primitive::$variant => [$($name),+][0],)*
+                }
             }
         }
     };
 }
 
 primitives! {
-    Add: "+",
-    Subtract: "-",
-    Multiply: "*",
-    Divide: "/",
     Negate: "negate",
-    Rem: "rem",
-    LeftShift: "lshift",
-    RightShift: "rshift",
-    Equal: "==" | "=",
-    NotEqual: "/=",
-    Less: "<",
-    Greater: ">",
-    LessEqual: "<=",
-    GreaterEqual: ">=",
-    And: "and",
-    Or: "or",
-    Xor: "xor",
-    Not: "not",
-    Float: "float",
-    Ceil: "ceil",
-    Floor: "floor",
-    Trunc: "trunc",
-    Btoi: "btoi",
     CharCode: "char_code",
     CodeChar: "code_char",
-    Sqrt: "sqrt",
-    Ln: "ln",
-    Exp: "exp",
-    Sin: "sin",
-    Cos: "cos",
-    Tan: "tan",
-    Asin: "asin",
-    Acos: "acos",
-    Atan: "atan",
-    Sinh: "sinh",
-    Cosh: "cosh",
-    Tanh: "tanh",
     IntToAny: "int_to_any",
     FloatToAny: "float_to_any",
     AsFloat: "prim_as_float",
@@ -70,20 +63,6 @@ primitives! {
     Elt: "elt",
     Rep: "rep",
     Iseq: "iseq",
-    PlusScan: "plus_scan",
-    MultScan: "mult_scan",
-    MaxScan: "max_scan",
-    MinScan: "min_scan",
-    OrScan: "or_scan",
-    AndScan: "and_scan",
-    XorScan: "xor_scan",
-    Sum: "sum",
-    Product: "product",
-    MaxVal: "max_val",
-    MinVal: "min_val",
-    Any: "any",
-    All: "all",
-    Parity: "parity",
     Permute: "permute",
     Get: "->" | "read" | "get",
     Put: "put",

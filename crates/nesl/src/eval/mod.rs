@@ -6,6 +6,7 @@
 //! function.
 
 mod code;
+pub(crate) mod conditions;
 mod data;
 mod fault;
 mod files;
@@ -26,7 +27,6 @@ pub use fault::Fault;
 pub(crate) use fault::Run;
 pub use host::{Host, Sealed, System};
 pub use number::format_float;
-pub(crate) use number::largest_float;
 pub use show::show_value;
 pub(crate) use value::Charge;
 pub use value::{Function, Meter, Seq, Value};

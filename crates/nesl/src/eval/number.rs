@@ -1,36 +1,22 @@
 //! Numbers: widths, and floats as text.
 
 use super::Machine;
+use crate::infer::Widths;
 
 impl Machine<'_> {
+    pub(crate) fn widths(&self) -> Widths {
+        self.state.options.widths
+    }
+
     /// Wraps an integer to the width of integers.
     pub(crate) fn wrap(&self, value: i64) -> i64 {
-        if self.state.options.widths.wide_int { value } else { i64::from(value as i32) }
+        self.widths().wrap(value)
     }
 
     /// Rounds a float to the width of floats.
     pub(crate) fn round(&self, value: f64) -> f64 {
-        if self.state.options.widths.narrow_float { f64::from(value as f32) } else { value }
+        self.widths().round(value)
     }
-
-    /// Converts a float to an int, saturating at the range of ints.
-    pub(crate) fn to_int(&self, value: f64) -> i64 {
-        if self.state.options.widths.wide_int { value as i64 } else { i64::from(value as i32) }
-    }
-
-    pub(crate) fn least_int(&self) -> i64 {
-        if self.state.options.widths.wide_int { i64::MIN } else { i64::from(i32::MIN) }
-    }
-
-    pub(crate) fn largest_int(&self) -> i64 {
-        !self.least_int()
-    }
-}
-
-/// Returns the maximum of an empty set of floats; its negation is the minimum. It is finite, so it can be
-/// printed.
-pub(crate) fn largest_float() -> f64 {
-    f64::from(1.0e36f32)
 }
 
 /// Prints a float like the top level: 15 significant digits without trailing zeros (7 for 32-bit floats).

@@ -1,11 +1,11 @@
 //! Primitives on sequences.
 
-use super::fault::{Fault, Run};
-use super::number::largest_float;
-use super::scalar::{compare, logic};
-use super::{Machine, Value};
+use super::fault::Run;
+use super::{Machine, Value, conditions};
 use crate::core::Primitive;
+use crate::primitives::Fold;
 use crate::types::{Base, Type, TypeId};
+use crate::vcode::Combination;
 use std::cmp::Ordering;
 
 impl Machine<'_> {
@@ -20,15 +20,15 @@ impl Machine<'_> {
             Primitive::Elt => {
                 let (values, index) = argument.parts();
                 if let Some(text) = values.characters() {
-                    return Ok(Value::Char(text[place(index.int(), text.len())?]));
+                    return Ok(Value::Char(text[conditions::index(index.int(), text.len())?]));
                 }
                 let values = values.elements();
-                Ok(values[place(index.int(), values.len())?].clone())
+                Ok(values[conditions::index(index.int(), values.len())?].clone())
             }
             Primitive::Rep => {
                 let (values, value, index) = argument.three();
                 let mut copy = values.elements().to_vec();
-                let index = place(index.int(), copy.len())?;
+                let index = conditions::index(index.int(), copy.len())?;
                 copy[index] = value.clone();
                 self.seq(copy)
             }
@@ -37,22 +37,22 @@ impl Machine<'_> {
             Primitive::Get => {
                 let (values, indices) = argument.parts();
                 if let Some(text) = values.characters() {
-                    let get = |index: &Value| place(index.int(), text.len()).map(|index| text[index]);
+                    let get = |index: &Value| conditions::index(index.int(), text.len()).map(|index| text[index]);
                     let taken = indices.elements().iter().map(get).collect::<Run<Vec<u8>>>()?;
                     return self.text(&taken);
                 }
                 let values = values.elements();
-                let get = |index: &Value| place(index.int(), values.len()).map(|index| values[index].clone());
+                let get = |index: &Value| conditions::index(index.int(), values.len()).map(|index| values[index].clone());
                 let taken = indices.elements().iter().map(get).collect::<Run<Vec<Value>>>()?;
                 self.seq(taken)
             }
             Primitive::Put => {
                 let (values, indices, destination) = argument.three();
                 let (values, indices) = (values.elements(), indices.elements());
-                same_length("`put`: values and indices", values.len(), indices.len())?;
+                conditions::same_length("`put`: values and indices", values.len(), indices.len())?;
                 let mut copy = destination.elements().to_vec();
                 for (value, index) in values.iter().zip(indices) {
-                    let index = place(index.int(), copy.len())?;
+                    let index = conditions::index(index.int(), copy.len())?;
                     copy[index] = value.clone();
                 }
                 self.seq(copy)
@@ -85,12 +85,7 @@ impl Machine<'_> {
             Primitive::Subseq => {
                 let (values, start, end) = argument.three();
                 let (start, end) = (start.int(), end.int());
-                if start < 0 || start > end || end > values.length() as i64 {
-                    return Fault::at_run_time(format!(
-                        "elements {start} to {end} are outside of a sequence of {}",
-                        values.length()
-                    ));
-                }
+                conditions::part(start, end, values.length() as i64)?;
                 let part = start as usize..end as usize;
                 match values.characters() {
                     Some(text) => self.text(&text[part]),
@@ -103,38 +98,26 @@ impl Machine<'_> {
 
     /// Checks a number of elements before memory is allocated.
     fn count(&mut self, count: i64, who: &str, sample: Option<&Value>) -> Run<usize> {
-        let Ok(count) = usize::try_from(count) else {
-            return Fault::at_run_time(format!("{who}: a sequence cannot have {count} elements"));
-        };
-        let is_counted = count <= self.largest_int() as usize;
+        let count = conditions::count(who, count)?;
+        let is_counted = count <= self.widths().largest_int() as usize;
         if is_counted && self.state.meter.allows(count, sample) { Ok(count) } else { self.out_of_memory(count) }
     }
 
     fn iseq(&mut self, (start, step, end): (&Value, &Value, &Value)) -> Run<Value> {
         let (start, step, end) = (start.int(), step.int(), end.int());
-        if step < 1 {
-            return Fault::at_run_time(format!("the step of a range must be positive, it is {step}"));
-        }
-        if start > end {
-            return Fault::at_run_time(format!("a range cannot go from {start} down to {end}"));
-        }
-        let length = end.abs_diff(start).div_ceil(step as u64);
+        let length = conditions::range(start, step, end)?;
         let count = self.count(i64::try_from(length).unwrap_or(i64::MAX), "a range", None)?;
         self.seq((0..count as i64).map(|index| Value::Int(start + index * step)).collect())
     }
 
     fn permute(&mut self, (values, indices): (&Value, &Value)) -> Run<Value> {
         let (values, indices) = (values.elements(), indices.elements());
-        same_length("`permute`: values and indices", values.len(), indices.len())?;
-        let mut target: Vec<Option<Value>> = vec![None; values.len()];
-        for (value, index) in values.iter().zip(indices) {
-            let slot = &mut target[place(index.int(), values.len())?];
-            if slot.is_some() {
-                return Fault::at_run_time(format!("`permute`: the index {} occurs twice", index.int()));
-            }
-            *slot = Some(value.clone());
+        let places = conditions::permutation(indices.iter().map(Value::int), values.len())?;
+        let mut target = values.to_vec();
+        for (value, place) in values.iter().zip(places) {
+            target[place] = value.clone();
         }
-        self.seq(target.into_iter().flatten().collect())
+        self.seq(target)
     }
 
     fn rank(&mut self, values: &Value, descending: bool) -> Run<Value> {
@@ -153,21 +136,20 @@ impl Machine<'_> {
 
     fn partition(&mut self, (values, lengths): (&Value, &Value)) -> Run<Value> {
         let (values, lengths) = (values.elements(), lengths.elements());
-        let mut parts = Vec::with_capacity(lengths.len());
-        let mut at = 0usize;
+        conditions::partition(lengths.iter().map(Value::int), values.len() as i64)?;
+        let (mut parts, mut rest) = (Vec::with_capacity(lengths.len()), values);
         for length in lengths {
-            let length = usize::try_from(length.int()).ok().filter(|length| *length <= values.len() - at);
-            let Some(length) = length else { return wrong_lengths(values.len()) };
-            parts.push(self.seq(values[at..at + length].to_vec())?);
-            at += length;
+            let (part, others) = rest.split_at(length.int() as usize);
+            parts.push(self.seq(part.to_vec())?);
+            rest = others;
         }
-        if at == values.len() { self.seq(parts) } else { wrong_lengths(values.len()) }
+        self.seq(parts)
     }
 
     fn unpack(&mut self, (values, flags): (&Value, &Value), ty: TypeId) -> Run<Value> {
         let (values, flags) = (values.elements(), flags.elements());
         let set = flags.iter().filter(|flag| flag.bool()).count();
-        same_length("`unpack`: values and true flags", values.len(), set)?;
+        conditions::same_length("`unpack`: values and true flags", values.len(), set)?;
         let filler = match self.env.types[ty] {
             Type::Pair(sequence, _) => match self.env.types[sequence] {
                 Type::Seq(element) => self.neutral_of(element)?,
@@ -211,77 +193,47 @@ impl Machine<'_> {
         }
     }
 
-    /// Returns the start value of a scan.
-    fn start_of(&self, primitive: Primitive, base: Base) -> Value {
-        use Primitive as P;
-        match (primitive, base) {
-            (P::MaxScan | P::MaxVal, Base::Int) => Value::Int(self.least_int()),
-            (P::MinScan | P::MinVal, Base::Int) => Value::Int(self.largest_int()),
-            (P::MaxScan | P::MaxVal, Base::Float) => Value::Float(-largest_float()),
-            (P::MinScan | P::MinVal, Base::Float) => Value::Float(largest_float()),
-            (P::MaxScan | P::MaxVal, Base::Char) => Value::Char(0),
-            (P::MinScan | P::MinVal, Base::Char) => Value::Char(255),
-            (P::MultScan | P::Product, Base::Float) => Value::Float(1.0),
-            (P::MultScan | P::Product, _) => Value::Int(1),
-            (P::AndScan | P::All, Base::Bool) => Value::Bool(true),
-            (P::AndScan | P::All, _) => Value::Int(-1),
-            (_, Base::Bool) => Value::Bool(false),
-            (_, Base::Float) => Value::Float(0.0),
-            _ => Value::Int(0),
+    /// Returns the result of a fold of no elements.
+    fn neutral_of_fold(&self, fold: Fold, base: Base) -> Value {
+        let neutral = fold.neutral(self.widths());
+        match base {
+            Base::Int => Value::Int(neutral.int),
+            Base::Float => Value::Float(neutral.float),
+            Base::Bool => Value::Bool(neutral.bool),
+            Base::Char => Value::Char(fold.char()),
         }
     }
 
-    fn combine(&mut self, primitive: Primitive, a: &Value, b: &Value) -> Run<Value> {
-        use Primitive as P;
-        Ok(match primitive {
-            P::PlusScan | P::Sum => return self.arithmetic(P::Add, (a, b)),
-            P::MultScan | P::Product => return self.arithmetic(P::Multiply, (a, b)),
-            P::MaxScan | P::MaxVal => if compare(P::Greater, b, a) { b } else { a }.clone(),
-            P::MinScan | P::MinVal => if compare(P::Less, b, a) { b } else { a }.clone(),
-            P::OrScan | P::Any => logic(P::Or, (a, b)),
-            P::AndScan | P::All => logic(P::And, (a, b)),
-            _ => logic(P::Xor, (a, b)),
-        })
+    fn combine(&self, fold: Fold, a: &Value, b: &Value) -> Run<Value> {
+        match fold.combination() {
+            Combination::Operation(operation) => self.elementwise(operation, a, b),
+            Combination::Extremum(comparison) => {
+                let is_second = self.elementwise(comparison, b, a)?.bool();
+                Ok(if is_second { b } else { a }.clone())
+            }
+        }
     }
 
-    pub(super) fn scan(&mut self, primitive: Primitive, argument: Value, ty: TypeId) -> Run<Value> {
-        let mut sum = self.start_of(primitive, self.element(ty));
+    pub(super) fn scan(&mut self, fold: Fold, argument: &Value, ty: TypeId) -> Run<Value> {
+        let mut sum = self.neutral_of_fold(fold, self.element(ty));
         let mut sums = Vec::with_capacity(argument.elements().len());
         for value in argument.elements() {
-            let next = self.combine(primitive, &sum, value)?;
+            let next = self.combine(fold, &sum, value)?;
             sums.push(std::mem::replace(&mut sum, next));
         }
         self.seq(sums)
     }
 
-    pub(super) fn reduce(&mut self, primitive: Primitive, argument: Value, ty: TypeId) -> Run<Value> {
-        let (mut sum, rest) = match (primitive, argument.elements().split_first()) {
-            // The extremum of some values is one of them, even if it is beyond the neutral value.
-            (Primitive::MaxVal | Primitive::MinVal, Some((first, rest))) => (first.clone(), rest),
-            (_, _) => (self.start_of(primitive, self.element(ty)), argument.elements()),
+    pub(super) fn reduce(&mut self, fold: Fold, argument: &Value, ty: TypeId) -> Run<Value> {
+        let (mut sum, rest) = match (fold.combination(), argument.elements().split_first()) {
+            (Combination::Extremum(_), Some((first, rest))) => (first.clone(), rest),
+            (_, _) => (self.neutral_of_fold(fold, self.element(ty)), argument.elements()),
         };
         for value in rest {
-            sum = self.combine(primitive, &sum, value)?;
+            sum = self.combine(fold, &sum, value)?;
         }
         Ok(sum)
     }
-}
-
-/// Checks an index.
-fn place(index: i64, length: usize) -> Run<usize> {
-    match usize::try_from(index) {
-        Ok(place) if place < length => Ok(place),
-        _ if length == 0 => Fault::at_run_time(format!("the index {index} is outside of an empty sequence")),
-        _ => Fault::at_run_time(format!("the index {index} is outside of a sequence of {length} (0 to {})", length - 1)),
-    }
-}
-
-fn same_length(what: &str, a: usize, b: usize) -> Run<()> {
-    if a == b { Ok(()) } else { Fault::at_run_time(format!("{what} have different lengths: {a} and {b}")) }
-}
-
-fn wrong_lengths<T>(length: usize) -> Run<T> {
-    Fault::at_run_time(format!("`partition`: the lengths do not add up to the {length} elements of the sequence"))
 }
 
 /// Compares two scalars. Floats have IEEE's total order, except that zeros are equal.

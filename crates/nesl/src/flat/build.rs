@@ -19,7 +19,7 @@ const LONG: usize = 1 << 12;
 pub(crate) struct Builder {
     pub(crate) function: Function,
     /// Open blocks, the innermost last, with the results of operations in them.
-    open: Vec<(Vec<Stmt>, Known)>,
+    open: Vec<(Vec<Stmt>, OperationResults)>,
     /// Operations that later simplifications read: constants, distributions, descriptors and their lengths.
     definitions: SecondaryMap<VarId, Option<(Op, Vars)>>,
     /// The key of the operation being added.
@@ -34,13 +34,13 @@ pub(crate) struct Builder {
 type Key = SmallVec<[u32; 12]>;
 
 /// Results of operations, by their keys: the first result and their number. Results have consecutive ids.
-type Known = QuickMap<Key, (u32, u32)>;
+type OperationResults = QuickMap<Key, (u32, u32)>;
 
 impl Builder {
     pub(crate) fn new(name: String, source: Option<String>) -> Self {
         let function = Function { name, source, ..Function::default() };
         let (definitions, key, calls) = (SecondaryMap::new(), Key::new(), QuickMap::default());
-        Builder { function, open: vec![(vec![], Known::default())], definitions, key, calls, span: Span::default() }
+        Builder { function, open: vec![(vec![], OperationResults::default())], definitions, key, calls, span: Span::default() }
     }
 
     pub(crate) fn space(&mut self) -> SpaceId {
@@ -81,7 +81,7 @@ impl Builder {
     }
 
     pub(crate) fn open(&mut self) {
-        self.open.push((vec![], Known::default()));
+        self.open.push((vec![], OperationResults::default()));
     }
 
     pub(crate) fn close(&mut self, results: Vec<VarId>) -> Block {
@@ -110,7 +110,7 @@ impl Builder {
         let is_once = op.is_pure() || matches!(op, Op::Check(vcode::Check::Length | vcode::Check::Total));
         if is_once {
             self.write_key(&op, &args, results);
-            let known = |(_, known): &(Vec<Stmt>, Known)| known.get(self.key.as_slice()).copied();
+            let known = |(_, known): &(Vec<Stmt>, OperationResults)| known.get(self.key.as_slice()).copied();
             if let Some((first, count)) = self.open.iter().rev().find_map(known) {
                 return (first..first + count).map(VarId::from_u32).collect();
             }
@@ -269,12 +269,8 @@ impl Builder {
             let space = self.space_of(args[0]);
             return self.constant(Constant::Int([value].into()), space);
         }
-        let result = match op.results()[0] {
-            vcode::Slot::Given => ty,
-            vcode::Slot::Is(ty) => ty,
-        };
         let space = self.space_of(args[0]);
-        self.one(Op::Vector(op, ty), args.into(), result, space)
+        self.one(Op::Vector(op, ty), args.into(), op.result(ty), space)
     }
 
     /// Adds a scan, whose result has the space of the values.

@@ -13,7 +13,7 @@ pub fn emit(program: &Program) -> vcode::Program {
     let mut out = vcode::Program::default();
     for function in program.functions.values() {
         let mut emitter = Emitter { code: vec![], spans: vec![], stack: function.params.clone() };
-        emitter.block(&function.body, &Live::new());
+        emitter.block(&function.body, &LiveVectors::new());
         emitter.push(Inst::Return, Span::default());
         let types = |vars: &[VarId]| vars.iter().map(|&var| function.vars[var].ty).collect();
         let signature = Some((types(&function.params), types(&function.body.results)));
@@ -37,7 +37,7 @@ struct Emitter {
 }
 
 /// The vectors that are live.
-type Live = SecondaryMap<VarId, bool>;
+type LiveVectors = SecondaryMap<VarId, bool>;
 
 /// Visits the operands of the statements of a block, including those in conditionals, and its results.
 fn each_use(block: &Block, see: &mut dyn FnMut(VarId)) {
@@ -62,7 +62,7 @@ impl Emitter {
 
     /// Emits a block. Vectors of `after` are live after it. All others are popped at its end, except its
     /// results, which are on top.
-    fn block(&mut self, block: &Block, after: &Live) {
+    fn block(&mut self, block: &Block, after: &LiveVectors) {
         // The vectors that each statement uses last, found by walking backwards.
         let mut live = after.clone();
         block.results.iter().for_each(|&var| live[var] = true);
@@ -135,7 +135,7 @@ impl Emitter {
     }
 
     /// Moves operands to the top, in order.
-    fn operands(&mut self, args: &[VarId], after: &Live, span: Span) {
+    fn operands(&mut self, args: &[VarId], after: &LiveVectors, span: Span) {
         if self.stack.ends_with(args) && args.iter().enumerate().all(|(i, arg)| !after[*arg] && !args[..i].contains(arg)) {
             return;
         }
@@ -163,7 +163,7 @@ impl Emitter {
         }
     }
 
-    fn drop_dead(&mut self, live: &Live, span: Span) {
+    fn drop_dead(&mut self, live: &LiveVectors, span: Span) {
         for index in (0..self.stack.len()).rev() {
             if !live[self.stack[index]] {
                 let from = (self.stack.len() - 1 - index) as u32;
@@ -174,7 +174,7 @@ impl Emitter {
     }
 
     /// Drops dead vectors below results that the model of the stack does not contain.
-    fn drop_below(&mut self, live: &Live, above: usize) {
+    fn drop_below(&mut self, live: &LiveVectors, above: usize) {
         for index in (0..self.stack.len()).rev() {
             if !live[self.stack[index]] {
                 let from = (self.stack.len() - 1 - index + above) as u32;

@@ -150,14 +150,14 @@ fn rename_calls(block: &mut Block, new: &SecondaryMap<FuncId, FuncId>) {
     }
 }
 
-type Inlinable<'a> = dyn Fn(FuncId, usize) -> bool + 'a;
+type InlineRule<'a> = dyn Fn(FuncId, usize) -> bool + 'a;
 
 /// Numbers of operations of functions.
 type Sizes = SecondaryMap<FuncId, usize>;
 
 struct Rebuild<'a> {
     program: &'a Program,
-    inlinable: &'a Inlinable<'a>,
+    inlinable: &'a InlineRule<'a>,
     sizes: &'a Sizes,
     b: Builder,
     size: usize,
@@ -173,7 +173,7 @@ struct Names {
 }
 
 impl<'a> Rebuild<'a> {
-    fn run(program: &'a Program, id: FuncId, inlinable: &'a Inlinable<'a>, sizes: &'a Sizes) -> Function {
+    fn run(program: &'a Program, id: FuncId, inlinable: &'a InlineRule<'a>, sizes: &'a Sizes) -> Function {
         let old = &program.functions[id];
         let b = Builder::new(old.name.clone(), old.source.clone());
         let mut this = Rebuild { program, inlinable, sizes, b, size: sizes[id] };

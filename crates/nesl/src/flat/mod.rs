@@ -144,11 +144,7 @@ impl Op {
     /// construction. `MAKE_SEGDES` is pure for the same reason: lengths are checked before.
     pub fn is_pure(&self) -> bool {
         match self {
-            Op::Vector(op, ty) => match op {
-                vcode::Op::Divide | vcode::Op::Modulo => false,
-                vcode::Op::Sqrt | vcode::Op::Log => *ty != Type::Float,
-                _ => !op.has_effect(),
-            },
+            Op::Vector(op, _) => op.failure().is_none() && !op.has_effect(),
             Op::Const(_) => true,
             Op::Foreign(call) => call.is_pure(),
             Op::Check(_) | Op::Call(_) | Op::Small | Op::Sequential(..) | Op::Loop(..) | Op::If(_) => false,

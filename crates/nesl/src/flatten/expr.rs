@@ -8,7 +8,7 @@ use crate::core::{DefinitionKind, Each, Expr, ExprId, Pattern, PatternId};
 use crate::eval::Run;
 use crate::flat::{self, VarId};
 use crate::types::{Base, Type as Nesl, TypeId};
-use crate::vcode::{self, Check, Constant, Op, Type};
+use crate::vcode::{Check, Constant, Op, Type};
 use smallvec::smallvec;
 use std::rc::Rc;
 
@@ -468,94 +468,17 @@ fn is_cheap_body(env: &crate::core::Environment, body: &crate::core::Body, depth
 
 /// Tells whether a primitive on scalars takes one instruction or a few, and cannot fail.
 pub(super) fn is_simple(primitive: Primitive) -> bool {
-    use Primitive as P;
-    matches!(
-        primitive,
-        P::Add
-            | P::Subtract
-            | P::Multiply
-            | P::Negate
-            | P::LeftShift
-            | P::RightShift
-            | P::Equal
-            | P::NotEqual
-            | P::Less
-            | P::Greater
-            | P::LessEqual
-            | P::GreaterEqual
-            | P::And
-            | P::Or
-            | P::Xor
-            | P::Not
-            | P::Float
-            | P::Ceil
-            | P::Floor
-            | P::Trunc
-            | P::Btoi
-            | P::CharCode
-    )
+    match primitive {
+        Primitive::Elementwise(operation) => operation.is_simple(),
+        _ => matches!(primitive, Primitive::Negate | Primitive::CharCode),
+    }
 }
 
 /// Tells whether a primitive on scalars cannot fail.
 fn is_total(primitive: Primitive) -> bool {
-    use Primitive as P;
-    let others = matches!(
-        primitive,
-        P::Exp
-            | P::Sin
-            | P::Cos
-            | P::Tan
-            | P::Asin
-            | P::Acos
-            | P::Atan
-            | P::Sinh
-            | P::Cosh
-            | P::Tanh
-            | P::IntToAny
-            | P::AsFloat
-            | P::Length
-    );
-    others || is_simple(primitive)
-}
-
-/// Returns the operation of VCODE for a comparison, an arithmetic or a logical primitive.
-pub(super) fn element_op(primitive: Primitive) -> Option<vcode::Op> {
-    use Primitive as P;
-    Some(match primitive {
-        P::Add => Op::Add,
-        P::Subtract => Op::Subtract,
-        P::Multiply => Op::Multiply,
-        P::Divide => Op::Divide,
-        P::Rem => Op::Modulo,
-        P::LeftShift => Op::LeftShift,
-        P::RightShift => Op::RightShift,
-        P::Equal => Op::Equal,
-        P::NotEqual => Op::NotEqual,
-        P::Less => Op::Less,
-        P::Greater => Op::Greater,
-        P::LessEqual => Op::LessEqual,
-        P::GreaterEqual => Op::GreaterEqual,
-        P::And => Op::And,
-        P::Or => Op::Or,
-        P::Xor => Op::Xor,
-        P::Not => Op::Not,
-        P::Float => Op::IntToFloat,
-        P::Ceil => Op::Ceil,
-        P::Floor => Op::Floor,
-        P::Trunc => Op::Trunc,
-        P::Btoi => Op::BoolToInt,
-        P::Sqrt => Op::Sqrt,
-        P::Ln => Op::Log,
-        P::Exp => Op::Exp,
-        P::Sin => Op::Sin,
-        P::Cos => Op::Cos,
-        P::Tan => Op::Tan,
-        P::Asin => Op::Asin,
-        P::Acos => Op::Acos,
-        P::Atan => Op::Atan,
-        P::Sinh => Op::Sinh,
-        P::Cosh => Op::Cosh,
-        P::Tanh => Op::Tanh,
-        _ => return None,
-    })
+    match primitive {
+        Primitive::Elementwise(operation) => operation.is_total(),
+        Primitive::IntToAny | Primitive::AsFloat | Primitive::Length => true,
+        _ => is_simple(primitive),
+    }
 }

@@ -1,13 +1,13 @@
 //! Primitives.
 
-use super::expr::element_op;
 use super::value::{Context, Form, Sequence, Val};
 use super::{Lowering, internal};
 use crate::core::Primitive;
 use crate::eval::Run;
 use crate::flat::VarId;
+use crate::primitives::{Elementwise, Fold};
 use crate::types::{Base, Type as Nesl, TypeId};
-use crate::vcode::{Check, Constant, Op, Type};
+use crate::vcode::{Check, Combination, Constant, Op, Type};
 use std::rc::Rc;
 
 /// Returns the vector of a value of a base type.
@@ -43,50 +43,17 @@ impl Lowering<'_, '_> {
         use Primitive as P;
         let context = self.context();
         match primitive {
-            P::Add
-            | P::Subtract
-            | P::Multiply
-            | P::Divide
-            | P::Rem
-            | P::LeftShift
-            | P::RightShift
-            | P::Equal
-            | P::NotEqual
-            | P::Less
-            | P::Greater
-            | P::LessEqual
-            | P::GreaterEqual
-            | P::And
-            | P::Or
-            | P::Xor => {
-                let (a, b) = two(&argument)?;
-                let (a, b) = (scalar(&a)?, scalar(&b)?);
-                let Some(op) = element_op(primitive) else { return internal("an operation is missing") };
-                let ty = self.b.ty_of(a);
-                Ok(Val::Base(self.b.element(op, ty, &[a, b])))
-            }
-            P::Not
-            | P::Float
-            | P::Ceil
-            | P::Floor
-            | P::Trunc
-            | P::Btoi
-            | P::Sqrt
-            | P::Ln
-            | P::Exp
-            | P::Sin
-            | P::Cos
-            | P::Tan
-            | P::Asin
-            | P::Acos
-            | P::Atan
-            | P::Sinh
-            | P::Cosh
-            | P::Tanh => {
-                let a = scalar(&argument)?;
-                let Some(op) = element_op(primitive) else { return internal("an operation is missing") };
-                let ty = self.b.ty_of(a);
-                Ok(Val::Base(self.b.element(op, ty, &[a])))
+            P::Elementwise(operation) => {
+                let op = Op::from(operation);
+                let operands = match op.operands().len() {
+                    2 => {
+                        let (a, b) = two(&argument)?;
+                        vec![scalar(&a)?, scalar(&b)?]
+                    }
+                    _ => vec![scalar(&argument)?],
+                };
+                let ty = self.b.ty_of(operands[0]);
+                Ok(Val::Base(self.b.element(op, ty, &operands)))
             }
             P::Negate => {
                 let a = scalar(&argument)?;
@@ -177,31 +144,27 @@ impl Lowering<'_, '_> {
                 Ok(Val::seq(Form::Virtual(starts, lengths), values.elements.clone(), values.pool))
             }
             P::Unpack => self.unpack(&argument, ty),
-            P::PlusScan | P::MultScan | P::MaxScan | P::MinScan | P::OrScan | P::AndScan | P::XorScan => {
-                self.scan(primitive, &argument, result)
-            }
-            P::Sum | P::Product | P::MaxVal | P::MinVal | P::Any | P::All | P::Parity => {
-                self.reduce(primitive, &argument, result)
-            }
-            P::Show => Ok(self.foreign("@", &argument, ty, result)),
-            P::Digits => Ok(self.foreign("prim_digits", &argument, ty, result)),
-            P::Decimal => Ok(self.foreign("prim_decimal", &argument, ty, result)),
-            P::RandSeed => Ok(self.foreign("rand_seed", &argument, ty, result)),
-            P::PrintString => Ok(self.foreign("print_string", &argument, ty, result)),
-            P::Open => Ok(self.foreign("prim_open", &argument, ty, result)),
-            P::Close => Ok(self.foreign("prim_close", &argument, ty, result)),
-            P::Write => Ok(self.foreign("prim_write", &argument, ty, result)),
-            P::Read => Ok(self.foreign("prim_read", &argument, ty, result)),
-            P::WriteObject => Ok(self.foreign("prim_write_object", &argument, ty, result)),
-            P::ReadObject => Ok(self.foreign("prim_read_object", &argument, ty, result)),
-            P::ReadNumbers => Ok(self.foreign("prim_read_numbers", &argument, ty, result)),
-            P::ReadTable => Ok(self.foreign("prim_read_table", &argument, ty, result)),
-            P::ReadArray => Ok(self.foreign("prim_read_array", &argument, ty, result)),
-            P::DataText => Ok(self.foreign("prim_data_text", &argument, ty, result)),
-            P::Spawn => Ok(self.foreign("prim_spawn", &argument, ty, result)),
-            P::EnvironmentVariable => Ok(self.foreign("get_environment_variable", &argument, ty, result)),
-            P::StartTimer => Ok(self.foreign("start_timer", &argument, ty, result)),
-            P::StopTimer => Ok(self.foreign("stop_timer", &argument, ty, result)),
+            P::Scan(fold) => self.scan(fold, &argument, result),
+            P::Reduce(fold) => self.reduce(fold, &argument, result),
+            P::Show
+            | P::Digits
+            | P::Decimal
+            | P::RandSeed
+            | P::PrintString
+            | P::Open
+            | P::Close
+            | P::Write
+            | P::Read
+            | P::WriteObject
+            | P::ReadObject
+            | P::ReadNumbers
+            | P::ReadTable
+            | P::ReadArray
+            | P::DataText
+            | P::Spawn
+            | P::EnvironmentVariable
+            | P::StartTimer
+            | P::StopTimer => Ok(self.foreign(primitive.name(), &argument, ty, result)),
         }
     }
 
@@ -419,56 +382,39 @@ impl Lowering<'_, '_> {
     }
 
     /// Clamps the extremum of an empty set of characters, which is that of ints, to the codes of characters.
-    fn as_char(&mut self, var: VarId, primitive: Primitive, context: super::value::Context) -> VarId {
-        let (op, bound) = match primitive {
-            Primitive::MaxScan | Primitive::MaxVal => (Op::Less, 0),
-            _ => (Op::Greater, 255),
+    fn as_char(&mut self, var: VarId, fold: Fold, context: Context) -> VarId {
+        let op = match fold.combination() {
+            Combination::Extremum(Elementwise::Greater) => Op::Less,
+            Combination::Extremum(_) => Op::Greater,
+            Combination::Operation(_) => return var,
         };
-        let bound = self.int(bound, context);
+        let bound = self.int(i64::from(fold.char()), context);
         let beyond = self.b.element(op, Type::Int, &[var, bound]);
         self.b.element(Op::Select, Type::Int, &[beyond, bound, var])
     }
 
-    fn scan(&mut self, primitive: Primitive, argument: &Val, result: TypeId) -> Run<Val> {
+    fn scan(&mut self, fold: Fold, argument: &Val, result: TypeId) -> Run<Val> {
         let context = self.context();
         let seq = sequence(argument)?;
         let (segments, elements, pool) = self.dense(&seq, context);
-        let op = match primitive {
-            Primitive::PlusScan => Op::AddScan,
-            Primitive::MultScan => Op::MultiplyScan,
-            Primitive::MaxScan => Op::MaxScan,
-            Primitive::MinScan => Op::MinScan,
-            Primitive::OrScan => Op::OrScan,
-            Primitive::AndScan => Op::AndScan,
-            _ => Op::XorScan,
-        };
-        let mut out = self.b.scan(op, scalar(&elements)?, segments);
+        let mut out = self.b.scan(fold.scan(), scalar(&elements)?, segments);
         let element = match self.c.env.types[result] {
             Nesl::Seq(element) => self.base(element),
             _ => None,
         };
         if element == Some(Base::Char) {
-            out = self.as_char(out, primitive, pool);
+            out = self.as_char(out, fold, pool);
         }
         Ok(Val::seq(Form::Dense(segments), Val::Base(out), pool))
     }
 
-    fn reduce(&mut self, primitive: Primitive, argument: &Val, result: TypeId) -> Run<Val> {
+    fn reduce(&mut self, fold: Fold, argument: &Val, result: TypeId) -> Run<Val> {
         let context = self.context();
         let seq = sequence(argument)?;
         let (segments, elements, _) = self.dense(&seq, context);
-        let op = match primitive {
-            Primitive::Sum => Op::AddReduce,
-            Primitive::Product => Op::MultiplyReduce,
-            Primitive::MaxVal => Op::MaxReduce,
-            Primitive::MinVal => Op::MinReduce,
-            Primitive::Any => Op::OrReduce,
-            Primitive::All => Op::AndReduce,
-            _ => Op::XorReduce,
-        };
-        let mut out = self.b.reduce(op, scalar(&elements)?, segments);
+        let mut out = self.b.reduce(fold.reduction(), scalar(&elements)?, segments);
         if self.base(result) == Some(Base::Char) {
-            out = self.as_char(out, primitive, context);
+            out = self.as_char(out, fold, context);
         }
         Ok(Val::Base(out))
     }

@@ -22,8 +22,8 @@ use smallvec::smallvec;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Functions of a call.
-struct Ways {
+/// Functions that calls may be executed by.
+struct ExecutionModes {
     form: Arc<Sequential>,
     /// The flattened function for the original forms of the sequences.
     direct: FuncId,
@@ -32,79 +32,94 @@ struct Ways {
     result: TypeId,
 }
 
-impl Compiler<'_> {
+/// Function under construction that executes the calls of another one.
+pub(super) struct CallLowering<'c, 'e> {
+    pub(super) lowering: Lowering<'c, 'e>,
+    /// The types of the captured variables and of the argument.
+    pub(super) types: Vec<TypeId>,
+    /// The flattened function for virtual sequences.
+    pub(super) flattened: FuncId,
+    pub(super) result: TypeId,
+}
+
+impl<'e> Compiler<'e> {
     /// Compiles a function that separates small calls from large ones.
     pub(super) fn lower_small(&mut self, id: FuncId, key: &Key, form: Arc<Sequential>) -> Run<()> {
+        let (plain, source) = (self.name(&key.callee).0, self.program.functions[id].source.clone());
+        let direct = self.function(Key { plain: true, ..key.clone() }, &plain, source)?;
+        let CallLowering { mut lowering, types, flattened, result } = self.call_lowering(id, key)?;
+        let (context, mut forms) = (lowering.context(), key.forms.iter().copied());
+        let values: Vec<Val> = types.into_iter().map(|ty| lowering.parameter(ty, context, &mut forms)).collect();
+        let modes = ExecutionModes { form, direct, flattened, result };
+        self.program.functions[id] = lowering.execution_modes(&Val::Function(Rc::new(values)), &modes);
+        Ok(())
+    }
+
+    /// Starts a function that executes the calls of another one in a mode of its own.
+    pub(super) fn call_lowering(&mut self, id: FuncId, key: &Key) -> Run<CallLowering<'_, 'e>> {
         let body = self.body(&key.callee)?;
         let (name, source) = (self.program.functions[id].name.clone(), self.program.functions[id].source.clone());
-        let Some(result) = body.result.map(|result| body.types[result]) else { return internal("a function has no result") };
-        let argument = self.argument_type(&key.callee, &body)?;
+        let Some(result) = body.result else { return internal("a function has no result") };
         let mut types: Vec<TypeId> = vec![];
         if let super::Callee::Lambda(lambda, _) = &key.callee {
             types.extend(self.env.lambdas[*lambda].captures.iter().map(|(_, inner)| body.locals[*inner].ty));
         }
-        types.push(argument);
-        let plain = self.name(&key.callee).0;
-        let direct = self.function(Key { plain: true, ..key.clone() }, &plain, source.clone())?;
-        let forms = vec![true; key.forms.len()];
+        types.push(self.argument_type(&key.callee, &body)?);
+        let (plain, forms) = (self.name(&key.callee).0, vec![true; key.forms.len()]);
         let flattened = self.function(Key { plain: true, forms, ..key.clone() }, &plain, source.clone())?;
         let mut lowering = Lowering::new(self, body.clone(), name, source);
-        lowering.b.span = body.result.map(|result| body.spans[result]).unwrap_or_default();
+        lowering.b.span = body.spans[result];
         lowering.push_root();
         let root = lowering.root();
         let segment = lowering.b.param(Type::Segdes, root.space);
         let context = Context { segment, space: lowering.pool_space(segment), single: false };
         lowering.push_level(context, Origin::Distribute(segment));
-        let mut forms = key.forms.iter().copied();
-        let values: Vec<Val> = types.into_iter().map(|ty| lowering.parameter(ty, context, &mut forms)).collect();
-        let ways = Ways { form, direct, flattened, result };
-        self.program.functions[id] = lowering.ways(&Val::Function(Rc::new(values)), &ways);
-        Ok(())
+        Ok(CallLowering { lowering, types, flattened, result: body.types[result] })
     }
 }
 
 impl Lowering<'_, '_> {
     /// Compiles the three execution modes of calls.
-    fn ways(mut self, values: &Val, ways: &Ways) -> flat::Function {
+    fn execution_modes(mut self, values: &Val, modes: &ExecutionModes) -> flat::Function {
         let (context, root) = (self.context(), self.root());
         let sizes = match self.sizes(values, context) {
             Some(sizes) => sizes,
             None => self.int(0, context),
         };
         let chosen = self.b.push(flat::Op::Small, smallvec![sizes], &[(Type::Int, root.space), (Type::Int, root.space)]);
-        let [way, limit] = chosen[..] else { return self.b.finish(vec![]) };
+        let [mode, limit] = chosen[..] else { return self.b.finish(vec![]) };
         let (some, all) = (self.int(1, root), self.int(2, root));
-        let is_all = self.b.element(Op::Equal, Type::Int, &[way, all]);
-        let is_some = self.b.element(Op::Equal, Type::Int, &[way, some]);
+        let is_all = self.b.element(Op::Equal, Type::Int, &[mode, all]);
+        let is_some = self.b.element(Op::Equal, Type::Int, &[mode, some]);
 
-        self.begin_way(context, Origin::Scope);
+        self.begin_mode(context, Origin::Scope);
         let parts = self.as_parts(values, context);
-        let value = self.call_way(&parts, flat::Op::Sequential(ways.form.clone(), ways.flattened), ways.result);
-        let sequentially = self.end_way(&value, context);
+        let value = self.call_in_mode(&parts, flat::Op::Sequential(modes.form.clone(), modes.flattened), modes.result);
+        let sequentially = self.end_mode(&value, context);
 
-        self.begin_way(context, Origin::Scope);
-        let value = self.both_ways(values, sizes, limit, ways);
-        let both = self.end_way(&value, context);
+        self.begin_mode(context, Origin::Scope);
+        let value = self.in_both_modes(values, sizes, limit, modes);
+        let both = self.end_mode(&value, context);
 
-        self.begin_way(context, Origin::Scope);
-        let value = self.call_way(values, flat::Op::Call(ways.direct), ways.result);
-        let flattened = self.end_way(&value, context);
+        self.begin_mode(context, Origin::Scope);
+        let value = self.call_in_mode(values, flat::Op::Call(modes.direct), modes.result);
+        let flattened = self.end_mode(&value, context);
 
-        self.begin_way(context, Origin::Scope);
-        let value = self.results(ways.result, flat::Op::If(Box::new((both, flattened))), vec![is_some]);
-        let otherwise = self.end_way(&value, context);
-        let value = self.results(ways.result, flat::Op::If(Box::new((sequentially, otherwise))), vec![is_all]);
+        self.begin_mode(context, Origin::Scope);
+        let value = self.results(modes.result, flat::Op::If(Box::new((both, flattened))), vec![is_some]);
+        let otherwise = self.end_mode(&value, context);
+        let value = self.results(modes.result, flat::Op::If(Box::new((sequentially, otherwise))), vec![is_all]);
         let mut results = vec![];
         value.vectors(&mut results);
         self.b.finish(results)
     }
 
-    fn begin_way(&mut self, context: Context, origin: Origin) {
+    fn begin_mode(&mut self, context: Context, origin: Origin) {
         self.b.open();
         self.push_level(context, origin);
     }
 
-    fn end_way(&mut self, value: &Val, context: Context) -> flat::Block {
+    fn end_mode(&mut self, value: &Val, context: Context) -> flat::Block {
         let value = self.materialise(value, context);
         self.levels.pop();
         let mut results = vec![];
@@ -113,14 +128,14 @@ impl Lowering<'_, '_> {
     }
 
     /// Calls a function for the current context.
-    fn call_way(&mut self, values: &Val, op: flat::Op, result: TypeId) -> Val {
+    fn call_in_mode(&mut self, values: &Val, op: flat::Op, result: TypeId) -> Val {
         let mut args = vec![self.context().segment];
         values.vectors(&mut args);
         self.results(result, op, args)
     }
 
     /// Runs small calls sequentially and large ones flattened.
-    fn both_ways(&mut self, values: &Val, sizes: VarId, limit: VarId, ways: &Ways) -> Val {
+    fn in_both_modes(&mut self, values: &Val, sizes: VarId, limit: VarId, modes: &ExecutionModes) -> Val {
         let context = self.context();
         let parts = self.as_parts(values, context);
         let limit = self.b.dist(limit, context.segment, context.space);
@@ -128,12 +143,12 @@ impl Lowering<'_, '_> {
         let large = self.b.element(Op::Not, Type::Bool, &[small]);
         let mut results: Vec<Part> = vec![];
         for (flags, op) in
-            [(small, flat::Op::Sequential(ways.form.clone(), ways.flattened)), (large, flat::Op::Call(ways.flattened))]
+            [(small, flat::Op::Sequential(modes.form.clone(), modes.flattened)), (large, flat::Op::Call(modes.flattened))]
         {
             let (indices, part) = self.restricted(flags, context);
             let values = self.restrict(&parts, context, flags, part);
             self.push_level(part, Origin::Restrict(flags));
-            let value = self.call_way(&values, op, ways.result);
+            let value = self.call_in_mode(&values, op, modes.result);
             self.levels.pop();
             results.push((value, part, indices));
         }

@@ -11,14 +11,14 @@
 //! here, so that an expanded recursion on a constant ends.
 
 use super::callee::Node;
-use super::expr::element_op;
-use super::value::{Context, Val as Vectors};
-use super::{Callee, Compiler, Key, Lowering, Origin, internal};
+use super::small::CallLowering;
+use super::value::Val as Vectors;
+use super::{Callee, Compiler, Key, internal};
 use crate::core::{Body, DefinitionKind, Expr, ExprId, LocalId, Pattern, PatternId, Primitive};
 use crate::eval::{Run, Value};
 use crate::flat;
 use crate::types::{Base, Type as Nesl, TypeId};
-use crate::vcode::{LoopBlock, LoopEnd, LoopOperand, Op, Reg, Shape, Step, TailLoop, Type};
+use crate::vcode::{Choice, LoopBlock, LoopEnd, LoopOperand, Op, Reg, Shape, Step, TailLoop, Type};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -204,24 +204,12 @@ impl Compiler<'_> {
 
     /// Compiles a function that is a call of a loop form.
     pub(super) fn lower_loop(&mut self, id: flat::FuncId, key: &Key, form: Arc<TailLoop>) -> Run<()> {
-        let body = self.body(&key.callee)?;
-        let (name, source) = (self.program.functions[id].name.clone(), self.program.functions[id].source.clone());
-        let Some(result) = body.result.map(|result| body.types[result]) else { return internal("a function has no result") };
-        let argument = self.argument_type(&key.callee, &body)?;
-        let plain = self.name(&key.callee).0;
-        let forms = vec![true; key.forms.len()];
-        let flattened = self.function(Key { plain: true, forms, ..key.clone() }, &plain, source.clone())?;
-        let mut lowering = Lowering::new(self, body.clone(), name, source);
-        lowering.b.span = body.result.map(|result| body.spans[result]).unwrap_or_default();
-        lowering.push_root();
-        let root = lowering.root();
-        let segment = lowering.b.param(Type::Segdes, root.space);
-        let context = Context { segment, space: lowering.pool_space(segment), single: false };
-        lowering.push_level(context, Origin::Distribute(segment));
-        let mut forms = key.forms.iter().copied();
-        let value: Vectors = lowering.parameter(argument, context, &mut forms);
+        let CallLowering { mut lowering, types, flattened, result } = self.call_lowering(id, key)?;
+        let [argument] = types[..] else { return internal("a loop captures variables") };
+        let context = lowering.context();
+        let value: Vectors = lowering.parameter(argument, context, &mut key.forms.iter().copied());
         let value = lowering.as_parts(&value, context);
-        let mut args = vec![segment];
+        let mut args = vec![context.segment];
         value.vectors(&mut args);
         let value = lowering.results(result, flat::Op::Loop(form, flattened), args);
         let mut results = vec![];
@@ -262,11 +250,7 @@ impl LoopWriter<'_, '_> {
         if let Some((ty, bits)) = self.folded(op, ty, args) {
             return self.constant(ty, bits);
         }
-        let result = match op.results()[0] {
-            crate::vcode::Slot::Given => ty,
-            crate::vcode::Slot::Is(ty) => ty,
-        };
-        let to = self.reg(result);
+        let to = self.reg(op.result(ty));
         let first = *args.first().ok_or("no operand")?;
         let mut all = [first; 3];
         all[..args.len()].copy_from_slice(args);
@@ -275,28 +259,14 @@ impl LoopWriter<'_, '_> {
         Ok(to)
     }
 
-    /// Computes an operation on ints that are constants. It decides conditions only, so it is exact for the
-    /// small numbers in them.
+    /// Computes an operation on ints that are constants, so that conditions on them are decided here.
     fn folded(&self, op: Op, ty: Type, args: &[Reg]) -> Option<(Type, i64)> {
-        let known = |index: usize| self.constants.get(args.get(index)?).copied();
-        let small = |value: i64| Some(value).filter(|value| i32::try_from(*value).is_ok());
-        let (a, b) = (small(known(0)?)?, small(known(1)?)?);
-        if ty != Type::Int {
-            return None;
-        }
-        Some(match op {
-            Op::Add => (Type::Int, small(a + b)?),
-            Op::Subtract => (Type::Int, small(a - b)?),
-            Op::And => (Type::Int, a & b),
-            Op::RightShift if (0..32).contains(&b) => (Type::Int, a >> b),
-            Op::Less => (Type::Bool, i64::from(a < b)),
-            Op::LessEqual => (Type::Bool, i64::from(a <= b)),
-            Op::Greater => (Type::Bool, i64::from(a > b)),
-            Op::GreaterEqual => (Type::Bool, i64::from(a >= b)),
-            Op::Equal => (Type::Bool, i64::from(a == b)),
-            Op::NotEqual => (Type::Bool, i64::from(a != b)),
+        let (a, b) = match *args {
+            [a, b] if ty == Type::Int => (*self.constants.get(&a)?, *self.constants.get(&b)?),
             _ => return None,
-        })
+        };
+        let value = op.elementwise()?.of_scalars(ty, self.c.widths?, [a, b])?;
+        Some((op.result(ty), value.ok()?))
     }
 
     fn bind(&mut self, pattern: PatternId, value: &Val) -> LoopResult<()> {
@@ -562,13 +532,14 @@ impl LoopWriter<'_, '_> {
             P::IntToAny | P::AsFloat if to_float && !is_float => self.op(id, Op::IntToFloat, Type::Int, &[first])?,
             P::IntToAny | P::AsFloat => first,
             P::FloatToAny if to_float => first,
-            P::Equal | P::NotEqual | P::Less | P::Greater | P::LessEqual | P::GreaterEqual if ty == Type::Bool => {
-                return Err("it compares bools".to_owned());
+            P::Elementwise(operation) if Op::from(operation).operands().len() == regs.len() => {
+                let op = Op::from(operation);
+                if ty == Type::Bool && op.choice() == Choice::Number {
+                    return Err("it compares bools".to_owned());
+                }
+                self.op(id, op, ty, &regs)?
             }
-            _ => match element_op(primitive) {
-                Some(op) if op.operands().len() == regs.len() => self.op(id, op, ty, &regs)?,
-                _ => return Err("it calls a primitive that is not for scalars".to_owned()),
-            },
+            _ => return Err("it calls a primitive that is not for scalars".to_owned()),
         }))
     }
 

@@ -33,6 +33,36 @@ pub struct Widths {
     pub narrow_float: bool,
 }
 
+impl Widths {
+    /// Wraps an int to the width of ints.
+    pub(crate) fn wrap(self, value: i64) -> i64 {
+        if self.wide_int { value } else { i64::from(value as i32) }
+    }
+
+    /// Rounds a float to the width of floats.
+    pub(crate) fn round(self, value: f64) -> f64 {
+        if self.narrow_float { f64::from(value as f32) } else { value }
+    }
+
+    /// Converts a float to an int, toward 0 and saturating at the range of ints.
+    pub(crate) fn to_int(self, value: f64) -> i64 {
+        if self.wide_int { value as i64 } else { i64::from(value as i32) }
+    }
+
+    pub(crate) fn least_int(self) -> i64 {
+        if self.wide_int { i64::MIN } else { i64::from(i32::MIN) }
+    }
+
+    pub(crate) fn largest_int(self) -> i64 {
+        !self.least_int()
+    }
+
+    /// Returns the bits of the count of a shift that are used.
+    pub(crate) fn low_bits(self) -> i64 {
+        if self.wide_int { 63 } else { 31 }
+    }
+}
+
 /// Inference of one form.
 struct Infer<'a> {
     env: &'a mut Environment,

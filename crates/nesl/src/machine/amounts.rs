@@ -42,7 +42,7 @@ impl Machine<'_, '_, '_> {
 
     /// Tests if a number is within the range of ints of the program.
     fn is_int(&self, amount: &Amount) -> bool {
-        let (least, largest) = (self.world.least_int(), self.world.largest_int());
+        let (least, largest) = (self.world.widths().least_int(), self.world.widths().largest_int());
         amount.is_less(&largest.into()) && Amount::from(least).is_less(amount)
     }
 

@@ -2,7 +2,7 @@
 
 use super::Machine;
 use crate::codes;
-use crate::eval::{Fault, Run};
+use crate::eval::{Fault, Run, conditions};
 use crate::run::{Entry, Segments};
 use crate::vcode::Check;
 
@@ -43,12 +43,11 @@ impl Machine<'_, '_, '_> {
                     Check::Put => "`put`: values and indices",
                     _ => "`unpack`: values and true flags",
                 };
-                Fault::at_run_time(format!("{what} have different lengths: {a} and {b}"))
+                conditions::same_length(what, a, b)
             }
-            (Check::Count, [Entry::Int(counts)]) => match counts.iter().find(|count| **count < 0) {
-                Some(count) => Fault::at_run_time(format!("`dist`: a sequence cannot have {count} elements")),
-                None => Ok(()),
-            },
+            (Check::Count, [Entry::Int(counts)]) => {
+                counts.iter().try_for_each(|count| conditions::count("`dist`", *count).map(drop))
+            }
             (Check::Length, [Entry::Int(lengths)]) => match lengths.iter().find(|length| **length < 0) {
                 Some(&length) => {
                     let is_wide = self.world.options().widths.wide_int;
@@ -57,7 +56,7 @@ impl Machine<'_, '_, '_> {
                 None => Ok(()),
             },
             (Check::Total, [Entry::Int(lengths), Entry::Segdes(segments)]) if lengths.len() == segments.total => {
-                let largest = self.world.largest_int() as usize;
+                let largest = self.world.widths().largest_int() as usize;
                 for range in segments.ranges() {
                     let total = lengths[range].iter().fold(0usize, |sum, &length| sum.saturating_add(length as usize));
                     if total > largest {
@@ -75,7 +74,7 @@ impl Machine<'_, '_, '_> {
                 if starts.len() == ends.len() && starts.len() == lengths.len() =>
             {
                 for ((&start, &end), &length) in starts.iter().zip(ends.iter()).zip(lengths.iter()) {
-                    part(start, end, length)?;
+                    conditions::part(start, end, length)?;
                 }
                 Ok(())
             }
@@ -83,25 +82,19 @@ impl Machine<'_, '_, '_> {
                 if fits(pieces, segments, lengths) =>
             {
                 for (range, &length) in segments.ranges().zip(lengths.iter()) {
-                    let pieces = &pieces[range];
-                    let sum = pieces.iter().fold(0i64, |sum, &piece| sum.saturating_add(piece));
-                    if sum != length || pieces.iter().any(|piece| *piece < 0) {
-                        return Fault::at_run_time(format!(
-                            "`partition`: the lengths do not add up to the {length} elements of the sequence"
-                        ));
-                    }
+                    conditions::partition(pieces[range].iter().copied(), length)?;
                 }
                 Ok(())
             }
             (Check::Permutation, [Entry::Int(indices), Entry::Segdes(segments), Entry::Int(lengths)])
                 if fits(indices, segments, lengths) =>
             {
-                segments.ranges().zip(lengths.iter()).try_for_each(|(range, &length)| permutation(&indices[range], length))
+                segments.ranges().zip(lengths.iter()).try_for_each(|(range, &length)| {
+                    let length = usize::try_from(length).unwrap_or(0);
+                    conditions::permutation(indices[range].iter().copied(), length).map(drop)
+                })
             }
-            (Check::Code, [Entry::Int(values)]) => match values.iter().find(|value| !(0..256).contains(*value)) {
-                Some(code) => Fault::at_run_time(format!("{code} is not the code of a character: codes are 0 to 255")),
-                None => Ok(()),
-            },
+            (Check::Code, [Entry::Int(codes)]) => codes.iter().try_for_each(|code| conditions::character(*code).map(drop)),
             (Check::Require, [Entry::Bool(conditions), Entry::Int(starts), Entry::Int(lengths), pool])
                 if conditions.len() == starts.len() && starts.len() == lengths.len() =>
             {
@@ -128,15 +121,9 @@ impl Machine<'_, '_, '_> {
     /// Checks starts, steps and ends of ranges.
     pub(super) fn check_ranges(&mut self, starts: &[i64], steps: &[i64], ends: &[i64]) -> Run<()> {
         for ((&start, &step), &end) in starts.iter().zip(steps).zip(ends) {
-            if step < 1 {
-                return Fault::at_run_time(format!("the step of a range must be positive, it is {step}"));
-            }
-            if start > end {
-                return Fault::at_run_time(format!("a range cannot go from {start} down to {end}"));
-            }
             // A length beyond the range of ints exceeds every limit on memory.
-            let length = end.abs_diff(start).div_ceil(step as u64);
-            if length > self.world.largest_int() as u64 {
+            let length = conditions::range(start, step, end)?;
+            if length > self.world.widths().largest_int() as u64 {
                 return self.world.out_of_memory(length as usize);
             }
         }
@@ -156,34 +143,7 @@ fn message(start: i64, length: i64, pool: &Entry) -> String {
     String::from_utf8_lossy(&pool[start..start + length]).into_owned()
 }
 
-/// Checks the start and the end of a part of a sequence.
-pub(super) fn part(start: i64, end: i64, length: i64) -> Run<()> {
-    if start < 0 || start > end || end > length {
-        return Fault::at_run_time(format!("elements {start} to {end} are outside of a sequence of {length}"));
-    }
-    Ok(())
-}
-
 /// Checks an index of a sequence.
 pub(super) fn place(index: i64, length: i64) -> Run<()> {
-    match length {
-        _ if (0..length).contains(&index) => Ok(()),
-        0 => Fault::at_run_time(format!("the index {index} is outside of an empty sequence")),
-        _ => Fault::at_run_time(format!("the index {index} is outside of a sequence of {length} (0 to {})", length - 1)),
-    }
-}
-
-fn permutation(indices: &[i64], length: i64) -> Run<()> {
-    if indices.len() as i64 != length {
-        let (a, b) = (length, indices.len());
-        return Fault::at_run_time(format!("`permute`: values and indices have different lengths: {a} and {b}"));
-    }
-    let mut seen = vec![false; indices.len()];
-    for &index in indices {
-        place(index, length)?;
-        if std::mem::replace(&mut seen[index as usize], true) {
-            return Fault::at_run_time(format!("`permute`: the index {index} occurs twice"));
-        }
-    }
-    Ok(())
+    conditions::index(index, usize::try_from(length).unwrap_or(0)).map(drop)
 }

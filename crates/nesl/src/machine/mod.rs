@@ -18,7 +18,6 @@ mod program;
 mod region;
 mod region_template;
 mod segment;
-mod sequential;
 mod tail_loop;
 
 pub(crate) use foreign::to_values;
@@ -453,7 +452,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         let (length, entry) = (lengths.len(), Entry::segdes(self.world.meter(), lengths));
         match &entry {
             // Indices of elements are ints.
-            Some(Entry::Segdes(segments)) if segments.total > self.world.largest_int() as usize => {
+            Some(Entry::Segdes(segments)) if segments.total > self.world.widths().largest_int() as usize => {
                 Err(Fault::too_many(segments.total))
             }
             _ => self.charged(length, entry),

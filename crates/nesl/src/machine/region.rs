@@ -27,7 +27,7 @@
 
 use super::Machine;
 use super::frame::{Constants, Frame};
-use super::region_template::{End, EntryPart, EntryResult, Long, MAX_REFUSED, Place, Region, Walk};
+use super::region_template::{End, EntryPart, EntryResult, ExecutedRegion, InstPosition, MAX_REFUSED, Region, WeakVector};
 use crate::eval::{Fault, Run};
 use crate::run::{Accelerator, Count, Ending, Entry, Extent, Inputs, Results, Symbols, Vector, uncharged};
 use crate::vcode::{Inst, Type};
@@ -83,20 +83,20 @@ fn is_one(a: &Entry, b: &Entry) -> bool {
 impl Machine<'_, '_, '_> {
     /// Executes the region at a place from its template. Returns the place at which the machine continues;
     /// `None` if it must execute the region itself.
-    pub(super) fn region(&mut self, place: Place) -> Option<Place> {
+    pub(super) fn region(&mut self, place: InstPosition) -> Option<InstPosition> {
         let end = self.served(place);
         let behind = std::mem::replace(&mut self.regions.served, end.map(|_| place));
         self.regions.walk = match &self.accelerator {
-            Some(accelerator) if end.is_none() => Some(Walk { start: place, launches: accelerator.launches(), behind }),
+            Some(accelerator) if end.is_none() => Some(ExecutedRegion { start: place, launches: accelerator.launches(), behind }),
             _ => None,
         };
         end
     }
 
     /// Records that an instruction executed by the machine has waited.
-    pub(super) fn note_walk(&mut self, end: Place) {
+    pub(super) fn note_walk(&mut self, end: InstPosition) {
         let launches = self.accelerator.as_deref().map_or(0, Accelerator::launches);
-        let Some(Walk { start, launches: before, behind }) = self.regions.walk.take() else { return };
+        let Some(ExecutedRegion { start, launches: before, behind }) = self.regions.walk.take() else { return };
         let launches = launches.saturating_sub(before);
         let Some(own) = self.regions.starts.get_mut(&start) else { return };
         let known = own.walked.iter().find(|(other, _)| *other == end).map(|(_, launches)| *launches);
@@ -117,7 +117,7 @@ impl Machine<'_, '_, '_> {
         }
     }
 
-    fn served(&mut self, place: Place) -> Option<Place> {
+    fn served(&mut self, place: InstPosition) -> Option<InstPosition> {
         if !self.accelerator.as_deref()?.may_begin_region() || self.world.options().is_stopped() {
             return None;
         }
@@ -142,7 +142,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Returns the template for a round, fitted to its inputs.
-    fn fitting(&self, place: Place, parts: &[EntryPart], inputs: &Inputs) -> Option<(usize, FittedTemplate)> {
+    fn fitting(&self, place: InstPosition, parts: &[EntryPart], inputs: &Inputs) -> Option<(usize, FittedTemplate)> {
         let regions = &self.regions.starts.get(&place)?.regions;
         regions.iter().enumerate().find_map(|(index, region)| {
             let is_alike = region.site == self.site && region.parts == parts;
@@ -230,7 +230,7 @@ impl Machine<'_, '_, '_> {
         };
         let (Some(accelerator), Some(ty)) = (self.accelerator.as_deref_mut(), entry.ty()) else { return Ok(None) };
         if size < accelerator.threshold() {
-            return Ok(Long::of(entry).map(EntryPart::Long));
+            return Ok(WeakVector::of(entry).map(EntryPart::Long));
         }
         Ok(match entry {
             Entry::Segdes(_) => {
@@ -293,7 +293,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Traces a region. Returns its template, fitted to the inputs of this round; `None` if it has none.
-    fn trace(&mut self, place: Place, parts: Vec<EntryPart>, inputs: &Inputs) -> Option<(usize, FittedTemplate)> {
+    fn trace(&mut self, place: InstPosition, parts: Vec<EntryPart>, inputs: &Inputs) -> Option<(usize, FittedTemplate)> {
         let start = self.regions.starts.get(&place)?;
         let is_full = self.regions.templates >= MAX_TEMPLATES || start.regions.len() >= MAX_OF_START;
         if is_full || start.refused >= MAX_REFUSED {
@@ -354,7 +354,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Executes a region on symbols.
-    fn traced(&mut self, place: Place, parts: &[EntryPart], mut symbols: Symbols<'_>) -> Run<(Ending, End)> {
+    fn traced(&mut self, place: InstPosition, parts: &[EntryPart], mut symbols: Symbols<'_>) -> Run<(Ending, End)> {
         let mut given: Vec<Entry> = vec![];
         for part in parts {
             let entry = self.symbolic(part, &mut symbols, &given)?;
@@ -412,7 +412,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Tells whether a region must end before an instruction.
-    fn ends_region(&self, (function, at): Place) -> bool {
+    fn ends_region(&self, (function, at): InstPosition) -> bool {
         let is_sequential = || self.accelerator.as_deref().is_some_and(Accelerator::is_sequential);
         match self.program.functions[function].code.get(at) {
             None | Some(Inst::Exit | Inst::Foreign(_)) => true,
@@ -440,7 +440,7 @@ impl Machine<'_, '_, '_> {
 
     /// Launches a template, waits for its numbers and goes to the end of the region. Returns `None` if the
     /// machine must execute the region; its state is then that of the start.
-    fn replay(&mut self, place: Place, index: usize, inputs: &Inputs, fitted: FittedTemplate) -> Option<Place> {
+    fn replay(&mut self, place: InstPosition, index: usize, inputs: &Inputs, fitted: FittedTemplate) -> Option<InstPosition> {
         let region = self.regions.starts.get(&place)?.regions.get(index)?.clone();
         let gone_on = self.replay_region(&region, inputs, fitted);
         if let (Err(_), Some(start)) = (&gone_on, self.regions.starts.get_mut(&place)) {
@@ -452,7 +452,7 @@ impl Machine<'_, '_, '_> {
         gone_on.ok().flatten()
     }
 
-    fn replay_region(&mut self, region: &Region, inputs: &Inputs, fitted: FittedTemplate) -> Run<Option<Place>> {
+    fn replay_region(&mut self, region: &Region, inputs: &Inputs, fitted: FittedTemplate) -> Run<Option<InstPosition>> {
         let (end, amounts) = (&region.end, fitted.amounts());
         let options = *self.world.options();
         let steps = u64::try_from(amounts[end.steps]).unwrap_or(u64::MAX);

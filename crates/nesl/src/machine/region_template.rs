@@ -16,7 +16,7 @@ pub(super) const MAX_REFUSED: u32 = 2;
 const MAX_MISSED: u64 = 64;
 
 /// Instruction of a function.
-pub(super) type Place = (FuncId, usize);
+pub(super) type InstPosition = (FuncId, usize);
 
 /// Entry at the start of a region, as far as a template depends on it.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +32,7 @@ pub(super) enum EntryPart {
     Bools(Vec<bool>),
     Segments(Vec<usize>),
     /// A longer vector of the host, by identity.
-    Long(Long),
+    Long(WeakVector),
     /// Equal elements with a value that the host knows.
     Equal(Type, Box<EntryPart>),
     /// An arithmetic progression: its start and its step.
@@ -46,7 +46,7 @@ pub(super) enum EntryPart {
 
 /// Vector of the host that a template depends on. The template does not keep it alive.
 #[derive(Clone, Debug)]
-pub(super) enum Long {
+pub(super) enum WeakVector {
     Int(Weak<Charged<Vec<i64>>>),
     Bytes(Weak<Charged<Arc<[u8]>>>),
     Float(Weak<Charged<Vec<f64>>>),
@@ -54,38 +54,38 @@ pub(super) enum Long {
     Segdes(Weak<Charged<Segments>>),
 }
 
-impl PartialEq for Long {
-    fn eq(&self, other: &Long) -> bool {
+impl PartialEq for WeakVector {
+    fn eq(&self, other: &WeakVector) -> bool {
         match (self, other) {
-            (Long::Int(a), Long::Int(b)) => Weak::ptr_eq(a, b),
-            (Long::Bytes(a), Long::Bytes(b)) => Weak::ptr_eq(a, b),
-            (Long::Float(a), Long::Float(b)) => Weak::ptr_eq(a, b),
-            (Long::Bool(a), Long::Bool(b)) => Weak::ptr_eq(a, b),
-            (Long::Segdes(a), Long::Segdes(b)) => Weak::ptr_eq(a, b),
+            (WeakVector::Int(a), WeakVector::Int(b)) => Weak::ptr_eq(a, b),
+            (WeakVector::Bytes(a), WeakVector::Bytes(b)) => Weak::ptr_eq(a, b),
+            (WeakVector::Float(a), WeakVector::Float(b)) => Weak::ptr_eq(a, b),
+            (WeakVector::Bool(a), WeakVector::Bool(b)) => Weak::ptr_eq(a, b),
+            (WeakVector::Segdes(a), WeakVector::Segdes(b)) => Weak::ptr_eq(a, b),
             _ => false,
         }
     }
 }
 
-impl Long {
-    pub(super) fn of(entry: &Entry) -> Option<Long> {
+impl WeakVector {
+    pub(super) fn of(entry: &Entry) -> Option<WeakVector> {
         Some(match entry {
-            Entry::Int(values) => Long::Int(Rc::downgrade(values)),
-            Entry::Bytes(values) => Long::Bytes(Rc::downgrade(values)),
-            Entry::Float(values) => Long::Float(Rc::downgrade(values)),
-            Entry::Bool(values) => Long::Bool(Rc::downgrade(values)),
-            Entry::Segdes(segments) => Long::Segdes(Rc::downgrade(segments)),
+            Entry::Int(values) => WeakVector::Int(Rc::downgrade(values)),
+            Entry::Bytes(values) => WeakVector::Bytes(Rc::downgrade(values)),
+            Entry::Float(values) => WeakVector::Float(Rc::downgrade(values)),
+            Entry::Bool(values) => WeakVector::Bool(Rc::downgrade(values)),
+            Entry::Segdes(segments) => WeakVector::Segdes(Rc::downgrade(segments)),
             Entry::Pair(_) | Entry::Device(_) | Entry::DeviceSegdes(_) => return None,
         })
     }
 
     pub(super) fn entry(&self) -> Option<Entry> {
         match self {
-            Long::Int(values) => values.upgrade().map(Entry::Int),
-            Long::Bytes(values) => values.upgrade().map(Entry::Bytes),
-            Long::Float(values) => values.upgrade().map(Entry::Float),
-            Long::Bool(values) => values.upgrade().map(Entry::Bool),
-            Long::Segdes(segments) => segments.upgrade().map(Entry::Segdes),
+            WeakVector::Int(values) => values.upgrade().map(Entry::Int),
+            WeakVector::Bytes(values) => values.upgrade().map(Entry::Bytes),
+            WeakVector::Float(values) => values.upgrade().map(Entry::Float),
+            WeakVector::Bool(values) => values.upgrade().map(Entry::Bool),
+            WeakVector::Segdes(segments) => segments.upgrade().map(Entry::Segdes),
         }
     }
 }
@@ -96,7 +96,7 @@ pub(super) enum EntryResult {
     /// An entry of the start.
     Same(usize),
     /// The constant of an instruction, whose copy on the device is kept.
-    Constant(Place),
+    Constant(InstPosition),
     Int(usize),
     Single(usize),
     Ints(Vec<i64>),
@@ -135,7 +135,7 @@ pub(super) struct Region {
 /// End of a region.
 #[derive(Debug)]
 pub(super) struct End {
-    pub(super) place: Place,
+    pub(super) place: InstPosition,
     /// Callers inside the region, with stack positions relative to its start.
     pub(super) frames: Vec<Frame>,
     pub(super) base: usize,
@@ -159,7 +159,7 @@ pub(super) struct Start {
     pub(super) regions: Vec<Rc<Region>>,
     /// The instructions that waited when the machine executed the region, each with the number of kernels
     /// launched until then in the last round.
-    pub(super) walked: Vec<(Place, u64)>,
+    pub(super) walked: Vec<(InstPosition, u64)>,
     /// The last known int of each entry, and whether it has changed.
     pub(super) ints: Vec<(Option<i64>, bool)>,
 }
@@ -188,19 +188,19 @@ impl Start {
 /// Templates of the regions of a program.
 #[derive(Debug, Default)]
 pub(crate) struct Regions {
-    pub(super) starts: HashMap<Place, Start>,
+    pub(super) starts: HashMap<InstPosition, Start>,
     pub(super) templates: usize,
-    pub(super) walk: Option<Walk>,
+    pub(super) walk: Option<ExecutedRegion>,
     /// The start of the last region, if a template served it.
-    pub(super) served: Option<Place>,
+    pub(super) served: Option<InstPosition>,
 }
 
 /// Region executed by the machine.
 #[derive(Debug)]
-pub(super) struct Walk {
-    pub(super) start: Place,
+pub(super) struct ExecutedRegion {
+    pub(super) start: InstPosition,
     /// The number of kernels launched before.
     pub(super) launches: u64,
     /// The start of the previous region, if a template served it.
-    pub(super) behind: Option<Place>,
+    pub(super) behind: Option<InstPosition>,
 }

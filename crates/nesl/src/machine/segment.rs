@@ -1,7 +1,8 @@
 //! Instructions that work on segments: scans, reductions, permutations, distribution, packing.
 
+use super::element::slice;
 use super::{Machine, wrong_lengths, wrong_types};
-use crate::eval::{Fault, Run, largest_float};
+use crate::eval::{Run, conditions};
 use crate::run::{Entry, Segments};
 use crate::vcode::{Op, Type};
 use std::cmp::Ordering;
@@ -90,64 +91,12 @@ impl Machine<'_, '_, '_> {
     /// Computes scans and reductions.
     fn fold(&mut self, op: Op, values: &Entry, segments: &Segments) -> Run<Entry> {
         fits(op, values.len(), segments.total)?;
-        let world = &*self.world;
-        match values {
-            Entry::Int(values) => {
-                let add = |a: i64, b: i64| world.wrap(a.wrapping_add(b));
-                let multiply = |a: i64, b: i64| world.wrap(a.wrapping_mul(b));
-                let out = match op {
-                    Op::AddScan => scan(values, segments, 0, add),
-                    Op::MultiplyScan => scan(values, segments, 1, multiply),
-                    Op::MaxScan => scan(values, segments, world.least_int(), i64::max),
-                    Op::MinScan => scan(values, segments, world.largest_int(), i64::min),
-                    Op::AndScan => scan(values, segments, -1, |a, b| a & b),
-                    Op::OrScan => scan(values, segments, 0, |a, b| a | b),
-                    Op::XorScan => scan(values, segments, 0, |a, b| a ^ b),
-                    Op::AddReduce => reduce(values, segments, 0, add),
-                    Op::MultiplyReduce => reduce(values, segments, 1, multiply),
-                    Op::MaxReduce => reduce(values, segments, world.least_int(), i64::max),
-                    Op::MinReduce => reduce(values, segments, world.largest_int(), i64::min),
-                    Op::AndReduce => reduce(values, segments, -1, |a, b| a & b),
-                    Op::OrReduce => reduce(values, segments, 0, |a, b| a | b),
-                    Op::XorReduce => reduce(values, segments, 0, |a, b| a ^ b),
-                    _ => return Fault::at_run_time(format!("{} does not take ints", op.name())),
-                };
-                self.ints(out)
-            }
-            Entry::Float(values) => {
-                let add = |a: f64, b: f64| world.round(a + b);
-                let multiply = |a: f64, b: f64| world.round(a * b);
-                let max = |a: f64, b: f64| if b > a { b } else { a };
-                let min = |a: f64, b: f64| if b < a { b } else { a };
-                let out = match op {
-                    Op::AddScan => scan(values, segments, 0.0, add),
-                    Op::MultiplyScan => scan(values, segments, 1.0, multiply),
-                    Op::MaxScan => scan(values, segments, -largest_float(), max),
-                    Op::MinScan => scan(values, segments, largest_float(), min),
-                    Op::AddReduce => reduce(values, segments, 0.0, add),
-                    Op::MultiplyReduce => reduce(values, segments, 1.0, multiply),
-                    // The extremum of some values is one of them, even if it is beyond the neutral value.
-                    Op::MaxReduce => extremum(values, segments, -largest_float(), max),
-                    Op::MinReduce => extremum(values, segments, largest_float(), min),
-                    _ => return Fault::at_run_time(format!("{} does not take floats", op.name())),
-                };
-                self.floats(out)
-            }
-            Entry::Bool(values) => {
-                let out = match op {
-                    Op::AndScan => scan(values, segments, true, |a, b| a & b),
-                    Op::OrScan => scan(values, segments, false, |a, b| a | b),
-                    Op::XorScan => scan(values, segments, false, |a, b| a ^ b),
-                    Op::AndReduce => reduce(values, segments, true, |a, b| a & b),
-                    Op::OrReduce => reduce(values, segments, false, |a, b| a | b),
-                    Op::XorReduce => reduce(values, segments, false, |a, b| a ^ b),
-                    _ => return Fault::at_run_time(format!("{} does not take bools", op.name())),
-                };
-                self.bools(out)
-            }
-            Entry::Bytes(_) | Entry::Segdes(_) | Entry::Pair(_) | Entry::Device(_) | Entry::DeviceSegdes(_) => {
-                wrong_types(op, std::slice::from_ref(values))
-            }
+        let computed = slice(values)
+            .zip(op.fold())
+            .and_then(|(elements, (fold, is_scan))| fold.of_segments(self.world.widths(), &elements, segments.ranges(), is_scan));
+        match computed {
+            Some(elements) => self.computed(elements),
+            None => wrong_types(op, std::slice::from_ref(values)),
         }
     }
 
@@ -193,7 +142,7 @@ impl Machine<'_, '_, '_> {
                 fits(op, values.len(), segments.total)?;
                 fits(op, indices.len(), segments.lengths.len())?;
                 let places = segments.ranges().zip(indices.iter());
-                places.map(|(range, &index)| Ok(values[range.start + place(index, range.len())?])).collect()
+                places.map(|(range, &index)| Ok(values[range.start + conditions::index(index, range.len())?])).collect()
             }
             (Op::Replace, [Entry::Int(indices), new, Entry::Segdes(segments)]) => {
                 let Some(new) = part(new) else { return wrong_types(op, operands) };
@@ -202,7 +151,7 @@ impl Machine<'_, '_, '_> {
                 fits(op, indices.len(), new.len())?;
                 let mut out = values.to_vec();
                 for ((range, &index), &value) in segments.ranges().zip(indices.iter()).zip(new) {
-                    out[range.start + place(index, range.len())?] = value;
+                    out[range.start + conditions::index(index, range.len())?] = value;
                 }
                 Ok(out)
             }
@@ -232,15 +181,6 @@ fn fits(op: Op, a: usize, b: usize) -> Run<()> {
     if a == b { Ok(()) } else { wrong_lengths(op, a, b) }
 }
 
-/// Checks an index.
-fn place(index: i64, length: usize) -> Run<usize> {
-    match usize::try_from(index) {
-        Ok(place) if place < length => Ok(place),
-        _ if length == 0 => Fault::at_run_time(format!("the index {index} is outside of an empty sequence")),
-        _ => Fault::at_run_time(format!("the index {index} is outside of a sequence of {length} (0 to {})", length - 1)),
-    }
-}
-
 type Moves<'a, T> = (&'a [T], &'a [i64], Option<&'a [bool]>);
 
 fn scatter<T: Copy>(
@@ -257,7 +197,7 @@ fn scatter<T: Copy>(
     for (source, range) in from.ranges().zip(to.ranges()) {
         for k in source {
             if flags.is_none_or(|flags| flags[k]) {
-                target[range.start + place(indices[k], range.len())?] = values[k];
+                target[range.start + conditions::index(indices[k], range.len())?] = values[k];
             }
         }
     }
@@ -278,7 +218,7 @@ fn gather<T: Copy>(
     for (source, range) in from.ranges().zip(to.ranges()) {
         for k in range {
             let taken = flags.is_none_or(|flags| flags[k]);
-            out.push(if taken { values[source.start + place(indices[k], source.len())?] } else { nothing });
+            out.push(if taken { values[source.start + conditions::index(indices[k], source.len())?] } else { nothing });
         }
     }
     Ok(out)
@@ -294,27 +234,6 @@ fn distribute<T: Copy>(values: &[T], segments: &Segments) -> Vec<T> {
 
 fn kept<T: Copy>(values: &[T], flags: &[bool]) -> Vec<T> {
     values.iter().zip(flags).filter(|(_, flag)| **flag).map(|(&value, _)| value).collect()
-}
-
-fn scan<T: Copy>(values: &[T], segments: &Segments, start: T, combine: impl Fn(T, T) -> T) -> Vec<T> {
-    let mut out = Vec::with_capacity(values.len());
-    for range in segments.ranges() {
-        let mut sum = start;
-        for &value in &values[range] {
-            out.push(sum);
-            sum = combine(sum, value);
-        }
-    }
-    out
-}
-
-fn reduce<T: Copy>(values: &[T], segments: &Segments, start: T, combine: impl Fn(T, T) -> T) -> Vec<T> {
-    segments.ranges().map(|range| values[range].iter().fold(start, |sum, &value| combine(sum, value))).collect()
-}
-
-fn extremum<T: Copy>(values: &[T], segments: &Segments, start: T, combine: impl Fn(T, T) -> T) -> Vec<T> {
-    let of = |values: &[T]| values.iter().copied().reduce(&combine).unwrap_or(start);
-    segments.ranges().map(|range| of(&values[range])).collect()
 }
 
 fn rank<T>(values: &[T], segments: &Segments, down: bool, compare: impl Fn(&T, &T) -> Ordering) -> Vec<i64> {

@@ -6,7 +6,7 @@
 //! After an error on the device the host repeats the loop of the element, which gives the message.
 
 use super::Machine;
-use crate::eval::{Fault, Run};
+use crate::eval::{Fault, Run, conditions};
 use crate::run::{Entry, LoopOutcome, LoopRun};
 use crate::vcode::{FuncId, LoopBlock, LoopCall, LoopEnd, LoopOperand, Op, Reg, Step, TailLoop, Type};
 use broadloom_diag::Span;
@@ -194,13 +194,10 @@ impl Machine<'_, '_, '_> {
                 }
                 Step::Part(args, span) => {
                     let [start, end, length] = args.map(|reg| regs[reg as usize]);
-                    super::check::part(start, end, length).map_err(|fault| at(fault, span))?;
+                    conditions::part(start, end, length).map_err(|fault| at(fault, span))?;
                 }
                 Step::Code(reg, span) => {
-                    let code = regs[*reg as usize];
-                    if !(0..256).contains(&code) {
-                        return failed(&format!("{code} is not the code of a character: codes are 0 to 255"), span);
-                    }
+                    conditions::character(regs[*reg as usize]).map_err(|fault| at(fault, span))?;
                 }
                 Step::Require(reg, message, span) => {
                     if regs[*reg as usize] == 0 {
@@ -214,77 +211,11 @@ impl Machine<'_, '_, '_> {
 
     /// Executes an elementwise instruction on scalars: ints, bits of floats, and bools as 0 or 1.
     fn scalar_op(&self, op: Op, ty: Type, [a, b, c]: [i64; 3]) -> Result<i64, &'static str> {
-        match ty {
-            Type::Float => self.float_op(op, f64::from_bits(a as u64), f64::from_bits(b as u64)),
-            _ if op == Op::Select => Ok(if a != 0 { b } else { c }),
-            Type::Bool => Ok(match op {
-                Op::Not => i64::from(a == 0),
-                Op::And => a & b,
-                Op::Or => a | b,
-                Op::Xor | Op::NotEqual => a ^ b,
-                Op::Equal => i64::from(a == b),
-                // A bool as an int.
-                _ => a,
-            }),
-            Type::Int | Type::Char | Type::Segdes => self.int_op(op, a, b),
+        if op == Op::Select {
+            return Ok(if a != 0 { b } else { c });
         }
-    }
-
-    fn int_op(&self, op: Op, a: i64, b: i64) -> Result<i64, &'static str> {
-        let wide = self.world.options().widths.wide_int;
-        let value = match op {
-            Op::Add => a.wrapping_add(b),
-            Op::Subtract => a.wrapping_sub(b),
-            Op::Multiply => a.wrapping_mul(b),
-            Op::Divide | Op::Modulo if b == 0 => return Err("division by zero"),
-            Op::Divide => a.wrapping_div(b),
-            Op::Modulo => a.wrapping_rem(b),
-            Op::LeftShift if wide => a.wrapping_shl(b as u32),
-            Op::LeftShift => i64::from((a as i32).wrapping_shl(b as u32)),
-            Op::RightShift if wide => a.wrapping_shr(b as u32),
-            Op::RightShift => i64::from((a as i32).wrapping_shr(b as u32)),
-            Op::And => a & b,
-            Op::Or => a | b,
-            Op::Xor => a ^ b,
-            Op::Not => !a,
-            Op::Less => return Ok(i64::from(a < b)),
-            Op::LessEqual => return Ok(i64::from(a <= b)),
-            Op::Greater => return Ok(i64::from(a > b)),
-            Op::GreaterEqual => return Ok(i64::from(a >= b)),
-            Op::Equal => return Ok(i64::from(a == b)),
-            Op::NotEqual => return Ok(i64::from(a != b)),
-            Op::IntToBool => return Ok(i64::from(a != 0)),
-            Op::IntToFloat => return Ok(self.world.round(a as f64).to_bits() as i64),
-            _ => return Err("internal error: an instruction of a loop; please report it"),
-        };
-        Ok(self.world.wrap(value))
-    }
-
-    fn float_op(&self, op: Op, a: f64, b: f64) -> Result<i64, &'static str> {
-        let value = match op {
-            Op::Add => a + b,
-            Op::Subtract => a - b,
-            Op::Multiply => a * b,
-            Op::Divide if b == 0.0 => return Err("division by zero"),
-            Op::Divide => a / b,
-            Op::Less => return Ok(i64::from(a < b)),
-            Op::LessEqual => return Ok(i64::from(a <= b)),
-            Op::Greater => return Ok(i64::from(a > b)),
-            Op::GreaterEqual => return Ok(i64::from(a >= b)),
-            Op::Equal => return Ok(i64::from(a == b)),
-            Op::NotEqual => return Ok(i64::from(a != b)),
-            Op::Floor => return Ok(self.world.to_int(a.floor())),
-            Op::Ceil => return Ok(self.world.to_int(a.ceil())),
-            Op::Trunc => return Ok(self.world.to_int(a)),
-            Op::Round => return Ok(self.world.to_int(if a < 0.0 { a - 0.5 } else { a + 0.5 })),
-            Op::Log if a < 0.0 => return Err("logarithm of a negative number"),
-            Op::Sqrt if a < 0.0 => return Err("square root of a negative number"),
-            _ => match super::element::elementary(op) {
-                Some(function) => function(a),
-                None => return Err("internal error: an instruction of a loop; please report it"),
-            },
-        };
-        Ok(self.world.round(value).to_bits() as i64)
+        let computed = op.elementwise().and_then(|operation| operation.of_scalars(ty, self.world.widths(), [a, b]));
+        computed.unwrap_or(Err("internal error: an instruction of a loop; please report it"))
     }
 
     /// Runs the loops of all elements on the device. Returns `None` if there are no elements, or no device.

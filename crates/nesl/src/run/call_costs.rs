@@ -4,7 +4,7 @@
 use broadloom_graph::{ArenaBytes, ByWorker, FlattenedLevels, SequentialCalls, TeamCalls};
 
 /// Description of sequential calls for the cost model.
-pub(super) const CALLS: SequentialCalls = SequentialCalls {
+pub const SEQUENTIAL_CALLS: SequentialCalls = SequentialCalls {
     flattened: FlattenedLevels { launches: 24.0, bytes: 200.0, levels: 2.0 },
     accesses: ByWorker { gpu: 1.0, core: 10.0 },
     task_elements: ByWorker { gpu: 96, core: 1 << 12 },

@@ -15,10 +15,20 @@ impl Accelerator {
     pub(crate) fn check(&mut self, check: Check, operands: &[Entry]) -> Run<bool> {
         let inst = Inst::Check(check);
         match (check, operands) {
-            (Check::Index, [indices, lengths]) => {
-                let (indices, lengths) = (self.vector(indices)?, self.vector(lengths)?);
-                self.inside(inst, operands, &indices, &lengths)?;
-            }
+            (Check::Require, [conditions, ..]) => self.no_violation(check, operands, std::slice::from_ref(conditions))?,
+            (Check::Length, [lengths]) if self.vector(lengths).is_ok_and(|lengths| self.is_counted(&lengths)) => {}
+            (
+                Check::Index
+                | Check::Each
+                | Check::Put
+                | Check::Unpack
+                | Check::Count
+                | Check::Length
+                | Check::Range
+                | Check::Part
+                | Check::Code,
+                inputs,
+            ) => self.no_violation(check, operands, inputs)?,
             (Check::Indices, [indices, segdes, lengths]) => {
                 let (indices, segdes, lengths) = (self.vector(indices)?, self.segdes(segdes)?, self.vector(lengths)?);
                 let (indices, segdes) = self.cut(&inst, operands, &indices, &segdes)?;
@@ -26,46 +36,11 @@ impl Accelerator {
                 let lengths = self.spread(&lengths, &segdes)?;
                 self.inside(inst, operands, &indices, &lengths)?;
             }
-            (Check::Each | Check::Put | Check::Unpack, [a, b]) => {
-                let mut both = [self.vector(a)?, self.vector(b)?];
-                let extent = self.aligned(&inst, operands, &mut both)?;
-                let wrong = self.call("differ", &[&both[0].node, &both[1].node], |f, x| f.ne(x[0], x[1]))?;
-                self.require_none(inst, operands, &wrong, &extent)?;
-            }
-            (Check::Count, [counts]) => {
-                let counts = self.vector(counts)?;
-                let wrong = self.call("below", &[&counts.node], |f, x| f.lt(x[0], 0))?;
-                self.require_none(inst, operands, &wrong, &counts.extent)?;
-            }
-            (Check::Length, [lengths]) => {
-                let lengths = self.vector(lengths)?;
-                if !self.is_counted(&lengths) {
-                    let wrong = self.call("below", &[&lengths.node], |f, x| f.lt(x[0], 0))?;
-                    self.require_none(inst, operands, &wrong, &lengths.extent)?;
-                }
-            }
             (Check::Total, [lengths, segdes]) => {
                 let (lengths, segdes) = (self.vector(lengths)?, self.segdes(segdes)?);
                 if !self.is_counted(&lengths) {
                     self.counted(inst, operands, &lengths, &segdes)?;
                 }
-            }
-            (Check::Range, [starts, steps, ends]) => {
-                let mut all = [self.vector(starts)?, self.vector(steps)?, self.vector(ends)?];
-                let extent = self.aligned(&inst, operands, &mut all)?;
-                // A range longer than the largest int has a difference that is negative as an int.
-                let wrong = self.call("range", &[&all[0].node, &all[1].node, &all[2].node], |f, x| {
-                    f.or(f.or(f.lt(x[1], 1), f.gt(x[0], x[2])), f.lt(f.sub(x[2], x[0]), 0))
-                })?;
-                self.require_none(inst, operands, &wrong, &extent)?;
-            }
-            (Check::Part, [starts, ends, lengths]) => {
-                let mut all = [self.vector(starts)?, self.vector(ends)?, self.vector(lengths)?];
-                let extent = self.aligned(&inst, operands, &mut all)?;
-                let wrong = self.call("part", &[&all[0].node, &all[1].node, &all[2].node], |f, x| {
-                    f.or(f.or(f.lt(x[0], 0), f.gt(x[0], x[1])), f.gt(x[1], x[2]))
-                })?;
-                self.require_none(inst, operands, &wrong, &extent)?;
             }
             (Check::Partition, [pieces, segdes, lengths]) => {
                 let (pieces, segdes, lengths) = (self.vector(pieces)?, self.segdes(segdes)?, self.vector(lengths)?);
@@ -83,16 +58,6 @@ impl Accelerator {
                 let (lengths, segdes) = self.each(&inst, operands, &lengths, &segdes)?;
                 self.permutation(inst, operands, &indices, &segdes, &lengths)?;
             }
-            (Check::Code, [codes]) => {
-                let codes = self.vector(codes)?;
-                let wrong = self.call("code", &[&codes.node], |f, x| f.or(f.lt(x[0], 0), f.gt(x[0], 255)))?;
-                self.require_none(inst, operands, &wrong, &codes.extent)?;
-            }
-            (Check::Require, [conditions, ..]) => {
-                let conditions = self.vector(conditions)?;
-                let wrong = self.call("not", &[&conditions.node], |f, x| f.not(x[0]))?;
-                self.require_none(inst, operands, &wrong, &conditions.extent)?;
-            }
             (Check::Fail | Check::Undefined, [starts, ..]) => {
                 let starts = self.vector(starts)?;
                 match &starts.extent {
@@ -108,6 +73,23 @@ impl Accelerator {
             _ => return Ok(false),
         }
         Ok(true)
+    }
+
+    /// Adds the condition that a check holds at each index of some of its operands.
+    fn no_violation(&mut self, check: Check, operands: &[Entry], inputs: &[Entry]) -> Run<()> {
+        let vectors = inputs.iter().map(|input| self.vector(input)).collect::<Run<Vec<Vector>>>()?;
+        self.no_violation_in(check, Inst::Check(check), operands, vectors)
+    }
+
+    fn no_violation_in(&mut self, check: Check, inst: Inst, operands: &[Entry], mut inputs: Vec<Vector>) -> Run<()> {
+        let Some((name, test)) = check.violation() else { return Ok(()) };
+        let extent = match &inputs[..] {
+            [one] => one.extent.clone(),
+            _ => self.aligned(&inst, operands, &mut inputs)?,
+        };
+        let nodes: Vec<&Node> = inputs.iter().map(|input| &input.node).collect();
+        let wrong = self.call(name, &nodes, test)?;
+        self.require_none(inst, operands, &wrong, &extent)
     }
 
     /// Returns the sums of the segments of ints, as numbers of a wider type.
@@ -136,10 +118,7 @@ impl Accelerator {
     }
 
     fn inside(&mut self, inst: Inst, operands: &[Entry], indices: &Vector, lengths: &Vector) -> Run<()> {
-        let mut both = [indices.clone(), lengths.clone()];
-        let extent = self.aligned(&inst, operands, &mut both)?;
-        let wrong = self.call("outside", &[&both[0].node, &both[1].node], |f, x| f.or(f.lt(x[0], 0), f.ge(x[0], x[1])))?;
-        self.require_none(inst, operands, &wrong, &extent)
+        self.no_violation_in(Check::Index, inst, operands, vec![indices.clone(), lengths.clone()])
     }
 
     /// Adds the condition that indices are permutations: their number is given by the lengths, all are

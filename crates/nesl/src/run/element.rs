@@ -5,9 +5,10 @@ use super::extent::Extent;
 use super::vector::{Affine, BeforePack, Facts, Vector};
 use super::{Accelerator, OpResult, on_device};
 use crate::eval::{Fault, Run};
-use crate::vcode::{Inst, Op, Slot, Type};
+use crate::vcode::elementwise::{BadOperand, DeviceForm};
+use crate::vcode::{Inst, Op, Type};
 use broadloom_graph::{Elementwise, Node, Shape};
-use broadloom_scalar::{BinaryOp, CompareOp, Element, MathFunction, Precision, UnaryOp};
+use broadloom_scalar::{BinaryOp, Element, Precision};
 
 /// Number of elementwise operations after which a vector is stored, although it is generated from indices and
 /// scalars.
@@ -34,22 +35,13 @@ impl Accelerator {
         if is_byte {
             node = self.convert(&node, Element::U8)?;
         }
-        match (op, ty) {
-            (Op::Divide | Op::Modulo, _) if inputs[1].facts.nonzero => {}
-            (Op::Divide | Op::Modulo, _) => {
-                let wrong = self.call("zero", &[nodes[1]], |f, x| f.eq(x[0], 0))?;
-                self.require_none(inst, operands, &wrong, &inputs[1].extent)?;
+        if let Some(failure) = op.failure() {
+            let Vector { facts, extent, .. } = &inputs[failure.operand];
+            if failure.value != BadOperand::Zero || !facts.nonzero {
+                let wrong = self.call(failure.value.name(), &[nodes[failure.operand]], |f, x| failure.value.test(f, x[0]))?;
+                self.require_none(inst, operands, &wrong, extent)?;
             }
-            (Op::Sqrt | Op::Log, Type::Float) => {
-                let wrong = self.call("negative", &[nodes[0]], |f, x| f.lt(x[0], 0))?;
-                self.require_none(inst, operands, &wrong, &inputs[0].extent)?;
-            }
-            _ => {}
         }
-        let result = match op.results()[0] {
-            Slot::Given => ty,
-            Slot::Is(ty) => ty,
-        };
         let depth = inputs.iter().map(|input| input.depth).max().unwrap_or(0) + 1;
         let generated = depth < MAX_DEPTH && inputs.iter().all(|input| input.generated);
         let depth = if generated { depth } else { 0 };
@@ -61,7 +53,7 @@ impl Accelerator {
         if (op, ty) == (Op::Add, Type::Int) {
             facts.affine = self.moved_affine(&inputs)?;
         }
-        Ok(OpResult::Vector(result.stacked(), Vector { generated, depth, facts, packed, ..Vector::new(node, extent) }))
+        Ok(OpResult::Vector(op.result(ty).stacked(), Vector { generated, depth, facts, packed, ..Vector::new(node, extent) }))
     }
 
     /// Applies elementwise work also to the vectors before a pack: a reduction of the result then needs no
@@ -162,52 +154,26 @@ impl Accelerator {
         self.require(inst, operands, flag)
     }
 
+    /// Computes an instruction, without its condition. If that fails, the result is arbitrary.
     fn computed(&mut self, op: Op, ty: Type, x: &[&Node]) -> Run<Node> {
-        let int = self.int();
-        let float = self.element_of(Type::Float);
-        let low_bits = i64::from(int.bits() - 1);
-        let simple = match op {
-            Op::Add => Elementwise::Binary(BinaryOp::Add),
-            Op::Subtract => Elementwise::Binary(BinaryOp::Sub),
-            Op::Multiply => Elementwise::Binary(BinaryOp::Mul),
-            // The result of a division of ints by 0 is arbitrary; the condition on the divisor ends the run.
-            Op::Divide => Elementwise::Binary(BinaryOp::Div),
-            Op::Modulo => Elementwise::Binary(BinaryOp::Rem),
-            Op::Less => Elementwise::Compare(CompareOp::Lt),
-            Op::LessEqual => Elementwise::Compare(CompareOp::Le),
-            Op::Greater => Elementwise::Compare(CompareOp::Gt),
-            Op::GreaterEqual => Elementwise::Compare(CompareOp::Ge),
-            Op::Equal => Elementwise::Compare(CompareOp::Eq),
-            Op::NotEqual => Elementwise::Compare(CompareOp::Ne),
-            Op::LeftShift => return self.call("lshift", x, |f, x| f.shl(x[0], f.and(x[1], low_bits))),
-            Op::RightShift => return self.call("rshift", x, |f, x| f.shr(x[0], f.and(x[1], low_bits))),
-            Op::Not => Elementwise::Unary(UnaryOp::Not),
-            Op::And => Elementwise::Binary(BinaryOp::And),
-            Op::Or => Elementwise::Binary(BinaryOp::Or),
-            Op::Xor => Elementwise::Binary(BinaryOp::Xor),
-            Op::Select => Elementwise::Select,
-            Op::Floor => return self.call("floor", x, |f, x| f.convert(f.floor(x[0]), int)),
-            Op::Ceil => return self.call("ceil", x, |f, x| f.convert(f.ceil(x[0]), int)),
-            Op::Trunc => Elementwise::Convert(int),
-            Op::Round => {
-                return self.call("round", x, |f, x| f.convert(f.select(f.lt(x[0], 0), f.sub(x[0], 0.5), f.add(x[0], 0.5)), int));
+        let form = match op.elementwise() {
+            Some(operation) => operation.device(),
+            None if op == Op::Select => return self.elementwise(Elementwise::Select, x),
+            None => {
+                let (op, ty) = (op.name(), ty.name());
+                return Fault::at_run_time(format!("internal error: {op} {ty} on a device; please report it"));
             }
-            Op::Sqrt => Elementwise::Unary(UnaryOp::Sqrt),
-            Op::Log => math(MathFunction::Log),
-            Op::Exp => math(MathFunction::Exp),
-            Op::Sin => math(MathFunction::Sin),
-            Op::Cos => math(MathFunction::Cos),
-            Op::Tan => math(MathFunction::Tan),
-            Op::Asin => math(MathFunction::Asin),
-            Op::Acos => math(MathFunction::Acos),
-            Op::Atan => math(MathFunction::Atan),
-            Op::Sinh => math(MathFunction::Sinh),
-            Op::Cosh => math(MathFunction::Cosh),
-            Op::Tanh => math(MathFunction::Tanh),
-            Op::IntToFloat => Elementwise::Convert(float),
-            Op::IntToBool => return self.call("truth", x, |f, x| f.ne(x[0], 0)),
-            Op::BoolToInt => Elementwise::Convert(int),
-            _ => return Fault::at_run_time(format!("internal error: {} {} on a device; please report it", op.name(), ty.name())),
+        };
+        let simple = match form {
+            DeviceForm::Unary(op) => Elementwise::Unary(op),
+            DeviceForm::Binary(op) => Elementwise::Binary(op),
+            DeviceForm::Compare(op) => Elementwise::Compare(op),
+            DeviceForm::Convert(to) => Elementwise::Convert(self.element_of(to)),
+            DeviceForm::Math(function) => Elementwise::Math(function, Precision::Accurate),
+            DeviceForm::Code(name, code) => {
+                let int = self.int();
+                return self.call(name, x, |f, x| code(f, x, int));
+            }
         };
         self.elementwise(simple, x)
     }
@@ -216,8 +182,4 @@ impl Accelerator {
     pub(super) fn as_vector(&mut self, node: &Node) -> Run<Node> {
         on_device(node.reshape(Shape::from(1)))
     }
-}
-
-fn math(function: MathFunction) -> Elementwise {
-    Elementwise::Math(function, Precision::Accurate)
 }

@@ -3,44 +3,30 @@
 use super::extent::Extent;
 use super::vector::{Affine, Facts, RankedElements, Vector};
 use super::{Accelerator, DeviceSegdes, on_device};
-use crate::eval::{Run, largest_float};
-use crate::vcode::Op;
+use crate::eval::Run;
+use crate::infer::Widths;
+use crate::primitives::Fold;
+use crate::vcode::{Combination, Op};
 use broadloom_graph::{Amount, Combine, Direction, Elementwise, Node, SortKey};
 use broadloom_scalar::{BinaryOp, Element, Literal};
 use std::rc::Rc;
 
-fn combine_of(op: Op) -> Option<Combine> {
-    Some(match op {
-        Op::AddScan | Op::AddReduce => Combine::Sum,
-        Op::MultiplyScan | Op::MultiplyReduce => Combine::Product,
-        Op::MaxScan | Op::MaxReduce => Combine::Max,
-        Op::MinScan | Op::MinReduce => Combine::Min,
-        Op::AndScan | Op::AndReduce => Combine::All,
-        Op::OrScan | Op::OrReduce => Combine::Any,
-        Op::XorScan | Op::XorReduce => Combine::Odd,
-        _ => return None,
-    })
-}
-
 /// Returns the extremum of an empty set of floats, which is finite.
-fn extremum(combine: &Combine, element: Element) -> Option<Literal> {
-    match combine {
-        Combine::Max => Literal::from_f64(element, -largest_float()),
-        Combine::Min => Literal::from_f64(element, largest_float()),
-        _ => None,
+fn extremum(fold: Fold, widths: Widths, element: Element) -> Option<Literal> {
+    match fold.combination() {
+        Combination::Extremum(_) => Literal::from_f64(element, fold.neutral(widths).float),
+        Combination::Operation(_) => None,
     }
 }
 
 impl Accelerator {
     /// Computes a reduction or a scan; `None` for other instructions.
     pub(super) fn fold(&mut self, op: Op, values: &Vector, segdes: &DeviceSegdes) -> Run<Option<Vector>> {
-        let Some(combine) = combine_of(op) else { return Ok(None) };
-        let is_scan =
-            matches!(op, Op::AddScan | Op::MultiplyScan | Op::MaxScan | Op::MinScan | Op::AndScan | Op::OrScan | Op::XorScan);
+        let Some((fold, is_scan)) = op.fold() else { return Ok(None) };
         self.made += 2;
         if is_scan {
             let nodes = self.whole(values)?;
-            let step = values.facts.constant().filter(|value| op == Op::AddScan && segdes.is_single() && *value > 0);
+            let step = values.facts.constant().filter(|value| fold == Fold::Sum && segdes.is_single() && *value > 0);
             let affine = match step {
                 Some(step) => {
                     let start = self.one(Literal::zero(values.node.ty().element()))?;
@@ -49,10 +35,10 @@ impl Accelerator {
                 None => None,
             };
             let facts = Facts { distinct: step.is_some(), affine, ..Facts::default() };
-            return Ok(Some(self.scan(combine, &nodes, segdes)?.with_facts(facts)));
+            return Ok(Some(self.scan(fold, &nodes, segdes)?.with_facts(facts)));
         }
         let is_int = values.node.ty().element() == self.int();
-        if op == Op::AddReduce && is_int {
+        if fold == Fold::Sum && is_int {
             if segdes.is_single()
                 && self.is_counted(values)
                 && (values.sum().is_some() || values.sum_bound().is_some_and(|bound| self.affords(&bound)))
@@ -72,25 +58,25 @@ impl Accelerator {
             }
             let facts = Facts::of_bound(values.terms());
             let nodes = self.whole(values)?;
-            return Ok(Some(self.reduced(combine, values, &nodes, segdes)?.with_facts(facts)));
+            return Ok(Some(self.reduced(fold, values, &nodes, segdes)?.with_facts(facts)));
         }
         let nodes = self.whole(values)?;
-        Ok(Some(self.reduced(combine, values, &nodes, segdes)?))
+        Ok(Some(self.reduced(fold, values, &nodes, segdes)?))
     }
 
     /// Reduces values. Elements of a pack that are not in memory are combined in the unpacked vector.
-    fn reduced(&mut self, combine: Combine, values: &Vector, nodes: &Node, segdes: &DeviceSegdes) -> Run<Vector> {
+    fn reduced(&mut self, fold: Fold, values: &Vector, nodes: &Node, segdes: &DeviceSegdes) -> Run<Vector> {
         if let (Some(packed), Some((flags, from))) = (&values.packed, &segdes.packed)
             && packed.flags.is_same(flags)
             && values.padded.as_ref().unwrap_or(&values.node).buffer().is_none()
         {
-            let identity = self.one(combine.identity(nodes.ty())[0])?;
+            let identity = self.one(fold.device().identity(nodes.ty())[0])?;
             let chosen = self.elementwise(Elementwise::Select, &[flags, &packed.before, &identity])?;
-            let result = self.reduce_plainly(combine.clone(), &chosen, from)?;
-            return self.extremum(&combine, result, segdes);
+            let result = self.reduce_plainly(fold.device(), &chosen, from)?;
+            return self.extremum(fold, result, segdes);
         }
-        let result = self.reduce_plainly(combine.clone(), nodes, segdes)?;
-        self.extremum(&combine, result, segdes)
+        let result = self.reduce_plainly(fold.device(), nodes, segdes)?;
+        self.extremum(fold, result, segdes)
     }
 
     fn reduce_plainly(&mut self, combine: Combine, values: &Node, segdes: &DeviceSegdes) -> Run<Node> {
@@ -103,8 +89,8 @@ impl Accelerator {
     }
 
     /// Replaces the results of empty segments by the finite extremum of an empty set of floats.
-    fn extremum(&mut self, combine: &Combine, node: Node, segdes: &DeviceSegdes) -> Run<Vector> {
-        let node = match extremum(combine, node.ty().element()) {
+    fn extremum(&mut self, fold: Fold, node: Node, segdes: &DeviceSegdes) -> Run<Vector> {
+        let node = match extremum(fold, self.widths, node.ty().element()) {
             Some(of_none) => {
                 let (of_none, lengths) = (self.one(of_none)?, &segdes.lengths.node);
                 let inputs = [lengths, &of_none, &node];
@@ -116,18 +102,20 @@ impl Accelerator {
     }
 
     /// Computes an exclusive scan.
-    fn scan(&mut self, combine: Combine, values: &Node, segdes: &DeviceSegdes) -> Run<Vector> {
-        let limit = extremum(&combine, values.ty().element());
-        let is_max = matches!(combine, Combine::Max);
+    fn scan(&mut self, fold: Fold, values: &Node, segdes: &DeviceSegdes) -> Run<Vector> {
+        let limit = extremum(fold, self.widths, values.ty().element());
         let mut node = if segdes.is_single() {
-            on_device(values.scan(combine, 0, false))?
+            on_device(values.scan(fold.device(), 0, false))?
         } else {
             let segments = self.segments(segdes)?;
-            on_device(segments.scan(&[(values, combine)], false, Direction::Forwards))?.swap_remove(0)
+            on_device(segments.scan(&[(values, fold.device())], false, Direction::Forwards))?.swap_remove(0)
         };
         if let Some(limit) = limit {
             let limit = self.one(limit)?;
-            node = self.elementwise(Elementwise::Binary(if is_max { BinaryOp::Max } else { BinaryOp::Min }), &[&node, &limit])?;
+            node = self.elementwise(
+                Elementwise::Binary(if fold == Fold::Max { BinaryOp::Max } else { BinaryOp::Min }),
+                &[&node, &limit],
+            )?;
         }
         Ok(Vector::of(node))
     }

@@ -50,6 +50,7 @@ mod transfer;
 mod vector;
 
 use bound::Bound;
+pub use call_costs::SEQUENTIAL_CALLS;
 pub use column::Column;
 pub(crate) use entry::{Charged, DeviceVector, Entry, Segments};
 pub(crate) use extent::Extent;
@@ -63,7 +64,7 @@ pub(crate) use region::{
 pub(crate) use segdes::DeviceSegdes;
 pub(crate) use tail_loop::{LoopOutcome, LoopRun};
 pub use target::{Opener, THRESHOLD, Target};
-pub(crate) use template::{CallTemplate, Launched, Templates};
+pub(crate) use template::{CallTemplate, LaunchedCall, Templates};
 pub(crate) use transfer::Elements;
 pub(crate) use vector::Vector;
 
@@ -151,8 +152,8 @@ pub struct Accelerator {
     sequential: SequentialWork,
 }
 
-/// A place in the program, and the functions around it.
-type Place = (Option<Span>, Vec<(String, Span)>);
+/// Place in the program, and the calls around it.
+type CallTrace = (Option<Span>, Vec<(String, Span)>);
 
 /// A condition whose flag is on the device.
 pub(crate) struct Pending {
@@ -161,7 +162,7 @@ pub(crate) struct Pending {
     pub(crate) operands: Vec<Entry>,
     flag: Node,
     /// The place and the functions around it, set by the machine.
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<CallTrace>,
 }
 
 /// Counters of the work of an accelerator.

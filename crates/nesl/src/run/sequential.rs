@@ -13,7 +13,7 @@
 //! the run.
 
 use super::Entry;
-use super::call_costs::CALLS;
+use super::call_costs::SEQUENTIAL_CALLS;
 use super::extent::Extent;
 use super::target::Limits;
 use super::vector::Vector;
@@ -139,7 +139,7 @@ impl Accelerator {
         }
         let context = self.context()?;
         let costs = Costs::of(context.device().machine());
-        if limits.fixed.is_none() && !costs.separates_calls(&CALLS, sum as u64, sum as u64) {
+        if limits.fixed.is_none() && !costs.separates_calls(&SEQUENTIAL_CALLS, sum as u64, sum as u64) {
             self.sequential.asked.entry(place).or_default().note(most, limit);
             return Ok((0, limit as i64));
         }
@@ -148,7 +148,7 @@ impl Accelerator {
         let count = self.call("is small", &[&wide, &bound], |f, x| f.convert(f.le(x[0], x[1]), scalar::Type::I64))?;
         let (kept, count) = (on_device(kept.reduce(Combine::Sum, &[0]))?, on_device(count.reduce(Combine::Sum, &[0]))?);
         let [kept, count] = self.two_numbers(&kept, &count)?;
-        let is_worth = count > 0 && (limits.fixed.is_some() || costs.separates_calls(&CALLS, sum as u64, kept as u64));
+        let is_worth = count > 0 && (limits.fixed.is_some() || costs.separates_calls(&SEQUENTIAL_CALLS, sum as u64, kept as u64));
         self.sequential.total = kept;
         Ok((i64::from(is_worth), limit as i64))
     }
@@ -169,7 +169,7 @@ impl Accelerator {
             return Ok(fixed);
         }
         let context = self.context()?;
-        let limit = Costs::of(context.device().machine()).sequential_limit(&CALLS, total as u64, has_tasks);
+        let limit = Costs::of(context.device().machine()).sequential_limit(&SEQUENTIAL_CALLS, total as u64, has_tasks);
         Ok(usize::try_from(limit).unwrap_or(usize::MAX))
     }
 
@@ -182,7 +182,7 @@ impl Accelerator {
         }
         let context = self.context()?;
         let costs = Costs::of(context.device().machine());
-        Ok(costs.sequential_teams(&CALLS.teams, calls as u64, total as u64, most as u64, limits.in_teams))
+        Ok(costs.sequential_teams(&SEQUENTIAL_CALLS.teams, calls as u64, total as u64, most as u64, limits.in_teams))
     }
 
     /// Runs calls sequentially. Returns `None` if the flattened function must be called.
@@ -310,8 +310,12 @@ impl Accelerator {
         let device = context.device().clone();
         let failed = |error: broadloom_device::Error| device_error(error.into());
         let largest = self.sequential.largest as u64;
-        let mut workers =
-            Costs::of(device.machine()).sequential_workers(&CALLS, calls as u64, largest, form.text_for_cores.is_some());
+        let mut workers = Costs::of(device.machine()).sequential_workers(
+            &SEQUENTIAL_CALLS,
+            calls as u64,
+            largest,
+            form.text_for_cores.is_some(),
+        );
         let limits = self.target.sequential.unwrap_or_default();
         if workers.lanes == 1 && limits.in_warps {
             workers.lanes = device.machine().warp_size;

@@ -1,4 +1,4 @@
-//! What the accelerator knows of sequential calls: loaded kernels, forms that failed, and requests for small
+//! State of sequential calls of an accelerator: loaded kernels, forms that failed, and requests for small
 //! calls.
 
 use crate::vcode::FuncId;

@@ -9,9 +9,10 @@ use super::loop_functions::LoopStage;
 use super::vector::Vector;
 use super::{Accelerator, Entry, OpResult, device_error, on_device};
 use crate::eval::{Fault, Run};
-use crate::vcode::{LoopBlock, LoopEnd, Op, Reg, Step, TailLoop, Type};
+use crate::vcode::elementwise::DeviceForm;
+use crate::vcode::{Check, LoopBlock, LoopEnd, Op, Reg, Step, TailLoop, Type};
 use broadloom_graph::{Boundary, Combine, Node, Reads, Shape};
-use broadloom_scalar::{Accessor, AccessorKind, Builder, Element, Function, Literal, MathFunction, Precision, Value, Variable};
+use broadloom_scalar::{Accessor, AccessorKind, Builder, Element, Function, Literal, Precision, Value, Variable};
 use std::sync::Arc;
 
 /// Minimum number of rounds of the first launch, and its number of steps of all elements together.
@@ -282,6 +283,12 @@ impl LoopCode<'_> {
         f.set(self.open, f.and(f.get(self.open), f.not(condition)));
     }
 
+    fn check(&self, check: Check, operands: &[Value]) {
+        if let Some((_, test)) = check.violation() {
+            self.fail_if(test(self.f, operands));
+        }
+    }
+
     fn steps(&mut self, steps: &[Step]) {
         let f = self.f;
         for step in steps {
@@ -301,9 +308,9 @@ impl LoopCode<'_> {
                         f.set(variable, value);
                     }
                 }
-                Step::Op { to, op, ty, args, .. } => {
+                Step::Op { to, op, args, .. } => {
                     let args = args.map(|reg| self.value(reg));
-                    let value = self.op(*op, *ty, args);
+                    let value = self.op(*op, args);
                     self.values[*to as usize] = Some(value);
                 }
                 Step::Choose(condition, then, otherwise) => {
@@ -322,19 +329,17 @@ impl LoopCode<'_> {
                 }
                 Step::Read { to, table, args, .. } => {
                     let [index, start, length] = args.map(|reg| self.value(reg));
-                    self.fail_if(f.or(f.lt(index, 0), f.ge(index, length)));
+                    self.check(Check::Index, &[index, length]);
                     let place = f.convert(f.add(start, index), Element::I64);
                     self.values[*to as usize] = Some(f.read(self.tables[*table], &[place.into()]));
                 }
                 Step::Part(args, _) => {
-                    let [start, end, length] = args.map(|reg| self.value(reg));
-                    self.fail_if(f.or(f.or(f.lt(start, 0), f.gt(start, end)), f.gt(end, length)));
+                    self.check(Check::Part, &args.map(|reg| self.value(reg)));
                 }
                 Step::Code(reg, _) => {
-                    let code = self.value(*reg);
-                    self.fail_if(f.or(f.lt(code, 0), f.gt(code, 255)));
+                    self.check(Check::Code, &[self.value(*reg)]);
                 }
-                Step::Require(reg, ..) => self.fail_if(f.not(self.value(*reg))),
+                Step::Require(reg, ..) => self.check(Check::Require, &[self.value(*reg)]),
             }
         }
     }
@@ -347,54 +352,21 @@ impl LoopCode<'_> {
         }
     }
 
-    fn op(&self, op: Op, ty: Type, [a, b, c]: [Value; 3]) -> Value {
+    fn op(&self, op: Op, [a, b, c]: [Value; 3]) -> Value {
         let f = self.f;
-        let low_bits = i64::from(self.int.bits() - 1);
-        let math = |function: MathFunction| f.math(function, Precision::Accurate, &[a]);
-        match op {
-            Op::Divide | Op::Modulo => self.fail_if(f.eq(b, 0)),
-            Op::Sqrt | Op::Log if ty == Type::Float => self.fail_if(f.lt(a, 0)),
-            _ => {}
+        let Some(operation) = op.elementwise() else {
+            return if op == Op::Select { f.select(a, b, c) } else { f.fail("an instruction is not for scalars") };
+        };
+        if let Some(failure) = operation.failure() {
+            self.fail_if(failure.value.test(f, [a, b][failure.operand]));
         }
-        match op {
-            Op::Add => f.add(a, b),
-            Op::Subtract => f.sub(a, b),
-            Op::Multiply => f.mul(a, b),
-            Op::Divide => f.div(a, b),
-            Op::Modulo => f.rem(a, b),
-            Op::Less => f.lt(a, b),
-            Op::LessEqual => f.le(a, b),
-            Op::Greater => f.gt(a, b),
-            Op::GreaterEqual => f.ge(a, b),
-            Op::Equal => f.eq(a, b),
-            Op::NotEqual => f.ne(a, b),
-            Op::LeftShift => f.shl(a, f.and(b, low_bits)),
-            Op::RightShift => f.shr(a, f.and(b, low_bits)),
-            Op::Not => f.not(a),
-            Op::And => f.and(a, b),
-            Op::Or => f.or(a, b),
-            Op::Xor => f.xor(a, b),
-            Op::Select => f.select(a, b, c),
-            Op::Floor => f.convert(f.floor(a), self.int),
-            Op::Ceil => f.convert(f.ceil(a), self.int),
-            Op::Trunc => f.convert(a, self.int),
-            Op::Round => f.convert(f.select(f.lt(a, 0), f.sub(a, 0.5), f.add(a, 0.5)), self.int),
-            Op::IntToFloat => f.convert(a, self.float),
-            Op::IntToBool => f.ne(a, 0),
-            Op::BoolToInt => f.convert(a, self.int),
-            Op::Sqrt => f.sqrt(a),
-            Op::Log => math(MathFunction::Log),
-            Op::Exp => math(MathFunction::Exp),
-            Op::Sin => math(MathFunction::Sin),
-            Op::Cos => math(MathFunction::Cos),
-            Op::Tan => math(MathFunction::Tan),
-            Op::Asin => math(MathFunction::Asin),
-            Op::Acos => math(MathFunction::Acos),
-            Op::Atan => math(MathFunction::Atan),
-            Op::Sinh => math(MathFunction::Sinh),
-            Op::Cosh => math(MathFunction::Cosh),
-            Op::Tanh => math(MathFunction::Tanh),
-            _ => f.fail("an instruction is not for scalars"),
+        match operation.device() {
+            DeviceForm::Unary(op) => f.unary(op, a),
+            DeviceForm::Binary(op) => f.binary(op, a, b),
+            DeviceForm::Compare(op) => f.compare(op, a, b),
+            DeviceForm::Convert(to) => f.convert(a, self.element(to)),
+            DeviceForm::Math(function) => f.math(function, Precision::Accurate, &[a]),
+            DeviceForm::Code(_, code) => code(f, &[a, b], self.int),
         }
     }
 }

@@ -116,7 +116,7 @@ pub(crate) struct CallTemplate {
 
 /// Launched call of a template whose conditions are not checked yet.
 #[derive(Debug)]
-pub(crate) struct Launched {
+pub(crate) struct LaunchedCall {
     outcome: Arc<Outcome>,
     results: Vec<Node>,
 }
@@ -163,13 +163,13 @@ impl CallTemplate {
     }
 
     /// Launches the kernels of a call.
-    fn launch(&self, columns: &[Column]) -> broadloom_graph::Result<Launched> {
+    fn launch(&self, columns: &[Column]) -> broadloom_graph::Result<LaunchedCall> {
         let results = self.template.call(&CallTemplate::inputs(&self.context, columns, self.is_general)?)?;
-        Ok(Launched { outcome: self.outcome.clone(), results })
+        Ok(LaunchedCall { outcome: self.outcome.clone(), results })
     }
 }
 
-impl Launched {
+impl LaunchedCall {
     /// Tests if the host waits to check the conditions or to learn lengths.
     fn waits(&self) -> bool {
         self.outcome.word.is_some() || self.outcome.numbers.is_some()
@@ -230,7 +230,11 @@ impl Templates {
 
     /// Launches a call with a template. `trace` makes one, for all sizes or for those of the call alone.
     /// Returns `None` if the machine must execute the call.
-    pub(crate) fn launch(&mut self, columns: &[Column], trace: impl FnOnce(bool) -> Option<CallTemplate>) -> Option<Launched> {
+    pub(crate) fn launch(
+        &mut self,
+        columns: &[Column],
+        trace: impl FnOnce(bool) -> Option<CallTemplate>,
+    ) -> Option<LaunchedCall> {
         if self.refused.len() >= MAX_REFUSED && self.known.is_empty() {
             return None;
         }
@@ -276,7 +280,7 @@ impl Templates {
 
     /// Returns the results of a launched call. Returns `None` if a condition does not hold: the machine then
     /// executes the call and reports the error.
-    pub(crate) fn finish(&mut self, launched: &Launched) -> Option<Vec<Column>> {
+    pub(crate) fn finish(&mut self, launched: &LaunchedCall) -> Option<Vec<Column>> {
         let results = launched.finish().ok().flatten();
         match &results {
             Some(_) => {

@@ -18,7 +18,7 @@ use broadloom_diag::{Diagnostics, Span};
 use std::sync::Arc;
 
 /// The parts of a definition besides its name and type.
-struct Parts {
+struct DefinitionContent {
     kind: DefinitionKind,
     optional: Vec<crate::core::Optional>,
     required: usize,
@@ -29,9 +29,9 @@ struct Parts {
     span: Span,
 }
 
-impl Parts {
+impl DefinitionContent {
     fn value(span: Span) -> Self {
-        Parts {
+        DefinitionContent {
             kind: DefinitionKind::Value,
             optional: vec![],
             required: 1,
@@ -69,9 +69,9 @@ impl Worker {
         parts(a) == parts(b) && a.variables == b.variables
     }
 
-    fn install(&mut self, id: DefId, name: &Name, scheme: Scheme, parts: Parts) {
+    fn install(&mut self, id: DefId, name: &Name, scheme: Scheme, parts: DefinitionContent) {
         let origin = self.origin(name);
-        let Parts { kind, optional, required, serial, doc, interface, code, span } = parts;
+        let DefinitionContent { kind, optional, required, serial, doc, interface, code, span } = parts;
         let definition =
             Definition { name: name.clone(), scheme, kind, origin, optional, required, serial, doc, interface, code, span };
         if self.env.definitions.is_valid(id) {
@@ -120,7 +120,7 @@ impl Worker {
         let interface = format!("{}({})", form.name, print_parameter(ast, form.parameter));
         let doc = form.doc.as_ref().map(|doc| String::from_utf8_lossy(doc).into_owned());
         let code = self.sources.text(span).trim_end_matches([';', '$', ' ', '\n']).to_owned() + ";";
-        let parts = Parts {
+        let parts = DefinitionContent {
             kind,
             optional: checked.optional,
             required: checked.required,
@@ -148,11 +148,11 @@ impl Worker {
         let (datatype, scheme) = define_datatype(&mut self.env, ast, form, id, widths, self.loading_library)?;
         let ty = self.env.print_scheme(&scheme);
         let doc = Some(format!("The constructor of the datatype {}.", form.name));
-        let parts = Parts {
+        let parts = DefinitionContent {
             kind: DefinitionKind::Constructor(datatype),
             doc,
             interface: format!("{}(a)", form.name),
-            ..Parts::value(form.name_span)
+            ..DefinitionContent::value(form.name_span)
         };
         self.install(id, &form.name, scheme, parts);
         self.emit(Output::Result(Binding { name: form.name.to_string(), value: "fn".to_owned(), ty }));
@@ -245,7 +245,7 @@ impl Worker {
             Some(old) => old,
             None => {
                 let id = self.env.definitions.next_key();
-                self.install(id, name, scheme, Parts::value(span));
+                self.install(id, name, scheme, DefinitionContent::value(span));
                 id
             }
         };

@@ -3,6 +3,7 @@
 //! from its library; Broadloom's library has primitives for them, which need these instructions.
 
 use super::Type;
+use broadloom_scalar::{Builder, Value};
 use std::fmt;
 
 macro_rules! checks {
@@ -61,6 +62,29 @@ checks! {
     Fail "fail" (Int Int Int),
     /// Reports a function that was declared but not defined.
     Undefined "undefined" (Int Int Int),
+}
+
+/// Test of operands in a scalar function.
+pub(crate) type Test = fn(&Builder, &[Value]) -> Value;
+
+impl Check {
+    /// Returns the test that finds operands for which the check fails, and its name. `None`: the check compares
+    /// more than elements at one index.
+    pub(crate) fn violation(self) -> Option<(&'static str, Test)> {
+        Some(match self {
+            Check::Index => ("outside", |f, x| f.or(f.lt(x[0], 0), f.ge(x[0], x[1]))),
+            Check::Each | Check::Put | Check::Unpack => ("differ", |f, x| f.ne(x[0], x[1])),
+            Check::Count | Check::Length => ("below", |f, x| f.lt(x[0], 0)),
+            // A range longer than the largest int has a difference that is negative as an int.
+            Check::Range => ("range", |f, x| f.or(f.or(f.lt(x[1], 1), f.gt(x[0], x[2])), f.lt(f.sub(x[2], x[0]), 0))),
+            Check::Part => ("part", |f, x| f.or(f.or(f.lt(x[0], 0), f.gt(x[0], x[1])), f.gt(x[1], x[2]))),
+            Check::Code => ("code", |f, x| f.or(f.lt(x[0], 0), f.gt(x[0], 255))),
+            Check::Require => ("not", |f, x| f.not(x[0])),
+            Check::Indices | Check::Total | Check::Partition | Check::Permutation | Check::Fail | Check::Undefined => {
+                return None;
+            }
+        })
+    }
 }
 
 /// A call of a function of the implementation.

@@ -13,7 +13,9 @@
 //! that types on the stack agree. [`machine`](crate::machine) executes them. It checks every operand, also in
 //! programs that were not verified.
 
+pub(crate) mod elementwise;
 mod extension;
+mod fold;
 mod op;
 mod parse;
 mod print;
@@ -26,6 +28,7 @@ mod types;
 mod verify;
 
 pub use extension::{Check, Foreign, Layout};
+pub(crate) use fold::Combination;
 pub use op::{Choice, Op, Slot};
 pub use parse::parse;
 pub use program::{Constant, FuncId, Function, Inst, LoopCall, Program, SequentialCall};

@@ -1,6 +1,8 @@
 //! The table of instructions: name, allowed type suffixes, operands and results.
 
 use super::Type;
+use super::elementwise::Failure;
+use crate::primitives::{Elementwise, Fold, elementwise_rows, fold_rows};
 
 /// Type suffixes allowed for the name of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +59,42 @@ macro_rules! ops {
     (@choice i) => { Choice::Fixed(Type::Int) };
     (@choice b) => { Choice::Fixed(Type::Bool) };
     (@choice s) => { Choice::Fixed(Type::Segdes) };
-    ($($variant:ident $name:literal $choice:ident ($($operand:ident)*) -> ($($result:ident)*),)*) => {
+    // Rows of the table of primitives follow those of other instructions.
+    (
+        { $($variant:tt $name:tt $choice:tt $operands:tt -> $results:tt,)* }
+        folds { $($fold:ident [$($fold_name:literal),*] $scan:ident $scan_name:literal
+            $reduce:ident $reduce_name:literal $fold_choice:ident $fold_columns:tt)* }
+        elementwise { $($element:ident [$($element_name:literal)|*] $vcode:literal $element_choice:ident
+            $element_operands:tt -> $element_results:tt $columns:tt)* }
+    ) => {
+        ops! { @all
+            $($element $vcode $element_choice $element_operands -> $element_results,)*
+            $($scan $scan_name $fold_choice (g s) -> (g), $reduce $reduce_name $fold_choice (g s) -> (g),)*
+            $($variant $name $choice $operands -> $results,)*
+        }
+
+        impl From<Elementwise> for Op {
+            fn from(operation: Elementwise) -> Op {
+                match operation { $(Elementwise::$element => Op::$element,)* }
+            }
+        }
+
+        impl Op {
+            /// Returns the operation on scalars that it does element by element.
+            pub fn elementwise(self) -> Option<Elementwise> {
+                match self { $(Op::$element => Some(Elementwise::$element),)* _ => None }
+            }
+
+            /// Returns its fold, and whether it is a scan.
+            pub fn fold(self) -> Option<(Fold, bool)> {
+                match self {
+                    $(Op::$scan => Some((Fold::$fold, true)), Op::$reduce => Some((Fold::$fold, false)),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+    (@all $($variant:ident $name:literal $choice:ident ($($operand:ident)*) -> ($($result:ident)*),)*) => {
         /// An instruction that takes its operands from the stack and pushes its results.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[allow(missing_docs)]
@@ -95,59 +132,11 @@ macro_rules! ops {
     };
 }
 
-ops! {
-    Add "+" number (g g) -> (g),
-    Subtract "-" number (g g) -> (g),
-    Multiply "*" number (g g) -> (g),
-    Divide "/" number (g g) -> (g),
-    Modulo "%" i (i i) -> (i),
-    Less "<" number (g g) -> (b),
-    LessEqual "<=" number (g g) -> (b),
-    Greater ">" number (g g) -> (b),
-    GreaterEqual ">=" number (g g) -> (b),
-    Equal "=" number (g g) -> (b),
-    NotEqual "!=" number (g g) -> (b),
-    LeftShift "LSHIFT" i (i i) -> (i),
-    RightShift "RSHIFT" i (i i) -> (i),
-    Not "NOT" logical (g) -> (g),
-    And "AND" logical (g g) -> (g),
-    Or "OR" logical (g g) -> (g),
-    Xor "XOR" logical (g g) -> (g),
+fold_rows! { elementwise_rows! ops! {
     Select "SELECT" scalar (b g g) -> (g),
     Random "RAND" i (i) -> (i),
-    Floor "FLOOR" f (f) -> (i),
-    Ceil "CEIL" f (f) -> (i),
-    Trunc "TRUNC" f (f) -> (i),
-    Round "ROUND" f (f) -> (i),
-    Log "LOG" f (f) -> (f),
-    Sqrt "SQRT" f (f) -> (f),
-    Exp "EXP" f (f) -> (f),
-    Sin "SIN" f (f) -> (f),
-    Cos "COS" f (f) -> (f),
-    Tan "TAN" f (f) -> (f),
-    Asin "ASIN" f (f) -> (f),
-    Acos "ACOS" f (f) -> (f),
-    Atan "ATAN" f (f) -> (f),
-    Sinh "SINH" f (f) -> (f),
-    Cosh "COSH" f (f) -> (f),
-    Tanh "TANH" f (f) -> (f),
-    IntToFloat "I_TO_F" i (i) -> (f),
-    IntToBool "I_TO_B" i (i) -> (b),
-    BoolToInt "B_TO_I" b (b) -> (i),
-    AddScan "+_SCAN" number (g s) -> (g),
-    MultiplyScan "*_SCAN" number (g s) -> (g),
-    MaxScan "MAX_SCAN" number (g s) -> (g),
-    MinScan "MIN_SCAN" number (g s) -> (g),
-    AndScan "AND_SCAN" logical (g s) -> (g),
-    OrScan "OR_SCAN" logical (g s) -> (g),
-    XorScan "XOR_SCAN" logical (g s) -> (g),
-    AddReduce "+_REDUCE" number (g s) -> (g),
-    MultiplyReduce "*_REDUCE" number (g s) -> (g),
-    MaxReduce "MAX_REDUCE" number (g s) -> (g),
-    MinReduce "MIN_REDUCE" number (g s) -> (g),
-    AndReduce "AND_REDUCE" logical (g s) -> (g),
-    OrReduce "OR_REDUCE" logical (g s) -> (g),
-    XorReduce "XOR_REDUCE" logical (g s) -> (g),
+    RankUp "RANK_UP" number (g s) -> (i),
+    RankDown "RANK_DOWN" number (g s) -> (i),
     Permute "PERMUTE" scalar (g i s) -> (g),
     DefaultPermute "DPERMUTE" scalar (g i g s s) -> (g),
     FlagPermute "FPERMUTE" scalar (g i b s s) -> (g),
@@ -158,8 +147,6 @@ ops! {
     Replace "REPLACE" scalar (g i g s) -> (g),
     Distribute "DIST" scalar (g s) -> (g),
     Index "INDEX" i (i i s) -> (i),
-    RankUp "RANK_UP" number (g s) -> (i),
-    RankDown "RANK_DOWN" number (g s) -> (i),
     Pack "PACK" scalar (g b s) -> (g s),
     Length "LENGTH" scalar (g) -> (i),
     MakeSegdes "MAKE_SEGDES" s (i) -> (s),
@@ -175,12 +162,25 @@ ops! {
     WriteTo "FWRITE" any (g i) -> (i b),
     Spawn "SPAWN" i (i i i i) -> (i i i i b),
     SeedRandom "SRAND" int (i) -> (b),
-}
+} }
 
 impl Op {
     /// Tells whether the result of an element depends only on the operands at the same index.
     pub fn is_elementwise(self) -> bool {
-        (self as usize) <= Op::BoolToInt as usize
+        self.elementwise().is_some() || matches!(self, Op::Select | Op::Random)
+    }
+
+    /// Returns the error that an elementwise instruction may end with.
+    pub(crate) fn failure(self) -> Option<Failure> {
+        self.elementwise().and_then(Elementwise::failure)
+    }
+
+    /// Returns the type of its only result for a type suffix.
+    pub fn result(self, given: Type) -> Type {
+        match self.results() {
+            [Slot::Is(ty)] => *ty,
+            _ => given,
+        }
     }
 
     /// Tells whether the instruction has effects outside the program or depends on its own earlier calls.

@@ -146,11 +146,7 @@ impl Step {
     /// Tells whether the step may end the run with an error.
     pub fn may_fail(&self) -> bool {
         match self {
-            Step::Op { op, ty, .. } => match op {
-                Op::Divide | Op::Modulo => true,
-                Op::Sqrt | Op::Log => *ty == Type::Float,
-                _ => false,
-            },
+            Step::Op { op, .. } => op.failure().is_some(),
             Step::Code(..) | Step::Require(..) | Step::Read { .. } | Step::Part(..) => true,
             Step::Choose(_, then, otherwise) => then.iter().chain(otherwise).any(Step::may_fail),
             Step::Const(..) | Step::Copy(..) => false,

@@ -152,7 +152,7 @@ struct Checker<'a> {
 }
 
 /// Stack at a branch, with the number of operands known at that point.
-struct Saved {
+struct BranchStack {
     stack: Vec<Ty>,
     operands: usize,
     dead: bool,
@@ -176,7 +176,7 @@ impl<'a> Checker<'a> {
             self.operands = operands.iter().map(|&ty| self.add(Node::Is(ty))).collect();
             self.stack = self.operands.clone();
         }
-        let mut open: Vec<Saved> = vec![];
+        let mut open: Vec<BranchStack> = vec![];
         for (index, inst) in function.code.iter().enumerate() {
             let done = match inst {
                 Inst::If(_) => self.take(Type::Bool).map(|()| open.push(self.saved())),
@@ -221,23 +221,23 @@ impl<'a> Checker<'a> {
         Ok(Some(Effect { nodes: self.nodes, operands: self.operands, results: self.stack }))
     }
 
-    fn saved(&self) -> Saved {
-        Saved { stack: self.stack.clone(), operands: self.operands.len(), dead: self.dead }
+    fn saved(&self) -> BranchStack {
+        BranchStack { stack: self.stack.clone(), operands: self.operands.len(), dead: self.dead }
     }
 
-    fn aligned(&self, saved: Saved) -> Saved {
+    fn aligned(&self, saved: BranchStack) -> BranchStack {
         let added = self.operands.len() - saved.operands;
         let stack = self.operands[..added].iter().copied().chain(saved.stack).collect();
-        Saved { stack, operands: self.operands.len(), dead: saved.dead }
+        BranchStack { stack, operands: self.operands.len(), dead: saved.dead }
     }
 
-    fn restore(&mut self, saved: Saved) {
+    fn restore(&mut self, saved: BranchStack) {
         let saved = self.aligned(saved);
         self.stack = saved.stack;
         self.dead = saved.dead;
     }
 
-    fn merge(&mut self, other: Saved) -> Result<(), String> {
+    fn merge(&mut self, other: BranchStack) -> Result<(), String> {
         let other = self.aligned(other);
         match (self.dead, other.dead) {
             (_, true) => Ok(()),

@@ -842,16 +842,9 @@ impl Writer<'_, '_, '_> {
         let body = self.body.clone();
         let (ty, result) = (body.types[argument], body.types[id]);
         match (primitive, &body.exprs[argument]) {
-            (
-                Primitive::Sum
-                | Primitive::Product
-                | Primitive::MaxVal
-                | Primitive::MinVal
-                | Primitive::Any
-                | Primitive::All
-                | Primitive::Parity,
-                Expr::Each(each),
-            ) if each.filter.is_none() && self.is_scalar_each(each) => self.reduce_each(primitive, each, ty),
+            (Primitive::Reduce(fold), Expr::Each(each)) if each.filter.is_none() && self.is_scalar_each(each) => {
+                self.reduce_each(fold, each, ty)
+            }
             (Primitive::Append, Expr::Pair(..)) => {
                 let mut parts = vec![];
                 self.appended(id, &mut parts)?;

@@ -3,7 +3,7 @@
 use super::CodeResult;
 use super::code::{Class, Kind, Reg, emit, slots};
 use super::expr::{Items, Seq, Val, Writer};
-use crate::core::Primitive;
+use crate::primitives::{Elementwise, Fold};
 use crate::types::{Base, Type as Nesl, TypeId};
 use crate::vcode::Shape;
 
@@ -20,7 +20,7 @@ impl Writer<'_, '_, '_> {
 
     /// Returns the hash of a value, equal to that of the evaluator.
     pub(super) fn hash(&mut self, value: &Val, ty: TypeId) -> CodeResult<Reg> {
-        use Primitive::{Add, Multiply};
+        use Elementwise::{Add, Multiply};
         let ty = self.m.c.resolve(ty);
         match (value, self.m.c.env.types[ty].clone()) {
             (Val::Base(Kind::Bool, reg), _) => {
@@ -32,28 +32,28 @@ impl Writer<'_, '_, '_> {
             (Val::Tuple(parts), Nesl::Pair(first, rest)) if parts.len() == 2 => {
                 let (first, rest) = (self.hash(&parts[0], first)?, self.hash(&parts[1], rest)?);
                 let (one, odd) = (self.code.int(1), self.code.int(ODD));
-                let rest = self.arithmetic(Add, Kind::Int, rest, one);
-                let rest = self.arithmetic(Multiply, Kind::Int, rest, odd);
-                Ok(self.arithmetic(Add, Kind::Int, first, rest))
+                let rest = self.op(Add, Kind::Int, rest, one);
+                let rest = self.op(Multiply, Kind::Int, rest, odd);
+                Ok(self.op(Add, Kind::Int, first, rest))
             }
             (Val::Tuple(_), Nesl::Function { .. }) => Ok(self.code.int(0)),
             (Val::Seq(seq), Nesl::Seq(element)) => {
                 let int = self.m.c.env.types.base(Base::Int);
                 let ints = self.m.c.env.types.intern(Nesl::Seq(int));
                 self.burn(seq.length);
-                let terms = self.reduce(Primitive::Sum, ints, seq.length, |w, index| {
+                let terms = self.reduce(Fold::Sum, ints, seq.length, |w, index| {
                     let value = w.element(seq, index)?;
                     let hash = w.hash(&value, element)?;
                     let (one, odd, factor, index) = (w.code.int(1), w.code.int(ODD), w.code.int(FACTOR), w.code.as_int(index));
-                    let weight = w.arithmetic(Multiply, Kind::Int, index, factor);
-                    let weight = w.arithmetic(Add, Kind::Int, weight, odd);
-                    let weight = w.arithmetic(Multiply, Kind::Int, weight, weight);
-                    let hash = w.arithmetic(Add, Kind::Int, hash, one);
-                    Ok(w.arithmetic(Multiply, Kind::Int, hash, weight))
+                    let weight = w.op(Multiply, Kind::Int, index, factor);
+                    let weight = w.op(Add, Kind::Int, weight, odd);
+                    let weight = w.op(Multiply, Kind::Int, weight, weight);
+                    let hash = w.op(Add, Kind::Int, hash, one);
+                    Ok(w.op(Multiply, Kind::Int, hash, weight))
                 })?;
                 let Val::Base(_, terms) = terms else { return Err("a sum is no number".to_owned()) };
                 let length = self.code.as_int(seq.length);
-                Ok(self.arithmetic(Add, Kind::Int, length, terms))
+                Ok(self.op(Add, Kind::Int, length, terms))
             }
             _ => Err("a value does not have its type".to_owned()),
         }

@@ -14,8 +14,8 @@
 use super::CodeResult;
 use super::code::{Class, Kind, Label, Mark, Reg, emit};
 use super::expr::{Seq, Val, Writer};
-use crate::core::Primitive;
 use crate::core::{Each, LocalId};
+use crate::primitives::Fold;
 use crate::types::TypeId;
 use crate::vcode::Shape;
 use std::collections::HashMap;
@@ -47,7 +47,7 @@ pub(super) struct Lanes {
 }
 
 /// State of a writer before code that may be refused.
-struct Before {
+struct WriterState {
     mark: Mark,
     locals: HashMap<LocalId, Val>,
 }
@@ -210,7 +210,7 @@ impl Writer<'_, '_, '_> {
     /// Reduces the values of the rounds of a loop.
     pub(super) fn reduce(
         &mut self,
-        primitive: Primitive,
+        fold: Fold,
         ty: TypeId,
         length: Reg,
         mut value: impl FnMut(&mut Self, Reg) -> CodeResult<Reg>,
@@ -218,22 +218,22 @@ impl Writer<'_, '_, '_> {
         let reduced = self.try_in_lanes(|w, lane| {
             let (base, end) = w.chunk(length);
             w.code.is_held = true;
-            let reduced = w.reduce_in_lanes(lane, (primitive, ty), (base, end), &mut value);
+            let reduced = w.reduce_in_lanes(lane, (fold, ty), (base, end), &mut value);
             w.code.is_held = false;
             let (kind, own) = reduced?;
             if w.code.team.is_none() {
                 return Ok(Val::Base(kind, own));
             }
-            w.reduce_of_warps(lane, (primitive, ty), length, (kind, own))
+            w.reduce_of_warps(lane, (fold, ty), length, (kind, own))
         });
         if let Some(reduced) = reduced {
             return Ok(reduced);
         }
-        let (kind, out) = self.neutral(primitive, ty)?;
+        let (kind, out) = self.neutral(fold, ty)?;
         let around = self.begin(length);
         let mark = self.code.copy(Kind::Pointer, self.top);
         let own = value(self, around.index)?;
-        self.combine(primitive, kind, out, own, Some(around.index))?;
+        self.combine(fold, kind, out, own, Some(around.index))?;
         emit!(self.code, "mov.b64 {}, {mark};", self.top);
         self.end(around);
         Ok(Val::Base(kind, out))
@@ -243,16 +243,16 @@ impl Writer<'_, '_, '_> {
     pub(super) fn reduce_in_lanes(
         &mut self,
         lane: Reg,
-        (primitive, ty): (Primitive, TypeId),
+        (fold, ty): (Fold, TypeId),
         (base, end): (Reg, Reg),
         value: &mut dyn FnMut(&mut Self, Reg) -> CodeResult<Reg>,
     ) -> CodeResult<(Kind, Reg)> {
-        let (kind, out) = self.neutral(primitive, ty)?;
+        let (kind, out) = self.neutral(fold, ty)?;
         let [rounds, count] = [(); 2].map(|()| self.code.length(0));
         emit!(self.code, "sub.u32 {count}, {end}, {base};");
         let mut lanes = self.begin_lanes(lane, end, base);
         let own = value(self, lanes.index)?;
-        self.combine(primitive, kind, out, own, Some(rounds))?;
+        self.combine(fold, kind, out, own, Some(rounds))?;
         self.join_lanes(&mut lanes);
         emit!(self.code, "add.u32 {rounds}, {rounds}, 1;");
         self.end_lanes(&lanes);
@@ -263,7 +263,7 @@ impl Writer<'_, '_, '_> {
             emit!(self.code, "add.u32 {partner}, {lane}, {behind};");
             emit!(self.code, "setp.ge.u32 {none}, {partner}, {count};");
             self.code.go_if(none, next);
-            self.combine(primitive, kind, out, other, None)?;
+            self.combine(fold, kind, out, other, None)?;
             self.code.place(next);
         }
         Ok((kind, self.code.lane_value(kind, out, None)))
@@ -297,7 +297,7 @@ impl Writer<'_, '_, '_> {
     /// a distributed loop, and if the rounds contain operations that all lanes must execute together.
     pub(super) fn try_in_lanes<T>(&mut self, write: impl FnOnce(&mut Self, Reg) -> CodeResult<T>) -> Option<T> {
         let lane = self.code.lane.filter(|_| !self.varying)?;
-        let before = Before { mark: self.code.mark(), locals: self.locals.clone() };
+        let before = WriterState { mark: self.code.mark(), locals: self.locals.clone() };
         let fail = self.fail;
         self.refused = false;
         let written = write(self, lane);

@@ -2,32 +2,12 @@
 //!
 //! Such a function takes the address of a number in memory and stores the result there.
 
-use super::code::{Class, Kind, Reg, emit};
+use super::code::{Kind, Reg, emit};
 use super::expr::Writer;
 use super::lanes::LANES;
 use super::{CodeResult, Module};
-use crate::core::Primitive;
 use broadloom_scalar::{Builder, Element, MathFunction, Precision, lower};
 use std::fmt::Write;
-
-/// Returns the elementary function of a primitive.
-pub(super) fn function(primitive: Primitive) -> Option<MathFunction> {
-    use Primitive as P;
-    Some(match primitive {
-        P::Ln => MathFunction::Log,
-        P::Exp => MathFunction::Exp,
-        P::Sin => MathFunction::Sin,
-        P::Cos => MathFunction::Cos,
-        P::Tan => MathFunction::Tan,
-        P::Asin => MathFunction::Asin,
-        P::Acos => MathFunction::Acos,
-        P::Atan => MathFunction::Atan,
-        P::Sinh => MathFunction::Sinh,
-        P::Cosh => MathFunction::Cosh,
-        P::Tanh => MathFunction::Tanh,
-        _ => return None,
-    })
-}
 
 impl Module<'_, '_> {
     /// Returns the name of the PTX function of an elementary function; writes it if it is new.
@@ -57,14 +37,9 @@ impl Module<'_, '_> {
 }
 
 impl Writer<'_, '_, '_> {
-    /// Computes an elementary function. The logarithm of a negative number fails.
+    /// Computes an elementary function.
     pub(super) fn elementary(&mut self, function: MathFunction, number: Reg) -> CodeResult<Reg> {
         let name = self.m.elementary(function)?;
-        if function == MathFunction::Log {
-            let (ty, zero, negative) = (self.code.ty(Kind::Float), self.code.float(0.0), self.code.reg(Class::Pred));
-            emit!(self.code, "setp.lt.{ty} {negative}, {number}, {zero};");
-            self.fail_if(negative);
-        }
         let mark = self.code.copy(Kind::Pointer, self.top);
         // Each lane of a warp or a team has its own number: the others may be ahead of it.
         let count = self.code.length(if self.code.lane.is_some() { LANES } else { 1 });

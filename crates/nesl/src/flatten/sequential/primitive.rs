@@ -2,12 +2,12 @@
 
 use super::code::{Class, Kind, Reg, emit};
 use super::expr::{Items, Seq, Val, Writer};
-use super::{CodeResult, math, reason};
-use crate::core::Each;
-use crate::core::Primitive;
-use crate::eval::largest_float;
+use super::{CodeResult, reason};
+use crate::core::{Each, Primitive};
+use crate::primitives::{Elementwise, Fold};
 use crate::types::{Base, Type as Nesl, TypeId};
-use crate::vcode::Shape;
+use crate::vcode::elementwise::{BadOperand, ThreadForm};
+use crate::vcode::{Choice, Combination, Op, Shape, Type};
 use std::rc::Rc;
 
 fn scalar(value: &Val) -> CodeResult<(Kind, Reg)> {
@@ -41,49 +41,21 @@ impl Writer<'_, '_, '_> {
     pub(super) fn primitive(&mut self, primitive: Primitive, argument: &Val, ty: TypeId, result: TypeId) -> CodeResult<Val> {
         use Primitive as P;
         match primitive {
-            P::Add | P::Subtract | P::Multiply | P::Divide | P::Rem | P::LeftShift | P::RightShift => {
-                let (a, b) = two(argument)?;
-                let ((kind, a), (_, b)) = (scalar(&a)?, scalar(&b)?);
-                Ok(Val::Base(kind, self.arithmetic(primitive, kind, a, b)))
-            }
-            P::Equal | P::NotEqual | P::Less | P::Greater | P::LessEqual | P::GreaterEqual => {
-                let (a, b) = two(argument)?;
-                let ((kind, a), (_, b)) = (scalar(&a)?, scalar(&b)?);
-                if kind == Kind::Bool {
-                    return Err(reason(primitive));
+            P::Elementwise(operation) => match Op::from(operation).operands().len() {
+                2 => {
+                    let (a, b) = two(argument)?;
+                    let ((kind, a), (_, b)) = (scalar(&a)?, scalar(&b)?);
+                    self.elementwise(operation, kind, [a, b])
                 }
-                Ok(Val::Base(Kind::Bool, self.compared(primitive, kind, a, b)))
-            }
-            P::And | P::Or | P::Xor => {
-                let (a, b) = two(argument)?;
-                let ((kind, a), (_, b)) = (scalar(&a)?, scalar(&b)?);
-                Ok(Val::Base(kind, self.logic(primitive, kind, a, b)))
-            }
-            P::Not => {
-                let (kind, a) = scalar(argument)?;
-                let (to, bits) = (self.code.of(kind), self.code.bits(kind));
-                emit!(self.code, "not.{bits} {to}, {a};");
-                Ok(Val::Base(kind, to))
-            }
+                _ => {
+                    let (kind, a) = scalar(argument)?;
+                    self.elementwise(operation, kind, [a, a])
+                }
+            },
             P::Negate => {
                 let (kind, a) = scalar(argument)?;
                 let zero = self.zero(kind);
-                Ok(Val::Base(kind, self.arithmetic(P::Subtract, kind, zero, a)))
-            }
-            P::Float => self.as_float(argument),
-            P::Ceil | P::Floor | P::Trunc => {
-                let (_, a) = scalar(argument)?;
-                let rounding = match primitive {
-                    P::Ceil => "rpi",
-                    P::Floor => "rmi",
-                    _ => "rzi",
-                };
-                Ok(Val::Base(Kind::Int, self.as_int(a, rounding)))
-            }
-            P::Btoi => {
-                let (_, a) = scalar(argument)?;
-                let number = self.code.number(a);
-                Ok(Val::Base(Kind::Int, self.code.as_int(number)))
+                self.elementwise(Elementwise::Subtract, kind, [zero, a])
             }
             P::CharCode => Ok(argument.clone()),
             P::CodeChar => {
@@ -93,19 +65,13 @@ impl Writer<'_, '_, '_> {
                 self.fail_if(beyond);
                 Ok(argument.clone())
             }
-            P::Sqrt => {
-                let (kind, a) = scalar(argument)?;
-                let (to, ty, zero, negative) =
-                    (self.code.of(kind), self.code.ty(kind), self.code.float(0.0), self.code.reg(Class::Pred));
-                emit!(self.code, "setp.lt.{ty} {negative}, {a}, {zero};");
-                self.fail_if(negative);
-                emit!(self.code, "sqrt.rn.{ty} {to}, {a};");
-                Ok(Val::Base(kind, to))
-            }
             P::IntToAny | P::AsFloat => {
                 let value = if primitive == P::AsFloat { argument.clone() } else { two(argument)?.0 };
-                let (kind, _) = scalar(&value)?;
-                if self.base(result) == Some(Base::Float) && kind == Kind::Int { self.as_float(&value) } else { Ok(value) }
+                let (kind, reg) = scalar(&value)?;
+                match self.base(result) {
+                    Some(Base::Float) if kind == Kind::Int => self.elementwise(Elementwise::IntToFloat, kind, [reg, reg]),
+                    _ => Ok(value),
+                }
             }
             P::Eql => {
                 let (a, b) = two(argument)?;
@@ -218,21 +184,34 @@ impl Writer<'_, '_, '_> {
                 emit!(self.code, "sub.u32 {length}, {end}, {start};");
                 self.part(&values, start, length)
             }
-            P::PlusScan | P::MultScan | P::MaxScan | P::MinScan | P::OrScan | P::AndScan | P::XorScan => {
-                self.scan(primitive, &*sequence(argument)?, result)
-            }
-            P::Sum | P::Product | P::MaxVal | P::MinVal | P::Any | P::All | P::Parity => {
+            P::Scan(fold) => self.scan(fold, &*sequence(argument)?, result),
+            P::Reduce(fold) => {
                 let seq = sequence(argument)?;
                 self.burn(seq.length);
-                self.reduce(primitive, ty, seq.length, |w, index| Ok(scalar(&w.element(&seq, index)?)?.1))
+                self.reduce(fold, ty, seq.length, |w, index| Ok(scalar(&w.element(&seq, index)?)?.1))
             }
-            _ => match math::function(primitive) {
-                Some(function) => {
-                    let (kind, a) = scalar(argument)?;
-                    Ok(Val::Base(kind, self.elementary(function, a)?))
-                }
-                None => Err(reason(primitive)),
-            },
+            P::Identity
+            | P::FloatToAny
+            | P::Rand
+            | P::RandSeed
+            | P::Digits
+            | P::Decimal
+            | P::Fail
+            | P::PrintString
+            | P::Open
+            | P::Close
+            | P::Write
+            | P::Read
+            | P::WriteObject
+            | P::ReadObject
+            | P::ReadNumbers
+            | P::ReadTable
+            | P::ReadArray
+            | P::DataText
+            | P::Spawn
+            | P::EnvironmentVariable
+            | P::StartTimer
+            | P::StopTimer => Err(reason(primitive)),
         }
     }
 
@@ -252,94 +231,125 @@ impl Writer<'_, '_, '_> {
         }
     }
 
-    pub(super) fn arithmetic(&mut self, primitive: Primitive, kind: Kind, a: Reg, b: Reg) -> Reg {
-        let (to, ty) = (self.code.of(kind), self.code.ty(kind));
-        match (primitive, kind) {
-            (Primitive::Add, Kind::Float) => emit!(self.code, "add.rn.{ty} {to}, {a}, {b};"),
-            (Primitive::Subtract, Kind::Float) => emit!(self.code, "sub.rn.{ty} {to}, {a}, {b};"),
-            (Primitive::Multiply, Kind::Float) => emit!(self.code, "mul.rn.{ty} {to}, {a}, {b};"),
-            (_, Kind::Float) => {
-                let (zero, none) = (self.code.float(0.0), self.code.reg(Class::Pred));
-                emit!(self.code, "setp.eq.{ty} {none}, {b}, {zero};");
-                self.fail_if(none);
-                emit!(self.code, "div.rn.{ty} {to}, {a}, {b};");
-            }
-            (Primitive::Add, _) => emit!(self.code, "add.{ty} {to}, {a}, {b};"),
-            (Primitive::Subtract, _) => emit!(self.code, "sub.{ty} {to}, {a}, {b};"),
-            (Primitive::Multiply, _) => emit!(self.code, "mul.lo.{ty} {to}, {a}, {b};"),
-            (Primitive::LeftShift | Primitive::RightShift, _) => {
-                let count = self.code.reg(Class::B32);
-                let b = self.code.as_length(b);
-                let bits = self.code.bits(kind);
-                emit!(self.code, "and.b32 {count}, {b}, {};", if bits == "b64" { 63 } else { 31 });
-                if primitive == Primitive::LeftShift {
-                    emit!(self.code, "shl.{bits} {to}, {a}, {count};");
-                } else {
-                    emit!(self.code, "shr.{ty} {to}, {a}, {count};");
-                }
-            }
-            (_, _) => {
-                // The quotient of the least int and -1 wraps.
-                let (none, minus, divisor) = (self.code.reg(Class::Pred), self.code.reg(Class::Pred), self.code.of(kind));
-                emit!(self.code, "setp.eq.{ty} {none}, {b}, 0;");
-                self.fail_if(none);
-                emit!(self.code, "setp.eq.{ty} {minus}, {b}, -1;");
-                emit!(self.code, "selp.{ty} {divisor}, 1, {b}, {minus};");
-                if primitive == Primitive::Rem {
-                    emit!(self.code, "rem.{ty} {to}, {a}, {divisor};");
-                } else {
-                    let (quotient, negated) = (self.code.of(kind), self.code.of(kind));
-                    emit!(self.code, "div.{ty} {quotient}, {a}, {divisor};");
-                    emit!(self.code, "neg.{ty} {negated}, {a};");
-                    emit!(self.code, "selp.{ty} {to}, {negated}, {quotient}, {minus};");
-                }
-            }
+    /// Computes an operation on scalars. An operation on one ignores the second.
+    fn elementwise(&mut self, operation: Elementwise, kind: Kind, [a, b]: [Reg; 2]) -> CodeResult<Val> {
+        let (ty, op) = (kind_type(kind), Op::from(operation));
+        if op.choice() == Choice::Number && kind == Kind::Bool {
+            return Err(format!("it uses `{}` of bools, which runs flattened only", op.name()));
         }
-        to
+        self.fail_on_operand(operation, kind, [a, b]);
+        Ok(match operation.thread() {
+            ThreadForm::Elementary(function) => Val::Base(kind, self.elementary(function, a)?),
+            _ => {
+                let result = match op.result(ty) {
+                    Type::Float => Kind::Float,
+                    Type::Bool => Kind::Bool,
+                    Type::Int | Type::Char | Type::Segdes => Kind::Int,
+                };
+                Val::Base(result, self.op(operation, kind, a, b))
+            }
+        })
     }
 
-    /// Compares two numbers. A NaN is unequal to everything and neither less nor greater.
-    fn compared(&mut self, primitive: Primitive, kind: Kind, a: Reg, b: Reg) -> Reg {
-        let (to, ty) = (self.code.reg(Class::Pred), self.code.ty(kind));
-        let how = match (primitive, kind) {
-            (Primitive::Equal, _) => "eq",
-            (Primitive::NotEqual, Kind::Float) => "neu",
-            (Primitive::NotEqual, _) => "ne",
-            (Primitive::Less, _) => "lt",
-            (Primitive::Greater, _) => "gt",
-            (Primitive::LessEqual, _) => "le",
-            (_, _) => "ge",
+    /// Ends the call with a failure if an operand has a value that the operation does not take.
+    fn fail_on_operand(&mut self, operation: Elementwise, kind: Kind, operands: [Reg; 2]) {
+        let Some(failure) = operation.failure() else { return };
+        let (bad, ty, operand) = (self.code.reg(Class::Pred), self.code.ty(kind), operands[failure.operand]);
+        let how = match failure.value {
+            BadOperand::Zero => "eq",
+            BadOperand::Negative => "lt",
         };
-        emit!(self.code, "setp.{how}.{ty} {to}, {a}, {b};");
-        to
+        match kind {
+            Kind::Float => {
+                let zero = self.code.float(0.0);
+                emit!(self.code, "setp.{how}.{ty} {bad}, {operand}, {zero};");
+            }
+            _ => emit!(self.code, "setp.{how}.{ty} {bad}, {operand}, 0;"),
+        }
+        self.fail_if(bad);
     }
 
-    fn logic(&mut self, primitive: Primitive, kind: Kind, a: Reg, b: Reg) -> Reg {
-        let (to, bits) = (self.code.of(kind), self.code.bits(kind));
-        let how = match primitive {
-            Primitive::And | Primitive::AndScan | Primitive::All => "and",
-            Primitive::Or | Primitive::OrScan | Primitive::Any => "or",
-            _ => "xor",
-        };
-        emit!(self.code, "{how}.{bits} {to}, {a}, {b};");
-        to
+    /// Writes an operation that cannot fail, or whose operands were checked.
+    pub(super) fn op(&mut self, operation: Elementwise, kind: Kind, a: Reg, b: Reg) -> Reg {
+        let (ty, bits) = (self.code.ty(kind), self.code.bits(kind));
+        match operation.thread() {
+            ThreadForm::Typed([int, float]) => {
+                let (to, name) = (self.code.of(kind), if kind == Kind::Float { float } else { int });
+                match Op::from(operation).operands().len() {
+                    2 => emit!(self.code, "{name}.{ty} {to}, {a}, {b};"),
+                    _ => emit!(self.code, "{name}.{ty} {to}, {a};"),
+                }
+                to
+            }
+            ThreadForm::Bits(name) => {
+                let to = self.code.of(kind);
+                match Op::from(operation).operands().len() {
+                    2 => emit!(self.code, "{name}.{bits} {to}, {a}, {b};"),
+                    _ => emit!(self.code, "{name}.{bits} {to}, {a};"),
+                }
+                to
+            }
+            ThreadForm::Compare([int, float]) => {
+                let (to, name) = (self.code.reg(Class::Pred), if kind == Kind::Float { float } else { int });
+                emit!(self.code, "setp.{name}.{ty} {to}, {a}, {b};");
+                to
+            }
+            ThreadForm::Divide if kind == Kind::Float => {
+                let to = self.code.of(kind);
+                emit!(self.code, "div.rn.{ty} {to}, {a}, {b};");
+                to
+            }
+            ThreadForm::Divide => {
+                let (minus, divisor) = self.divisor(kind, b);
+                let [quotient, negated, to] = [(); 3].map(|()| self.code.of(kind));
+                emit!(self.code, "div.{ty} {quotient}, {a}, {divisor};");
+                emit!(self.code, "neg.{ty} {negated}, {a};");
+                emit!(self.code, "selp.{ty} {to}, {negated}, {quotient}, {minus};");
+                to
+            }
+            ThreadForm::Remainder => {
+                let ((_, divisor), to) = (self.divisor(kind, b), self.code.of(kind));
+                emit!(self.code, "rem.{ty} {to}, {a}, {divisor};");
+                to
+            }
+            form @ (ThreadForm::LeftShift | ThreadForm::RightShift) => {
+                let (to, count, b) = (self.code.of(kind), self.code.reg(Class::B32), self.code.as_length(b));
+                emit!(self.code, "and.b32 {count}, {b}, {};", self.code.widths.low_bits());
+                match form {
+                    ThreadForm::LeftShift => emit!(self.code, "shl.{bits} {to}, {a}, {count};"),
+                    _ => emit!(self.code, "shr.{ty} {to}, {a}, {count};"),
+                }
+                to
+            }
+            ThreadForm::ToInt(rounding) => {
+                // A NaN is 0.
+                let (whole, to, odd) = (self.code.of(Kind::Int), self.code.of(Kind::Int), self.code.reg(Class::Pred));
+                let int = self.code.ty(Kind::Int);
+                emit!(self.code, "cvt.{rounding}.{int}.{ty} {whole}, {a};");
+                emit!(self.code, "setp.nan.{ty} {odd}, {a}, {a};");
+                emit!(self.code, "selp.{int} {to}, 0, {whole}, {odd};");
+                to
+            }
+            ThreadForm::ToFloat => {
+                let (to, float) = (self.code.of(Kind::Float), self.code.ty(Kind::Float));
+                emit!(self.code, "cvt.rn.{float}.{ty} {to}, {a};");
+                to
+            }
+            ThreadForm::OfBool => {
+                let number = self.code.number(a);
+                self.code.as_int(number)
+            }
+            ThreadForm::Elementary(_) | ThreadForm::Absent => a,
+        }
     }
 
-    fn as_float(&mut self, value: &Val) -> CodeResult<Val> {
-        let (_, a) = scalar(value)?;
-        let (to, from, ty) = (self.code.of(Kind::Float), self.code.ty(Kind::Int), self.code.ty(Kind::Float));
-        emit!(self.code, "cvt.rn.{ty}.{from} {to}, {a};");
-        Ok(Val::Base(Kind::Float, to))
-    }
-
-    /// Converts a float to the nearest int in a direction; a NaN is 0.
-    fn as_int(&mut self, a: Reg, rounding: &str) -> Reg {
-        let (whole, to, odd) = (self.code.of(Kind::Int), self.code.of(Kind::Int), self.code.reg(Class::Pred));
-        let (int, ty) = (self.code.ty(Kind::Int), self.code.ty(Kind::Float));
-        emit!(self.code, "cvt.{rounding}.{int}.{ty} {whole}, {a};");
-        emit!(self.code, "setp.nan.{ty} {odd}, {a}, {a};");
-        emit!(self.code, "selp.{int} {to}, 0, {whole}, {odd};");
-        to
+    /// Returns a divisor for which no division overflows: 1 for -1, and whether it was -1. The quotient of the
+    /// least int and -1 wraps.
+    fn divisor(&mut self, kind: Kind, b: Reg) -> (Reg, Reg) {
+        let (minus, divisor, ty) = (self.code.reg(Class::Pred), self.code.of(kind), self.code.ty(kind));
+        emit!(self.code, "setp.eq.{ty} {minus}, {b}, -1;");
+        emit!(self.code, "selp.{ty} {divisor}, 1, {b}, {minus};");
+        (minus, divisor)
     }
 
     /// Returns an int as an index; fails if it is outside.
@@ -369,17 +379,17 @@ impl Writer<'_, '_, '_> {
     fn equal(&mut self, a: &Val, b: &Val) -> CodeResult<Reg> {
         match (a, b) {
             (Val::Base(Kind::Bool, a), Val::Base(_, b)) => {
-                let differs = self.logic(Primitive::Xor, Kind::Bool, *a, *b);
+                let differs = self.op(Elementwise::Xor, Kind::Bool, *a, *b);
                 let to = self.code.reg(Class::Pred);
                 emit!(self.code, "not.pred {to}, {differs};");
                 Ok(to)
             }
-            (Val::Base(kind, a), Val::Base(_, b)) => Ok(self.compared(Primitive::Equal, *kind, *a, *b)),
+            (Val::Base(kind, a), Val::Base(_, b)) => Ok(self.op(Elementwise::Equal, *kind, *a, *b)),
             (Val::Tuple(a), Val::Tuple(b)) => {
                 let mut all = self.code.bool(true);
                 for (a, b) in a.iter().zip(b.iter()) {
                     let one = self.equal(a, b)?;
-                    all = self.logic(Primitive::And, Kind::Bool, all, one);
+                    all = self.op(Elementwise::And, Kind::Bool, all, one);
                 }
                 Ok(all)
             }
@@ -571,91 +581,74 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Returns a register with the result of a scan or reduction of an empty sequence.
-    pub(super) fn neutral(&mut self, primitive: Primitive, ty: TypeId) -> CodeResult<(Kind, Reg)> {
-        use Primitive as P;
+    pub(super) fn neutral(&mut self, fold: Fold, ty: TypeId) -> CodeResult<(Kind, Reg)> {
         let ty = self.m.c.resolve(ty);
         let element = match self.m.c.env.types[ty] {
             Nesl::Seq(element) => self.base(element),
             _ => None,
         };
-        let Some(base) = element else { return Err("numbers were expected".to_owned()) };
-        let wide = self.code.widths.wide_int;
-        let least = if wide { i64::MIN } else { i64::from(i32::MIN) };
-        Ok(match (primitive, base) {
-            (P::MaxScan | P::MaxVal, Base::Int) => (Kind::Int, self.code.int(least)),
-            (P::MinScan | P::MinVal, Base::Int) => (Kind::Int, self.code.int(!least)),
-            (P::MaxScan | P::MaxVal, Base::Float) => (Kind::Float, self.code.float(-largest_float())),
-            (P::MinScan | P::MinVal, Base::Float) => (Kind::Float, self.code.float(largest_float())),
-            (P::MinScan | P::MinVal, Base::Char) => (Kind::Int, self.code.int(255)),
-            (P::MultScan | P::Product, Base::Float) => (Kind::Float, self.code.float(1.0)),
-            (P::MultScan | P::Product, _) => (Kind::Int, self.code.int(1)),
-            (P::AndScan | P::All, Base::Bool) => (Kind::Bool, self.code.bool(true)),
-            (P::AndScan | P::All, _) => (Kind::Int, self.code.int(-1)),
-            (_, Base::Bool) => (Kind::Bool, self.code.bool(false)),
-            (_, Base::Float) => (Kind::Float, self.code.float(0.0)),
-            _ => (Kind::Int, self.code.int(0)),
-        })
+        let neutral = fold.neutral(self.code.widths);
+        match element {
+            Some(Base::Int) => Ok((Kind::Int, self.code.int(neutral.int))),
+            Some(Base::Float) => Ok((Kind::Float, self.code.float(neutral.float))),
+            Some(Base::Bool) => Ok((Kind::Bool, self.code.bool(neutral.bool))),
+            Some(Base::Char) => Ok((Kind::Int, self.code.int(i64::from(fold.char())))),
+            None => Err("numbers were expected".to_owned()),
+        }
     }
 
     /// Combines a value into a register. The extremum of some values is one of them, so at index 0 of a
     /// reduction the result is the value.
-    pub(super) fn combine(
-        &mut self,
-        primitive: Primitive,
-        kind: Kind,
-        out: Reg,
-        value: Reg,
-        index: Option<Reg>,
-    ) -> CodeResult<()> {
-        use Primitive as P;
-        match primitive {
-            P::Sum | P::PlusScan | P::Product | P::MultScan => {
-                let op = if matches!(primitive, P::Sum | P::PlusScan) { P::Add } else { P::Multiply };
-                let new = self.arithmetic(op, kind, out, value);
+    pub(super) fn combine(&mut self, fold: Fold, kind: Kind, out: Reg, value: Reg, index: Option<Reg>) -> CodeResult<()> {
+        match fold.combination() {
+            Combination::Operation(operation) => {
+                let new = self.op(operation, kind, out, value);
                 self.code.set(kind, out, new);
             }
-            P::MaxVal | P::MaxScan | P::MinVal | P::MinScan => {
-                if kind == Kind::Bool {
-                    return Err(reason(primitive));
-                }
-                let is_max = matches!(primitive, P::MaxVal | P::MaxScan);
-                let mut takes = self.compared(if is_max { P::Greater } else { P::Less }, kind, value, out);
+            Combination::Extremum(_) if kind == Kind::Bool => return Err(reason(Primitive::Reduce(fold))),
+            Combination::Extremum(comparison) => {
+                let mut takes = self.op(comparison, kind, value, out);
                 if let Some(index) = index {
                     let first = self.code.reg(Class::Pred);
                     emit!(self.code, "setp.eq.u32 {first}, {index}, 0;");
-                    takes = self.logic(P::Or, Kind::Bool, takes, first);
+                    takes = self.op(Elementwise::Or, Kind::Bool, takes, first);
                 }
                 let ty = self.code.ty(kind);
                 emit!(self.code, "selp.{ty} {out}, {value}, {out}, {takes};");
-            }
-            _ => {
-                let new = self.logic(primitive, kind, out, value);
-                self.code.set(kind, out, new);
             }
         }
         Ok(())
     }
 
-    fn scan(&mut self, primitive: Primitive, seq: &Seq, ty: TypeId) -> CodeResult<Val> {
+    fn scan(&mut self, fold: Fold, seq: &Seq, ty: TypeId) -> CodeResult<Val> {
         self.burn(seq.length);
-        let (kind, sum) = self.neutral(primitive, ty)?;
+        let (kind, sum) = self.neutral(fold, ty)?;
         let arrays = self.room(seq.length, &seq.shape);
         let each = self.begin(seq.length);
         let (_, value) = scalar(&self.element(seq, each.index)?)?;
         self.put(&arrays, &seq.shape, each.index, &Val::Base(kind, sum))?;
-        self.combine(primitive, kind, sum, value, None)?;
+        self.combine(fold, kind, sum, value, None)?;
         self.end(each);
         Ok(Val::seq(seq.length, seq.shape.clone(), Items::Stored(arrays)))
     }
 
     /// Reduces the scalar elements of an apply-to-each without storing them.
-    pub(super) fn reduce_each(&mut self, primitive: Primitive, each: &Each, ty: TypeId) -> CodeResult<Val> {
+    pub(super) fn reduce_each(&mut self, fold: Fold, each: &Each, ty: TypeId) -> CodeResult<Val> {
         let sources = self.sources(each)?;
         let Some(length) = sources.first().map(|first| first.length) else { return Err("no generator".to_owned()) };
         self.burn(length);
-        self.reduce(primitive, ty, length, |w, index| {
+        self.reduce(fold, ty, length, |w, index| {
             w.bind_elements(each, &sources, index)?;
             w.scalar(each.body)
         })
+    }
+}
+
+/// Returns the type of vectors of a kind of values.
+fn kind_type(kind: Kind) -> Type {
+    match kind {
+        Kind::Float => Type::Float,
+        Kind::Bool => Type::Bool,
+        Kind::Int | Kind::Length | Kind::Pointer => Type::Int,
     }
 }

@@ -4,11 +4,11 @@
 use super::CodeResult;
 use super::code::{Class, Kind, Reg, emit, slots};
 use super::expr::{Items, Seq, Val, Writer};
-use crate::core::Primitive;
-use crate::core::{Body, DefinitionKind, Expr, ExprId};
+use crate::core::{Body, DefinitionKind, Expr, ExprId, Primitive};
 use crate::flatten::Callee;
 use crate::flatten::expr::is_simple;
 use crate::flatten::instance::visit;
+use crate::primitives::Elementwise;
 use std::rc::Rc;
 
 /// Maximum number of expressions of a branch that is executed at the call, including its condition.
@@ -145,6 +145,11 @@ impl Writer<'_, '_, '_> {
 
 /// Tells whether a primitive takes few instructions.
 fn is_plain(primitive: Primitive) -> bool {
-    use Primitive as P;
-    is_simple(primitive) || matches!(primitive, P::Divide | P::Rem | P::CodeChar | P::Identity | P::Length | P::Elt)
+    match primitive {
+        Primitive::Elementwise(operation) => {
+            operation.is_simple() || matches!(operation, Elementwise::Divide | Elementwise::Modulo)
+        }
+        Primitive::CodeChar | Primitive::Identity | Primitive::Length | Primitive::Elt => true,
+        _ => is_simple(primitive),
+    }
 }

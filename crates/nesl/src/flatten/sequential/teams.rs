@@ -28,8 +28,8 @@ use super::code::{Class, Code, Kind, Label, Reg, Team, emit};
 use super::expr::{Seq, Val, Writer};
 use super::lanes::LANES;
 use super::{CallResults, CodeResult, FrameRegisters, Module, Signature};
-use crate::core::Primitive;
 use crate::core::{Each, ExprId};
+use crate::primitives::Fold;
 use crate::types::TypeId;
 use crate::vcode::Shape;
 use crate::vcode::team::RECORD;
@@ -55,7 +55,7 @@ const WARP_FUEL: u32 = 1 << 16;
 pub(super) const FUNCTIONS: &str = include_str!("teams.ptx");
 
 /// Part of a team: a range of calls, with the team, memory and fuel for them.
-pub(super) struct Parts {
+pub(super) struct TeamPart {
     pub(super) low: Reg,
     pub(super) high: Reg,
     pub(super) team: Team,
@@ -78,7 +78,7 @@ pub(super) struct Parts {
 }
 
 /// Sum over indices in one warp.
-pub(super) struct Summed {
+pub(super) struct WarpSum {
     pub(super) index: Reg,
     base: Reg,
     sum: Reg,
@@ -164,7 +164,7 @@ impl Code {
     }
 
     /// Begins to halve a range of calls among the warps of a team.
-    pub(super) fn begin_parts(&mut self, team: &Team, [low, high, base, limit, fuel, weight]: [Reg; 6]) -> Parts {
+    pub(super) fn begin_parts(&mut self, team: &Team, [low, high, base, limit, fuel, weight]: [Reg; 6]) -> TeamPart {
         let own = Team {
             first: self.copy(Kind::Length, team.first),
             warps: self.copy(Kind::Length, team.warps),
@@ -197,12 +197,12 @@ impl Code {
         self.go_if(is_warp, end);
         emit!(self, "shr.u32 {middle}, {count}, 1;");
         emit!(self, "add.u32 {middle}, {middle}, {low};");
-        Parts { low, high, team: own, base, limit, fuel, weight, join, is_split, inner, is_apart, whole, head, end, middle }
+        TeamPart { low, high, team: own, base, limit, fuel, weight, join, is_split, inner, is_apart, whole, head, end, middle }
     }
 
     /// Assigns a part to each half, and continues with the own half. `first` is the weight of the first half.
-    pub(super) fn end_parts(&mut self, parts: &Parts, first: Reg) {
-        let Parts { low, high, team, base, limit, fuel, weight, join, is_split, head, end, middle, .. } = parts;
+    pub(super) fn end_parts(&mut self, parts: &TeamPart, first: Reg) {
+        let TeamPart { low, high, team, base, limit, fuel, weight, join, is_split, head, end, middle, .. } = parts;
         let [of_block, taken, most, at, near, less] = [(); 6].map(|()| self.reg(Class::B32));
         let [is_inside, is_near, is_second, is_old] = [(); 4].map(|()| self.reg(Class::Pred));
         let [wide, share, half, rest, of_weight, cut] = [(); 6].map(|()| self.reg(Class::B64));
@@ -243,7 +243,7 @@ impl Code {
         // The first split determines the name of the barrier after the calls, in memory and in the own block.
         let split = self.reg(Class::B32);
         emit!(self, "add.u32 {split}, {}, {taken};", team.first);
-        let (Parts { inner, is_apart, whole: [start, behind], .. }, [is_in, is_before, was]) =
+        let (TeamPart { inner, is_apart, whole: [start, behind], .. }, [is_in, is_before, was]) =
             (parts, [(); 3].map(|()| self.reg(Class::Pred)));
         let number = self.reg(Class::B32);
         emit!(self, "setp.ge.u32 {is_in}, {split}, {start};");
@@ -293,7 +293,7 @@ impl Code {
     }
 
     /// Makes the warps of a team wait after the calls of its parts.
-    pub(super) fn join_parts(&mut self, team: &Team, parts: &Parts) {
+    pub(super) fn join_parts(&mut self, team: &Team, parts: &TeamPart) {
         let (next, is_whole) = (self.label(), self.reg(Class::Pred));
         self.meet();
         emit!(self, "setp.eq.u32 {is_whole}, {}, 0;", parts.is_split);
@@ -303,7 +303,7 @@ impl Code {
     }
 
     /// Begins a sum over indices in one warp. The following code computes a number for the index of a lane.
-    pub(super) fn begin_sum(&mut self, low: Reg, high: Reg) -> Summed {
+    pub(super) fn begin_sum(&mut self, low: Reg, high: Reg) -> WarpSum {
         let lane = self.lane.unwrap_or(low);
         let (base, sum) = (self.copy(Kind::Length, low), self.reg(Class::B64));
         let (index, done, outside) = (self.reg(Class::B32), self.reg(Class::Pred), self.reg(Class::Pred));
@@ -316,12 +316,12 @@ impl Code {
         emit!(self, "add.u32 {index}, {base}, {lane};");
         emit!(self, "setp.ge.u32 {outside}, {index}, {high};");
         self.go_if(outside, next);
-        Summed { index, base, sum, head, end, next }
+        WarpSum { index, base, sum, head, end, next }
     }
 
     /// Adds numbers of an index and ends the sum. Returns its value, with the weight of each index.
-    pub(super) fn end_sum(&mut self, summed: &Summed, numbers: &[Reg]) -> Reg {
-        let Summed { base, sum, head, end, next, .. } = summed;
+    pub(super) fn end_sum(&mut self, summed: &WarpSum, numbers: &[Reg]) -> Reg {
+        let WarpSum { base, sum, head, end, next, .. } = summed;
         let wide = self.reg(Class::B64);
         for number in numbers {
             emit!(self, "cvt.u64.u32 {wide}, {number};");
@@ -348,7 +348,7 @@ impl Module<'_, '_> {
         code: &mut Code,
         (of_team, of_warp): (&Signature, &Signature),
         given: &FrameRegisters,
-        parts: &Parts,
+        parts: &TeamPart,
         regs: &[Reg],
     ) -> CallResults {
         let (status, top, fuel) = (code.reg(Class::B32), code.reg(Class::B64), code.reg(Class::B64));
@@ -454,7 +454,7 @@ impl Writer<'_, '_, '_> {
     pub(super) fn reduce_of_warps(
         &mut self,
         lane: Reg,
-        what: (Primitive, TypeId),
+        what: (Fold, TypeId),
         length: Reg,
         (kind, own): (Kind, Reg),
     ) -> CodeResult<Val> {
@@ -537,7 +537,7 @@ impl Writer<'_, '_, '_> {
         }
         let regs: Vec<Reg> =
             regs.iter().map(|reg| if reg.class == Class::Pred { self.code.number(*reg) } else { *reg }).collect();
-        let Parts { base, limit, fuel, .. } = parts;
+        let TeamPart { base, limit, fuel, .. } = parts;
         let given = FrameRegisters { top: base, limit, depth: self.depth, fuel, queue: self.queue, team: None };
         let called = self.m.call_in_part(&mut self.code, (&of_team, &of_warp), &given, &parts, &regs);
         self.code.store_at(Kind::Length, statuses, index, called.status);

@@ -80,7 +80,7 @@ impl<'a> Builder<'a> {
     /// Evaluates the parameters of the top-level stream.
     fn top_arguments(&mut self) -> Result<Arc<[Value]>, Stop> {
         let (program, statics) = (self.program, self.statics.clone());
-        let mut site = Site { builder: self, parts: Parts::default() };
+        let mut site = Site { builder: self, parts: CompositeParts::default() };
         let mut code = Code::new(program, &[], vec![], statics, &mut site);
         program.top_args.iter().map(|arg| code.eval(arg)).collect()
     }
