@@ -5,6 +5,11 @@
 
 use broadloom_random::Random;
 
+/// Returns the values of a function for every index.
+pub(crate) fn values_at<I, T>(indices: impl IntoIterator<Item = I>, value: impl FnMut(I) -> T) -> Vec<T> {
+    indices.into_iter().map(value).collect()
+}
+
 /// Stream of pseudo-random values.
 pub(crate) struct Inputs(Random);
 

@@ -6,16 +6,13 @@ use broadloom_cuda::{Cuda, Options};
 use broadloom_device::cache::Miss;
 use broadloom_device::trace::{Trace, Value};
 use broadloom_device::{Argument, CacheFolder, Device, Error, FaultKind, Launch, MachineKind, Stream};
-use fake::{Fake, KERNELS, PLAIN, alone, module, open, options};
+use fake::{Fake, KERNELS, PLAIN, alone, leaves_nothing, module, open, options};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 #[test]
 fn a_kernel_runs_and_everything_is_given_back() {
-    let _one = alone();
-    let fake = Fake::new();
-    fake.forget();
-    {
+    leaves_nothing(|_| {
         let device = open().unwrap();
         assert_eq!(device.machine().kind, MachineKind::Cuda);
         assert_eq!((device.machine().id.as_str(), device.machine().sm), ("cuda:0", 90));
@@ -28,16 +25,12 @@ fn a_kernel_runs_and_everything_is_given_back() {
         let middle = data.slice(100, 50).unwrap();
         assert_eq!(middle.read().unwrap(), expected[100..150]);
         assert!(data.slice(9_999, 2).is_none());
-    }
-    fake.assert_clean("after a launch");
+    });
 }
 
 #[test]
 fn gpus_are_apart() {
-    let _one = alone();
-    let fake = Fake::new();
-    fake.forget();
-    {
+    leaves_nothing(|_| {
         let first = open().unwrap();
         let second = Device::new(Cuda::new(Options { ordinal: 1, ..options() }).unwrap());
         assert_eq!(second.machine().id, "cuda:1");
@@ -47,8 +40,7 @@ fn gpus_are_apart() {
         assert!(matches!(wrong, Error::BadAddress { .. }), "{wrong}");
         let none = Cuda::new(Options { ordinal: 2, ..options() }).unwrap_err();
         assert!(none.to_string().contains("sees 2 GPUs, `cuda:0` to `cuda:1`"), "{none}");
-    }
-    fake.assert_clean("after two GPUs");
+    });
 }
 
 #[test]
@@ -63,10 +55,7 @@ fn no_driver_is_said_clearly() {
 
 #[test]
 fn streams_events_and_order() {
-    let _one = alone();
-    let fake = Fake::new();
-    fake.forget();
-    {
+    leaves_nothing(|_| {
         let device = open().unwrap();
         let kernel = device.load(&module(KERNELS)).unwrap().kernel("scale").unwrap();
         let (one, two) = (device.stream().unwrap(), device.stream().unwrap());
@@ -92,16 +81,12 @@ fn streams_events_and_order() {
         let id = one.id();
         drop(one);
         assert!(matches!(launch(id), Err(Error::UnknownStream(_))));
-    }
-    fake.assert_clean("after streams");
+    });
 }
 
 #[test]
 fn freed_memory_is_reused_and_returned() {
-    let _one = alone();
-    let fake = Fake::new();
-    fake.forget();
-    {
+    leaves_nothing(|fake| {
         let device = open().unwrap();
         let first = device.zeros::<u8>(4 << 20).unwrap();
         let address = first.address();
@@ -124,16 +109,12 @@ fn freed_memory_is_reused_and_returned() {
         drop(large);
         assert!(device.zeros::<u8>(50 << 20).is_ok());
         assert_eq!(held.read().unwrap(), vec![0; 100 << 20]);
-    }
-    fake.assert_clean("after the pool");
+    });
 }
 
 #[test]
 fn pinned_memory_copies_in_stream_order() {
-    let _one = alone();
-    let fake = Fake::new();
-    fake.forget();
-    {
+    leaves_nothing(|_| {
         let device = open().unwrap();
         let kernel = device.load(&module(KERNELS)).unwrap().kernel("scale").unwrap();
         let mut host = device.host_buffer::<u32>(5000).unwrap();
@@ -145,16 +126,12 @@ fn pinned_memory_copies_in_stream_order() {
         back.download(Stream::default(), &data).unwrap();
         assert!(back.values().unwrap().iter().enumerate().all(|(index, value)| *value == 2 * index as u32));
         assert!(host.upload(Stream::default(), &device.allocate::<u32>(4999).unwrap()).is_err());
-    }
-    fake.assert_clean("after pinned memory");
+    });
 }
 
 #[test]
 fn sequences_are_replayed() {
-    let _one = alone();
-    let fake = Fake::new();
-    fake.forget();
-    {
+    leaves_nothing(|fake| {
         let device = open().unwrap();
         let module = device.load(&module(KERNELS)).unwrap();
         let (scale, together) = (module.kernel("scale").unwrap(), module.kernel("together").unwrap());
@@ -180,16 +157,12 @@ fn sequences_are_replayed() {
         assert_eq!(count.read().unwrap(), [4 * 32]);
         assert_eq!(fake.calls("cuLaunchKernel"), launches, "a replay is one call");
         assert!(device.recorder().finish().unwrap().replay(Stream::default()).is_ok(), "nothing to do");
-    }
-    fake.assert_clean("after sequences");
+    });
 }
 
 #[test]
 fn attributes_shared_memory_and_cooperative_launches() {
-    let _one = alone();
-    let fake = Fake::new();
-    fake.forget();
-    {
+    leaves_nothing(|_| {
         let device = open().unwrap();
         let module = device.load(&module(KERNELS)).unwrap();
         let large = module.kernel("large").unwrap();
@@ -210,16 +183,12 @@ fn attributes_shared_memory_and_cooperative_launches() {
         assert_eq!((variable.bytes, bytes), (4, 5u32.to_le_bytes()));
         assert!(module.variable("nothing").is_none());
         assert!(device.backend().free(variable.address).is_err());
-    }
-    fake.assert_clean("after attributes");
+    });
 }
 
 #[test]
 fn what_the_driver_does_not_compile_is_told_with_its_log() {
-    let _one = alone();
-    let fake = Fake::new();
-    fake.forget();
-    {
+    leaves_nothing(|fake| {
         let device = open().unwrap();
         let refused = format!("{KERNELS}\n.visible .entry refused() {{ ret; }}");
         let Err(Error::Unsupported(wrong)) = device.load(&module(&refused)) else { panic!("taken") };
@@ -230,8 +199,7 @@ fn what_the_driver_does_not_compile_is_told_with_its_log() {
         fake.fail("cuModuleLoadDataEx", 1, 218);
         assert!(device.load(&module(PLAIN)).is_ok());
         assert!(device.load(&module(KERNELS)).is_ok());
-    }
-    fake.assert_clean("after a module that was not compiled");
+    });
 }
 
 #[test]
@@ -298,10 +266,7 @@ fn several_suspects_are_named_unless_launches_are_waited_for() {
 
 #[test]
 fn printed_text_is_turned_aside() {
-    let _one = alone();
-    let fake = Fake::new();
-    fake.forget();
-    {
+    leaves_nothing(|_| {
         let printed = Arc::new(Mutex::new(vec![]));
         let sink = printed.clone();
         let output: broadloom_cuda::Output = Arc::new(move |text: &[u8]| sink.lock().unwrap().extend_from_slice(text));
@@ -312,23 +277,18 @@ fn printed_text_is_turned_aside() {
         // The test harness reports other tests on the same standard output.
         let printed = String::from_utf8_lossy(&printed.lock().unwrap()).into_owned();
         assert_eq!(printed.lines().filter(|line| !line.starts_with("test ")).collect::<Vec<_>>(), ["said 42"]);
-    }
-    fake.assert_clean("after printing");
+    });
 }
 
 #[test]
 fn what_is_measured_is_there() {
-    let _one = alone();
-    let fake = Fake::new();
-    fake.forget();
-    {
+    leaves_nothing(|_| {
         let device = open().unwrap();
         assert_eq!((device.machine().bandwidth, device.machine().launch_cost), (None, None));
         let machine = device.measured_machine();
         assert!(machine.bandwidth.is_some_and(|bandwidth| bandwidth > 1e8), "{machine:?}");
         assert!(machine.launch_cost.is_some_and(|cost| cost > 0.0 && cost < 0.1), "{machine:?}");
-    }
-    fake.assert_clean("after measuring");
+    });
 }
 
 #[test]
@@ -393,10 +353,7 @@ fn compiled_modules_are_kept_whatever_their_text_looks_like() {
 
 #[test]
 fn large_copies_go_through_in_pieces() {
-    let _one = alone();
-    let fake = Fake::new();
-    fake.forget();
-    {
+    leaves_nothing(|_| {
         let device = open().unwrap();
         let scale = device.load(&module(KERNELS)).unwrap().kernel("scale").unwrap();
         // More than twice the staging memory: chunks are reused while others are pending.
@@ -430,16 +387,12 @@ fn large_copies_go_through_in_pieces() {
                 });
             }
         });
-    }
-    fake.assert_clean("after large copies");
+    });
 }
 
 #[test]
 fn launches_are_timed_by_events() {
-    let _one = alone();
-    let fake = Fake::new();
-    fake.forget();
-    {
+    leaves_nothing(|fake| {
         let cuda = Cuda::new(Options { timing: true, ..options() }).unwrap();
         let device = Device::new(cuda.clone());
         let kernel = device.load(&module(KERNELS)).unwrap().kernel("scale").unwrap();
@@ -462,8 +415,7 @@ fn launches_are_timed_by_events() {
         device.synchronise().unwrap();
         assert_eq!((plain.statistics()[0].launches, plain.statistics()[0].timed), (1, 0));
         assert_eq!(fake.calls("cuEventRecord"), before);
-    }
-    fake.assert_clean("after timing");
+    });
 }
 
 /// Returns the device spans of a trace: name, start and end of each, in order.

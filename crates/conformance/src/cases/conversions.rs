@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 
 use crate::compare::same;
-use crate::inputs::Inputs;
+use crate::inputs::{Inputs, values_at};
 use crate::trial::{Outcome, Trial, args};
 
 #[derive(Clone, Copy)]
@@ -114,27 +114,25 @@ fn float_to_integer(t: &mut Trial<'_>) -> Outcome {
     let u64 = |v: f64, mode| to_integer(v, mode, 0, u64::MAX.into(), 1 << 63) as i64;
     let s32_wide = |v: f64, mode| to_integer(v, mode, i32::MIN.into(), i32::MAX.into(), i32::MIN.into()) as i64;
     let u32_wide = |v: f64, mode| to_integer(v, mode, 0, u32::MAX.into(), 1 << 31) as i64;
-    let want: Vec<[i64; 12]> = (0..n)
-        .map(|i| {
-            let (v, w) = (f64::from(f[i]), d[i]);
-            let (low, high) = float_bounds(w);
-            [
-                s32(v, Mode::Nearest),
-                s32(v, Mode::Zero),
-                s32(v, Mode::Up),
-                s32(v, Mode::Down),
-                u32(v, Mode::Zero),
-                s64(v, Mode::Down),
-                u64(v, Mode::Up),
-                s32_wide(w, Mode::Nearest),
-                u32_wide(w, Mode::Zero),
-                s64(w, Mode::Up),
-                u64(w, Mode::Nearest),
-                // Two equal NaNs differ in no bit.
-                if w.is_nan() { 0 } else { i64::from((low.to_bits() ^ high.to_bits()) as i32) },
-            ]
-        })
-        .collect();
+    let want: Vec<[i64; 12]> = values_at(0..n, |i| {
+        let (v, w) = (f64::from(f[i]), d[i]);
+        let (low, high) = float_bounds(w);
+        [
+            s32(v, Mode::Nearest),
+            s32(v, Mode::Zero),
+            s32(v, Mode::Up),
+            s32(v, Mode::Down),
+            u32(v, Mode::Zero),
+            s64(v, Mode::Down),
+            u64(v, Mode::Up),
+            s32_wide(w, Mode::Nearest),
+            u32_wide(w, Mode::Zero),
+            s64(w, Mode::Up),
+            u64(w, Mode::Nearest),
+            // Two equal NaNs differ in no bit.
+            if w.is_nan() { 0 } else { i64::from((low.to_bits() ^ high.to_bits()) as i32) },
+        ]
+    });
     same("float_to_integer", &t.download(&out)?, &want)
 }
 

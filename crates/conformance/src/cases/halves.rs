@@ -6,7 +6,7 @@
 use half::{bf16, f16};
 
 use crate::compare::{close, same};
-use crate::inputs::Inputs;
+use crate::inputs::{Inputs, values_at};
 use crate::trial::{Outcome, Trial, args};
 
 /// Returns a number of either sign with a magnitude between 2^-5 and 4.
@@ -30,26 +30,24 @@ pub(crate) fn half_math(t: &mut Trial<'_>) -> Outcome {
     let (a, b): (Vec<f16>, Vec<f16>) = (r.many(n, |r| f16::from_f64(moderate(r))), r.many(n, |r| f16::from_f64(moderate(r))));
     let (da, db, out) = (t.upload(&a)?, t.upload(&b)?, t.output::<[f16; 12]>(n)?);
     t.launch("half_math", 2, 64, args![da, db, out, n as i32])?;
-    let want: Vec<[f16; 12]> = (0..n)
-        .map(|i| {
-            let (x, y) = (a[i].to_f64(), b[i].to_f64());
-            [
-                x + y,
-                x - y,
-                x * y,
-                x * y + x,
-                x / y,
-                -x.abs(),
-                x.min(y),
-                if x > y { x } else { (x + y).clamp(0.0, 1.0) },
-                x.abs().sqrt(),
-                x.trunc(),
-                x.floor(),
-                round_down(f64::from(a[i].to_f32() * 1.001)).to_f64(),
-            ]
-            .map(f16::from_f64)
-        })
-        .collect();
+    let want: Vec<[f16; 12]> = values_at(0..n, |i| {
+        let (x, y) = (a[i].to_f64(), b[i].to_f64());
+        [
+            x + y,
+            x - y,
+            x * y,
+            x * y + x,
+            x / y,
+            -x.abs(),
+            x.min(y),
+            if x > y { x } else { (x + y).clamp(0.0, 1.0) },
+            x.abs().sqrt(),
+            x.trunc(),
+            x.floor(),
+            round_down(f64::from(a[i].to_f32() * 1.001)).to_f64(),
+        ]
+        .map(f16::from_f64)
+    });
     let got = t.download(&out)?;
     // Quotients use an approximate reciprocal and are corrected; CUDA promises the nearest. Truncation to an
     // integer and back gives +0 where the reference has -0, and a saturated sum of -0 is +0.
@@ -92,23 +90,21 @@ pub(crate) fn bf16_math(t: &mut Trial<'_>) -> Outcome {
     let (a, b): (Vec<bf16>, Vec<bf16>) = (r.many(n, |r| bf16::from_f64(moderate(r))), r.many(n, |r| bf16::from_f64(moderate(r))));
     let (da, db, out) = (t.upload(&a)?, t.upload(&b)?, t.output::<[bf16; 8]>(n)?);
     t.launch("bf16_math", 2, 64, args![da, db, out, n as i32])?;
-    let want: Vec<[bf16; 8]> = (0..n)
-        .map(|i| {
-            let (x, y) = (a[i].to_f64(), b[i].to_f64());
-            let scaled = a[i].to_f32() * 1.003;
-            [
-                bf16::from_f64(x + y),
-                bf16::from_f64(x * y),
-                bf16::from_f64(x * y + x),
-                bf16::from_f64(x.max(y)),
-                bf16::from_f64(-x),
-                // Towards zero: the lower half of the float is truncated.
-                bf16::from_bits((scaled.to_bits() >> 16) as u16),
-                bf16::from_f64(if x < y { x } else { y }),
-                bf16::from_bits(a[i].to_bits() ^ 0x40),
-            ]
-        })
-        .collect();
+    let want: Vec<[bf16; 8]> = values_at(0..n, |i| {
+        let (x, y) = (a[i].to_f64(), b[i].to_f64());
+        let scaled = a[i].to_f32() * 1.003;
+        [
+            bf16::from_f64(x + y),
+            bf16::from_f64(x * y),
+            bf16::from_f64(x * y + x),
+            bf16::from_f64(x.max(y)),
+            bf16::from_f64(-x),
+            // Towards zero: the lower half of the float is truncated.
+            bf16::from_bits((scaled.to_bits() >> 16) as u16),
+            bf16::from_f64(if x < y { x } else { y }),
+            bf16::from_bits(a[i].to_bits() ^ 0x40),
+        ]
+    });
     same("rows", &t.download(&out)?, &want)?;
 
     let pairs = n / 2;

@@ -1,7 +1,7 @@
 //! Integers: bits, wide words, division, number theory.
 
 use crate::compare::same;
-use crate::inputs::Inputs;
+use crate::inputs::{Inputs, values_at};
 use crate::trial::{Outcome, Trial, args};
 
 /// Returns random words, including the corner values of 32 bits.
@@ -16,33 +16,31 @@ pub(crate) fn bit_tricks(t: &mut Trial<'_>) -> Outcome {
     let (a, b) = (words(&mut r, n), words(&mut r, n));
     let (da, db, out) = (t.upload(&a)?, t.upload(&b)?, t.output::<[u32; 12]>(n)?);
     t.launch("bit_tricks", 2, 96, args![da, db, out, n as i32])?;
-    let want: Vec<[u32; 12]> = (0..n)
-        .map(|i| {
-            let (x, y) = (a[i], b[i]);
-            let w = u64::from(x) << 32 | u64::from(y);
-            // The funnel holds y above x.
-            let funnel = u64::from(y) << 32 | u64::from(x);
-            let (shift, clamped) = (i as u32 % 32, (i as u32).min(32));
-            let bytes = funnel.to_le_bytes();
-            let pick = |k: u32| u32::from(bytes[(y >> (4 * k) & 7) as usize]) << (8 * k);
-            let first = |v: u64| if v == 0 { 0 } else { v.trailing_zeros() + 1 };
-            let wide = i as u32 % 64;
-            [
-                x.count_ones() + 100 * w.count_ones(),
-                x.leading_zeros() + 100 * w.leading_zeros(),
-                x.reverse_bits(),
-                (w.reverse_bits() >> 16) as u32,
-                first(x.into()) + 100 * first(w),
-                (0..4).map(pick).sum(),
-                (funnel << shift >> 32) as u32,
-                (funnel >> shift) as u32,
-                (funnel << clamped >> 32) as u32,
-                (funnel >> clamped) as u32,
-                (x & y) ^ (!x | y) ^ x << shift ^ y >> shift ^ (x as i32 >> shift) as u32,
-                (w >> wide) as u32 ^ (w as i64 >> wide) as u32 ^ (w << wide) as u32,
-            ]
-        })
-        .collect();
+    let want: Vec<[u32; 12]> = values_at(0..n, |i| {
+        let (x, y) = (a[i], b[i]);
+        let w = u64::from(x) << 32 | u64::from(y);
+        // The funnel holds y above x.
+        let funnel = u64::from(y) << 32 | u64::from(x);
+        let (shift, clamped) = (i as u32 % 32, (i as u32).min(32));
+        let bytes = funnel.to_le_bytes();
+        let pick = |k: u32| u32::from(bytes[(y >> (4 * k) & 7) as usize]) << (8 * k);
+        let first = |v: u64| if v == 0 { 0 } else { v.trailing_zeros() + 1 };
+        let wide = i as u32 % 64;
+        [
+            x.count_ones() + 100 * w.count_ones(),
+            x.leading_zeros() + 100 * w.leading_zeros(),
+            x.reverse_bits(),
+            (w.reverse_bits() >> 16) as u32,
+            first(x.into()) + 100 * first(w),
+            (0..4).map(pick).sum(),
+            (funnel << shift >> 32) as u32,
+            (funnel >> shift) as u32,
+            (funnel << clamped >> 32) as u32,
+            (funnel >> clamped) as u32,
+            (x & y) ^ (!x | y) ^ x << shift ^ y >> shift ^ (x as i32 >> shift) as u32,
+            (w >> wide) as u32 ^ (w as i64 >> wide) as u32 ^ (w << wide) as u32,
+        ]
+    });
     same("rows", &t.download(&out)?, &want)
 }
 
@@ -72,44 +70,42 @@ pub(crate) fn bit_fields(t: &mut Trial<'_>) -> Outcome {
     let c: Vec<u32> = r.many(n, |r| r.below(0, 40) as u32 | (r.below(0, 40) as u32) << 8 | r.u32() << 16);
     let (da, db, dc, out) = (t.upload(&a)?, t.upload(&b)?, t.upload(&c)?, t.output::<[u32; 12]>(n)?);
     t.launch("bit_fields", 3, 128, args![da, db, dc, out, n as i32])?;
-    let want: Vec<[u32; 12]> = (0..n)
-        .map(|i| {
-            let (x, y, c) = (a[i], b[i], c[i]);
-            let (position, length) = (c & 0xff, c >> 8 & 0xff);
-            let w = u64::from(x) << 32 | u64::from(y);
-            let folded = |q: u64| q as u32 ^ (q >> 32) as u32;
-            let majority = (x & y) | (x & c) | (y & c);
-            let highest = |v: u32| if v == 0 { u32::MAX } else { 31 - v.leading_zeros() };
-            // For a negative number the highest bit that differs from the sign counts.
-            let magnitude = if (y as i32) < 0 { !y } else { y };
-            let shift_amount = if magnitude == 0 { u32::MAX } else { magnitude.leading_zeros() };
-            let bytes = (u64::from(y) << 32 | u64::from(x)).to_le_bytes();
-            let control = (c & 3) as usize;
-            let forward = u32::from_le_bytes([0, 1, 2, 3].map(|k| bytes[(control + k) % 8]));
-            let edge_left = u32::from_le_bytes([0, 1, 2, 3].map(|k: usize| bytes[k.max(control)]));
-            let clamped = |v: Option<u32>| v.unwrap_or(0);
-            let arithmetic = (x as i32 >> position.min(31)) as u32;
-            let ones = |count: u32| if count >= 32 { u32::MAX } else { (1u32 << count) - 1 };
-            let mask = if position >= 32 { 0 } else { ones(length) << position };
-            // Wrapped to five bits; a width of no bits gives zero.
-            let width = length & 31;
-            let extended = if width == 0 { 0 } else { ((x << (32 - width)) as i32 >> (32 - width)) as u32 };
-            [
-                extract(x.into(), 32, false, position, length) as u32,
-                extract(x.into(), 32, true, position, length) as u32,
-                insert(x.into(), y.into(), 32, position, length) as u32,
-                folded(extract(w, 64, true, position, length)),
-                folded(insert(w, !w, 64, position, length)),
-                highest(x),
-                shift_amount,
-                majority,
-                forward,
-                edge_left,
-                clamped(x.checked_shl(position)) ^ clamped(x.checked_shr(position)) ^ arithmetic << 1,
-                mask ^ extended,
-            ]
-        })
-        .collect();
+    let want: Vec<[u32; 12]> = values_at(0..n, |i| {
+        let (x, y, c) = (a[i], b[i], c[i]);
+        let (position, length) = (c & 0xff, c >> 8 & 0xff);
+        let w = u64::from(x) << 32 | u64::from(y);
+        let folded = |q: u64| q as u32 ^ (q >> 32) as u32;
+        let majority = (x & y) | (x & c) | (y & c);
+        let highest = |v: u32| if v == 0 { u32::MAX } else { 31 - v.leading_zeros() };
+        // For a negative number the highest bit that differs from the sign counts.
+        let magnitude = if (y as i32) < 0 { !y } else { y };
+        let shift_amount = if magnitude == 0 { u32::MAX } else { magnitude.leading_zeros() };
+        let bytes = (u64::from(y) << 32 | u64::from(x)).to_le_bytes();
+        let control = (c & 3) as usize;
+        let forward = u32::from_le_bytes([0, 1, 2, 3].map(|k| bytes[(control + k) % 8]));
+        let edge_left = u32::from_le_bytes([0, 1, 2, 3].map(|k: usize| bytes[k.max(control)]));
+        let clamped = |v: Option<u32>| v.unwrap_or(0);
+        let arithmetic = (x as i32 >> position.min(31)) as u32;
+        let ones = |count: u32| if count >= 32 { u32::MAX } else { (1u32 << count) - 1 };
+        let mask = if position >= 32 { 0 } else { ones(length) << position };
+        // Wrapped to five bits; a width of no bits gives zero.
+        let width = length & 31;
+        let extended = if width == 0 { 0 } else { ((x << (32 - width)) as i32 >> (32 - width)) as u32 };
+        [
+            extract(x.into(), 32, false, position, length) as u32,
+            extract(x.into(), 32, true, position, length) as u32,
+            insert(x.into(), y.into(), 32, position, length) as u32,
+            folded(extract(w, 64, true, position, length)),
+            folded(insert(w, !w, 64, position, length)),
+            highest(x),
+            shift_amount,
+            majority,
+            forward,
+            edge_left,
+            clamped(x.checked_shl(position)) ^ clamped(x.checked_shr(position)) ^ arithmetic << 1,
+            mask ^ extended,
+        ]
+    });
     same("rows", &t.download(&out)?, &want)
 }
 
@@ -125,28 +121,26 @@ pub(crate) fn wide_arithmetic(t: &mut Trial<'_>) -> Outcome {
     let (da, db, out) = (t.upload(&a)?, t.upload(&b)?, t.output::<[u64; 10]>(n)?);
     t.launch("wide_arithmetic", 2, 96, args![da, db, out, n as i32])?;
     let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
-    let want: Vec<[u64; 10]> = (0..n)
-        .map(|i| {
-            let (x, y) = (a[i], b[i]);
-            let (sx, sy) = (x as i64, y as i64);
-            let (u, v) = (x as u32, y as u32);
-            let (s, t) = (u as i32, v as i32);
-            let (u24, v24) = (u & 0xff_ffff, v & 0xff_ffff);
-            let low24 = |v: u32| (v << 8) as i32 >> 8;
-            [
-                ((u128::from(x) * u128::from(y)) >> 64) as u64,
-                ((i128::from(sx) * i128::from(sy)) >> 64) as u64,
-                x.wrapping_mul(y),
-                pair(((u64::from(u) * u64::from(v)) >> 32) as u32, ((i64::from(s) * i64::from(t)) >> 32) as u32),
-                (u64::from(u) * u64::from(v)).wrapping_add((i64::from(s) * i64::from(t)) as u64),
-                pair(u24.wrapping_mul(v24), low24(u).wrapping_mul(low24(v)) as u32),
-                pair(((u64::from(u) + u64::from(v)) / 2) as u32, ((i64::from(s) + i64::from(t) + 1) >> 1) as u32),
-                pair(u.abs_diff(v).wrapping_add(7), s.abs_diff(t).wrapping_add(9)),
-                (sx.max(sy) as u64) ^ x.min(y) ^ (sx / 2).unsigned_abs() ^ u64::from((s / 2).unsigned_abs()),
-                (i64::from(s.min(t)) as u64) << 32 ^ u64::from(u.max(v)) ^ u64::from(x < y) ^ u64::from(sx < sy) << 1,
-            ]
-        })
-        .collect();
+    let want: Vec<[u64; 10]> = values_at(0..n, |i| {
+        let (x, y) = (a[i], b[i]);
+        let (sx, sy) = (x as i64, y as i64);
+        let (u, v) = (x as u32, y as u32);
+        let (s, t) = (u as i32, v as i32);
+        let (u24, v24) = (u & 0xff_ffff, v & 0xff_ffff);
+        let low24 = |v: u32| (v << 8) as i32 >> 8;
+        [
+            ((u128::from(x) * u128::from(y)) >> 64) as u64,
+            ((i128::from(sx) * i128::from(sy)) >> 64) as u64,
+            x.wrapping_mul(y),
+            pair(((u64::from(u) * u64::from(v)) >> 32) as u32, ((i64::from(s) * i64::from(t)) >> 32) as u32),
+            (u64::from(u) * u64::from(v)).wrapping_add((i64::from(s) * i64::from(t)) as u64),
+            pair(u24.wrapping_mul(v24), low24(u).wrapping_mul(low24(v)) as u32),
+            pair(((u64::from(u) + u64::from(v)) / 2) as u32, ((i64::from(s) + i64::from(t) + 1) >> 1) as u32),
+            pair(u.abs_diff(v).wrapping_add(7), s.abs_diff(t).wrapping_add(9)),
+            (sx.max(sy) as u64) ^ x.min(y) ^ (sx / 2).unsigned_abs() ^ u64::from((s / 2).unsigned_abs()),
+            (i64::from(s.min(t)) as u64) << 32 ^ u64::from(u.max(v)) ^ u64::from(x < y) ^ u64::from(sx < sy) << 1,
+        ]
+    });
     same("rows", &t.download(&out)?, &want)
 }
 
@@ -192,28 +186,26 @@ pub(crate) fn division(t: &mut Trial<'_>) -> Outcome {
     let a: Vec<i64> = a.iter().map(|v| if *v as i32 == i32::MIN || *v == i64::MIN { 1 } else { *v }).collect();
     let (da, db, out) = (t.upload(&a)?, t.upload(&b)?, t.output::<[i64; 8]>(n)?);
     t.launch("division", 2, 128, args![da, db, out, n as i32])?;
-    let want: Vec<[i64; 8]> = (0..n)
-        .map(|i| {
-            let (x, y) = (a[i], b[i]);
-            let (s, t) = (x as i32, y as i32);
-            let (u, v) = (x as u32, y as u32);
-            let pair = |high: u32, low: u32| (u64::from(high) << 32 | u64::from(low)) as i64;
-            // In C++ narrow operands are promoted to int before they are divided.
-            let short = i32::from(x as i16) / i32::from(y as i16);
-            let byte = i64::from(x as u8 / y as u8) * 100_000;
-            let signed_byte = i32::from(x as i8) % i32::from(y as i8);
-            [
-                x / y,
-                x % y,
-                ((x as u64 / y as u64) ^ (x as u64 % y as u64)) as i64,
-                pair((s / t) as u32, (s % t) as u32),
-                pair(u / v, u % v),
-                i64::from(short) + byte + i64::from(signed_byte),
-                x / 10 + x % 1_000_003 + i64::from(s / 7) + i64::from(u / 641) + i64::from(s % 12),
-                x / 16 + x % 64 + i64::from(s / 4) + i64::from(u % 32),
-            ]
-        })
-        .collect();
+    let want: Vec<[i64; 8]> = values_at(0..n, |i| {
+        let (x, y) = (a[i], b[i]);
+        let (s, t) = (x as i32, y as i32);
+        let (u, v) = (x as u32, y as u32);
+        let pair = |high: u32, low: u32| (u64::from(high) << 32 | u64::from(low)) as i64;
+        // In C++ narrow operands are promoted to int before they are divided.
+        let short = i32::from(x as i16) / i32::from(y as i16);
+        let byte = i64::from(x as u8 / y as u8) * 100_000;
+        let signed_byte = i32::from(x as i8) % i32::from(y as i8);
+        [
+            x / y,
+            x % y,
+            ((x as u64 / y as u64) ^ (x as u64 % y as u64)) as i64,
+            pair((s / t) as u32, (s % t) as u32),
+            pair(u / v, u % v),
+            i64::from(short) + byte + i64::from(signed_byte),
+            x / 10 + x % 1_000_003 + i64::from(s / 7) + i64::from(u / 641) + i64::from(s % 12),
+            x / 16 + x % 64 + i64::from(s / 4) + i64::from(u % 32),
+        ]
+    });
     same("rows", &t.download(&out)?, &want)
 }
 

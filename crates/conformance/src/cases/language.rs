@@ -3,7 +3,7 @@
 use broadloom_device::FaultKind;
 
 use crate::compare::{close, holds, same, same_set};
-use crate::inputs::Inputs;
+use crate::inputs::{Inputs, values_at};
 use crate::trial::{Failure, Outcome, Trial, args};
 
 fn same_text(what: &str, got: &str, want: &str) -> Outcome {
@@ -284,12 +284,10 @@ pub(crate) fn goto_machine(t: &mut Trial<'_>) -> Outcome {
             }
         }
     };
-    let want: Vec<u32> = (0..n)
-        .map(|i| {
-            let (v, steps) = if i % 2 == 0 { collatz(input[i]) } else { automaton(input[i]) };
-            v.wrapping_mul(1000).wrapping_add(steps)
-        })
-        .collect();
+    let want: Vec<u32> = values_at(0..n, |i| {
+        let (v, steps) = if i % 2 == 0 { collatz(input[i]) } else { automaton(input[i]) };
+        v.wrapping_mul(1000).wrapping_add(steps)
+    });
     same("out", &t.download(&out)?, &want)
 }
 

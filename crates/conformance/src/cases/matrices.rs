@@ -3,7 +3,7 @@
 use half::{bf16, f16};
 
 use crate::compare::{close, same};
-use crate::inputs::Inputs;
+use crate::inputs::{Inputs, values_at};
 use crate::trial::{Outcome, Trial, args};
 
 /// Returns the product of an `m` x `k` and a `k` x `n` matrix, in double precision.
@@ -144,17 +144,15 @@ pub(crate) fn lu_decomposition(t: &mut Trial<'_>) -> Outcome {
     let (factors, pivots) = (t.download(&dm)?, t.download(&dp)?);
     for m in 0..count {
         let lu = &factors[m * n * n..][..n * n];
-        let lower: Vec<f64> = (0..n * n)
-            .map(|i| {
-                if i / n == i % n {
-                    1.0
-                } else if i / n > i % n {
-                    lu[i]
-                } else {
-                    0.0
-                }
-            })
-            .collect();
+        let lower: Vec<f64> = values_at(0..n * n, |i| {
+            if i / n == i % n {
+                1.0
+            } else if i / n > i % n {
+                lu[i]
+            } else {
+                0.0
+            }
+        });
         let upper: Vec<f64> = (0..n * n).map(|i| if i / n <= i % n { lu[i] } else { 0.0 }).collect();
         let mut permuted = matrices[m * n * n..][..n * n].to_vec();
         for (k, pivot) in pivots[m * n..][..n].iter().enumerate() {

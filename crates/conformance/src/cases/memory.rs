@@ -1,7 +1,7 @@
 //! Placement of data: caches, shared pools, local arrays, unions, generic addresses.
 
 use crate::compare::{close, same};
-use crate::inputs::Inputs;
+use crate::inputs::{Inputs, values_at};
 use crate::trial::{Outcome, Trial, args};
 
 pub(crate) fn cache_hints(t: &mut Trial<'_>) -> Outcome {
@@ -25,21 +25,19 @@ pub(crate) fn dynamic_shared(t: &mut Trial<'_>) -> Outcome {
     let input = Inputs::new(121).i32s(grid * n, -40_000, 40_000);
     let (di, out) = (t.upload(&input)?, t.output::<f64>(grid * n)?);
     t.launch_shared("dynamic_shared", grid as u32, n as u32, 16 * n, args![di, out])?;
-    let want: Vec<f64> = (0..grid * n)
-        .map(|i| {
-            let block = &input[i / n * n..][..n];
-            let mirror = n - 1 - i % n;
-            let v = block[mirror];
-            let checksum = block.iter().skip(mirror % 4).step_by(4).fold(0, |a, b| a ^ b);
-            let bytes = (v as u32).to_le_bytes();
-            f64::from(v) * 0.5
-                + f64::from(v * 3)
-                + f64::from(v as i16)
-                + f64::from(bytes[0])
-                + f64::from(bytes[1])
-                + f64::from(checksum)
-        })
-        .collect();
+    let want: Vec<f64> = values_at(0..grid * n, |i| {
+        let block = &input[i / n * n..][..n];
+        let mirror = n - 1 - i % n;
+        let v = block[mirror];
+        let checksum = block.iter().skip(mirror % 4).step_by(4).fold(0, |a, b| a ^ b);
+        let bytes = (v as u32).to_le_bytes();
+        f64::from(v) * 0.5
+            + f64::from(v * 3)
+            + f64::from(v as i16)
+            + f64::from(bytes[0])
+            + f64::from(bytes[1])
+            + f64::from(checksum)
+    });
     same("out", &t.download(&out)?, &want)
 }
 
@@ -72,25 +70,23 @@ pub(crate) fn type_punning(t: &mut Trial<'_>) -> Outcome {
     // One Newton step after the well-known guess leaves an error of 0.18 %.
     let want: Vec<f32> = input.iter().map(|x| 1.0 / x.sqrt()).collect();
     close("roots", &t.download(&root)?, &want, 0.0018, 0.0)?;
-    let want: Vec<u32> = (0..n)
-        .map(|i| {
-            let bits = input[i].to_bits();
-            let b = bits.to_le_bytes().map(u32::from);
-            let mut sum = b[0] + 3 * b[1] + 5 * b[2] + 7 * b[3];
-            sum = sum.wrapping_add((bits & 0xffff) * (bits >> 16));
-            let low = bits & 31;
-            let middle = (bits >> 5).wrapping_add(3) & 0x7ff;
-            let high = (bits >> 16) ^ low;
-            let mut raw = vec![i as u8];
-            raw.extend((low | middle << 5 | high << 16).to_le_bytes());
-            raw.extend(((sum >> 4) as u16).to_le_bytes());
-            let sum = raw.iter().fold(sum, |s, b| s.wrapping_mul(33).wrapping_add(u32::from(*b)));
-            let wide = f64::from(input[i]).to_bits();
-            // The double whose halves are both i is zero for the first thread only.
-            let positive = f64::from_bits((i as u64) << 32 | i as u64) > 0.0;
-            sum ^ (wide >> 32) as u32 ^ wide as u32 ^ u32::from(positive)
-        })
-        .collect();
+    let want: Vec<u32> = values_at(0..n, |i| {
+        let bits = input[i].to_bits();
+        let b = bits.to_le_bytes().map(u32::from);
+        let mut sum = b[0] + 3 * b[1] + 5 * b[2] + 7 * b[3];
+        sum = sum.wrapping_add((bits & 0xffff) * (bits >> 16));
+        let low = bits & 31;
+        let middle = (bits >> 5).wrapping_add(3) & 0x7ff;
+        let high = (bits >> 16) ^ low;
+        let mut raw = vec![i as u8];
+        raw.extend((low | middle << 5 | high << 16).to_le_bytes());
+        raw.extend(((sum >> 4) as u16).to_le_bytes());
+        let sum = raw.iter().fold(sum, |s, b| s.wrapping_mul(33).wrapping_add(u32::from(*b)));
+        let wide = f64::from(input[i]).to_bits();
+        // The double whose halves are both i is zero for the first thread only.
+        let positive = f64::from_bits((i as u64) << 32 | i as u64) > 0.0;
+        sum ^ (wide >> 32) as u32 ^ wide as u32 ^ u32::from(positive)
+    });
     same("digests", &t.download(&digest)?, &want)
 }
 

@@ -1,7 +1,7 @@
 //! Several small integers in one word: dot products, SIMD intrinsics, video instructions, saturation.
 
 use crate::compare::same;
-use crate::inputs::Inputs;
+use crate::inputs::{Inputs, values_at};
 use crate::trial::{Outcome, Trial, args};
 
 fn unsigned_bytes(word: u32) -> [i64; 4] {
@@ -40,22 +40,20 @@ pub(crate) fn dot_products_packed(t: &mut Trial<'_>) -> Outcome {
     let (a, b) = (r.u32s(n), r.u32s(n));
     let (da, db, out) = (t.upload(&a)?, t.upload(&b)?, t.output::<[u32; 6]>(n)?);
     t.launch("dot_products_packed", 2, 64, args![da, db, out, n as i32])?;
-    let want: Vec<[u32; 6]> = (0..n)
-        .map(|i| {
-            let (x, y, k) = (a[i], b[i], i as u32);
-            let product = |a: i64, b: i64| a * b;
-            // The two halves of a against the lower or upper two bytes of b.
-            let pair = |bytes: [i64; 4], upper: usize| [bytes[2 * upper], bytes[2 * upper + 1]];
-            [
-                total(signed_bytes(x), signed_bytes(y), product).wrapping_add(k),
-                total(unsigned_bytes(x), unsigned_bytes(y), product).wrapping_add(k),
-                total(signed_bytes(x), unsigned_bytes(y), product).wrapping_add(k),
-                total(signed_halves(x), pair(signed_bytes(y), 0), product).wrapping_sub(k),
-                total(unsigned_halves(x), pair(unsigned_bytes(y), 1), product).wrapping_add(3 * k),
-                total(unsigned_halves(x), pair(signed_bytes(y), 0), product).wrapping_add(k),
-            ]
-        })
-        .collect();
+    let want: Vec<[u32; 6]> = values_at(0..n, |i| {
+        let (x, y, k) = (a[i], b[i], i as u32);
+        let product = |a: i64, b: i64| a * b;
+        // The two halves of a against the lower or upper two bytes of b.
+        let pair = |bytes: [i64; 4], upper: usize| [bytes[2 * upper], bytes[2 * upper + 1]];
+        [
+            total(signed_bytes(x), signed_bytes(y), product).wrapping_add(k),
+            total(unsigned_bytes(x), unsigned_bytes(y), product).wrapping_add(k),
+            total(signed_bytes(x), unsigned_bytes(y), product).wrapping_add(k),
+            total(signed_halves(x), pair(signed_bytes(y), 0), product).wrapping_sub(k),
+            total(unsigned_halves(x), pair(unsigned_bytes(y), 1), product).wrapping_add(3 * k),
+            total(unsigned_halves(x), pair(signed_bytes(y), 0), product).wrapping_add(k),
+        ]
+    });
     same("rows", &t.download(&out)?, &want)
 }
 
@@ -69,36 +67,34 @@ pub(crate) fn simd_intrinsics(t: &mut Trial<'_>) -> Outcome {
     let (da, db, out) = (t.upload(&a)?, t.upload(&b)?, t.output::<[u32; 20]>(n)?);
     t.launch("simd_intrinsics", 2, 64, args![da, db, out, n as i32])?;
     let all = |condition: bool| -i64::from(condition);
-    let want: Vec<[u32; 20]> = (0..n)
-        .map(|i| {
-            let (x, y) = (a[i], b[i]);
-            let (ub, vb, sb, tb) = (unsigned_bytes(x), unsigned_bytes(y), signed_bytes(x), signed_bytes(y));
-            let (uh, vh, sh, th) = (unsigned_halves(x), unsigned_halves(y), signed_halves(x), signed_halves(y));
-            let low_bits = |bytes: [i64; 4]| bytes.map(|b| b & 1);
-            [
-                each(uh, vh, |a, b| a + b),
-                each(ub, vb, |a, b| a + b),
-                each(uh, vh, |a, b| a - b),
-                each(ub, vb, |a, b| a - b),
-                each(sh, th, |a, b| (a + b).clamp(-0x8000, 0x7fff)),
-                each(ub, vb, |a, b| (a + b).min(0xff)),
-                each(sb, tb, |a, b| (a - b).clamp(-0x80, 0x7f)),
-                each(uh, vh, |a, b| (a - b).max(0)),
-                each(ub, vb, |a, b| (a - b).abs()),
-                each(sh, th, |a, b| (a - b).abs()),
-                each(ub, vb, |a, b| a.max(b)),
-                each(sh, th, |a, b| a.min(b)),
-                each(ub, vb, |a, b| (a + b + 1) / 2),
-                each(ub, vb, |a, b| (a + b) / 2),
-                each(ub, vb, |a, b| all(a > b)),
-                each(low_bits(ub), low_bits(vb), |a, b| i64::from(a == b)),
-                total(ub, vb, |a, b| (a - b).abs()),
-                total(sh, th, |a, b| (a - b).abs()),
-                each(sb, sb, |a, _| a.abs().min(0x7f)) ^ each(vh, vh, |b, _| -b),
-                each(sb, tb, |a, b| a.max(b)) ^ each(uh, vh, |a, b| a.min(b)),
-            ]
-        })
-        .collect();
+    let want: Vec<[u32; 20]> = values_at(0..n, |i| {
+        let (x, y) = (a[i], b[i]);
+        let (ub, vb, sb, tb) = (unsigned_bytes(x), unsigned_bytes(y), signed_bytes(x), signed_bytes(y));
+        let (uh, vh, sh, th) = (unsigned_halves(x), unsigned_halves(y), signed_halves(x), signed_halves(y));
+        let low_bits = |bytes: [i64; 4]| bytes.map(|b| b & 1);
+        [
+            each(uh, vh, |a, b| a + b),
+            each(ub, vb, |a, b| a + b),
+            each(uh, vh, |a, b| a - b),
+            each(ub, vb, |a, b| a - b),
+            each(sh, th, |a, b| (a + b).clamp(-0x8000, 0x7fff)),
+            each(ub, vb, |a, b| (a + b).min(0xff)),
+            each(sb, tb, |a, b| (a - b).clamp(-0x80, 0x7f)),
+            each(uh, vh, |a, b| (a - b).max(0)),
+            each(ub, vb, |a, b| (a - b).abs()),
+            each(sh, th, |a, b| (a - b).abs()),
+            each(ub, vb, |a, b| a.max(b)),
+            each(sh, th, |a, b| a.min(b)),
+            each(ub, vb, |a, b| (a + b + 1) / 2),
+            each(ub, vb, |a, b| (a + b) / 2),
+            each(ub, vb, |a, b| all(a > b)),
+            each(low_bits(ub), low_bits(vb), |a, b| i64::from(a == b)),
+            total(ub, vb, |a, b| (a - b).abs()),
+            total(sh, th, |a, b| (a - b).abs()),
+            each(sb, sb, |a, _| a.abs().min(0x7f)) ^ each(vh, vh, |b, _| -b),
+            each(sb, tb, |a, b| a.max(b)) ^ each(uh, vh, |a, b| a.min(b)),
+        ]
+    });
     same("rows", &t.download(&out)?, &want)
 }
 
@@ -109,25 +105,23 @@ pub(crate) fn video_instructions(t: &mut Trial<'_>) -> Outcome {
     let (da, db, dc, out) = (t.upload(&a)?, t.upload(&b)?, t.upload(&c)?, t.output::<[u32; 9]>(n)?);
     t.launch("video_instructions", 2, 64, args![da, db, dc, out, n as i32])?;
     let signed = |v: i64| v.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as u32;
-    let want: Vec<[u32; 9]> = (0..n)
-        .map(|i| {
-            let (x, y, z) = (a[i], b[i], c[i]);
-            let merged = (z & 0xff00_ffff) | (signed_bytes(x)[0].min(signed_bytes(y)[0]) as u32 & 0xff) << 16;
-            let shifted = (unsigned_halves(x)[0] as u32) << (unsigned_bytes(y)[0] & 31);
-            [
-                signed(unsigned_bytes(x)[1] + signed_halves(y)[1]),
-                (signed_halves(x)[0] - signed_bytes(y)[3]).wrapping_add(i64::from(z as i32)) as u32,
-                x.abs_diff(y).max(z),
-                merged,
-                ((signed_halves(x)[1] * unsigned_bytes(y)[2] + i64::from(z as i32)) >> 7) as u32,
-                shifted.wrapping_add(z),
-                // vset.u32.s32 reads a as unsigned and b as signed.
-                u32::from(unsigned_halves(x)[1] < signed_halves(y)[1]).wrapping_add(z),
-                total(unsigned_bytes(x), unsigned_bytes(y), |a, b| (a - b).abs()).wrapping_add(z),
-                each(signed_halves(x), signed_halves(y), |a, b| (a + b).clamp(-0x8000, 0x7fff)),
-            ]
-        })
-        .collect();
+    let want: Vec<[u32; 9]> = values_at(0..n, |i| {
+        let (x, y, z) = (a[i], b[i], c[i]);
+        let merged = (z & 0xff00_ffff) | (signed_bytes(x)[0].min(signed_bytes(y)[0]) as u32 & 0xff) << 16;
+        let shifted = (unsigned_halves(x)[0] as u32) << (unsigned_bytes(y)[0] & 31);
+        [
+            signed(unsigned_bytes(x)[1] + signed_halves(y)[1]),
+            (signed_halves(x)[0] - signed_bytes(y)[3]).wrapping_add(i64::from(z as i32)) as u32,
+            x.abs_diff(y).max(z),
+            merged,
+            ((signed_halves(x)[1] * unsigned_bytes(y)[2] + i64::from(z as i32)) >> 7) as u32,
+            shifted.wrapping_add(z),
+            // vset.u32.s32 reads a as unsigned and b as signed.
+            u32::from(unsigned_halves(x)[1] < signed_halves(y)[1]).wrapping_add(z),
+            total(unsigned_bytes(x), unsigned_bytes(y), |a, b| (a - b).abs()).wrapping_add(z),
+            each(signed_halves(x), signed_halves(y), |a, b| (a + b).clamp(-0x8000, 0x7fff)),
+        ]
+    });
     same("rows", &t.download(&out)?, &want)
 }
 
@@ -141,21 +135,19 @@ pub(crate) fn saturating(t: &mut Trial<'_>) -> Outcome {
     let (da, db, df, out, unit) =
         (t.upload(&a)?, t.upload(&b)?, t.upload(&f)?, t.output::<[i32; 6]>(n)?, t.output::<[f32; 3]>(n)?);
     t.launch("saturating", 2, 64, args![da, db, df, out, unit, n as i32])?;
-    let want: Vec<[i32; 6]> = (0..n)
-        .map(|i| {
-            let (x, y) = (a[i], b[i]);
-            let high = ((i64::from(x) * i64::from(y)) >> 32) as i32;
-            [
-                x.saturating_add(y),
-                x.saturating_sub(y),
-                high.saturating_add(x),
-                x.clamp(-0x8000, 0x7fff),
-                y.clamp(0, 255),
-                // A cast saturates and turns NaN into zero, as the instruction does.
-                f[i].round_ties_even() as i32,
-            ]
-        })
-        .collect();
+    let want: Vec<[i32; 6]> = values_at(0..n, |i| {
+        let (x, y) = (a[i], b[i]);
+        let high = ((i64::from(x) * i64::from(y)) >> 32) as i32;
+        [
+            x.saturating_add(y),
+            x.saturating_sub(y),
+            high.saturating_add(x),
+            x.clamp(-0x8000, 0x7fff),
+            y.clamp(0, 255),
+            // A cast saturates and turns NaN into zero, as the instruction does.
+            f[i].round_ties_even() as i32,
+        ]
+    });
     same("integers", &t.download(&out)?, &want)?;
     // Saturation turns NaN and negative zero into zero.
     let clamp = |v: f32| if v > 0.0 { v.min(1.0) } else { 0.0 };

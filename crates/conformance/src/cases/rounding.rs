@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 
 use crate::compare::same;
-use crate::inputs::Inputs;
+use crate::inputs::{Inputs, values_at};
 use crate::trial::{Outcome, Trial, args};
 
 /// Returns the sign of the exact sum of `terms`: an expansion of doubles that do not overlap (Shewchuk), the
@@ -147,24 +147,22 @@ pub(crate) fn flush_to_zero(t: &mut Trial<'_>) -> Outcome {
     let (da, db, out) = (t.upload(&a)?, t.upload(&b)?, t.output::<[f32; 10]>(n)?);
     t.launch("flush_to_zero", (n as u32).div_ceil(128), 128, args![da, db, out, n as i32])?;
     let flush = |v: f32| if v.is_subnormal() { 0f32.copysign(v) } else { v };
-    let want: Vec<[f32; 10]> = (0..n)
-        .map(|i| {
-            let (x, y) = (a[i], b[i]);
-            let (fx, fy) = (flush(x), flush(y));
-            [
-                x + y,
-                flush(fx + fy),
-                x * y,
-                flush(fx * fy),
-                x.mul_add(y, y),
-                flush(fx.mul_add(fy, fy)),
-                ordered(fx, fy, false),
-                ordered(x, y, true),
-                f32::from(u8::from(x < y)),
-                f32::from(u8::from(fx < fy)),
-            ]
-        })
-        .collect();
+    let want: Vec<[f32; 10]> = values_at(0..n, |i| {
+        let (x, y) = (a[i], b[i]);
+        let (fx, fy) = (flush(x), flush(y));
+        [
+            x + y,
+            flush(fx + fy),
+            x * y,
+            flush(fx * fy),
+            x.mul_add(y, y),
+            flush(fx.mul_add(fy, fy)),
+            ordered(fx, fy, false),
+            ordered(x, y, true),
+            f32::from(u8::from(x < y)),
+            f32::from(u8::from(fx < fy)),
+        ]
+    });
     same("rows", &t.download(&out)?, &want)
 }
 

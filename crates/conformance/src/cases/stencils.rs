@@ -1,7 +1,7 @@
 //! Grids whose cells depend on their neighbours, and images.
 
 use crate::compare::{close, same};
-use crate::inputs::Inputs;
+use crate::inputs::{Inputs, values_at};
 use crate::trial::{Outcome, Trial, args};
 
 /// Returns `i + by`, clamped to `0..n`.
@@ -23,15 +23,13 @@ pub(crate) fn stencil_2d(t: &mut Trial<'_>) -> Outcome {
     let input = Inputs::new(41).f32s(w * h, 0.0, 100.0);
     let (di, out) = (t.upload(&input)?, t.output::<f32>(w * h)?);
     t.launch("stencil_2d", [3, 2, 1], [16, 16, 1], args![di, out, w as i32, h as i32])?;
-    let want: Vec<f32> = (0..w * h)
-        .map(|i| {
-            let (x, y) = (i % w, i / w);
-            if x == 0 || y == 0 || x == w - 1 || y == h - 1 {
-                return input[i];
-            }
-            [i, i - 1, i + 1, i - w, i + w].iter().map(|k| input[*k]).sum::<f32>() / 5.0
-        })
-        .collect();
+    let want: Vec<f32> = values_at(0..w * h, |i| {
+        let (x, y) = (i % w, i / w);
+        if x == 0 || y == 0 || x == w - 1 || y == h - 1 {
+            return input[i];
+        }
+        [i, i - 1, i + 1, i - w, i + w].iter().map(|k| input[*k]).sum::<f32>() / 5.0
+    });
     close("averages", &t.download(&out)?, &want, 1e-5, 0.0)
 }
 
@@ -189,13 +187,10 @@ pub(crate) fn median_filter(t: &mut Trial<'_>) -> Outcome {
     let image: Vec<u16> = Inputs::new(48).many(w * h, |r| r.u32() as u16);
     let (di, out) = (t.upload(&image)?, t.output::<u16>(w * h)?);
     t.launch("median_filter", [2, 3, 1], [16, 8, 1], args![di, out, w as i32, h as i32])?;
-    let want: Vec<u16> = (0..w * h)
-        .map(|i| {
-            let mut around: Vec<u16> =
-                (0..9).map(|k| image[clamp(i / w, k / 3 - 1, h) * w + clamp(i % w, k % 3 - 1, w)]).collect();
-            around.sort_unstable();
-            around[4]
-        })
-        .collect();
+    let want: Vec<u16> = values_at(0..w * h, |i| {
+        let mut around: Vec<u16> = (0..9).map(|k| image[clamp(i / w, k / 3 - 1, h) * w + clamp(i % w, k % 3 - 1, w)]).collect();
+        around.sort_unstable();
+        around[4]
+    });
     same("medians", &t.download(&out)?, &want)
 }

@@ -1,7 +1,7 @@
 //! Warp operations: exchanges of values, votes and groups.
 
 use crate::compare::{same, same_set};
-use crate::inputs::Inputs;
+use crate::inputs::{Inputs, values_at};
 use crate::trial::{Outcome, Trial, args};
 
 pub(crate) fn shuffles(t: &mut Trial<'_>) -> Outcome {
@@ -55,19 +55,17 @@ pub(crate) fn votes(t: &mut Trial<'_>) -> Outcome {
     input[96..].iter_mut().for_each(|v| *v = v.abs());
     let (di, out) = (t.upload(&input)?, t.output::<[u32; 5]>(n)?);
     t.launch("votes", 2, 64, args![di, out])?;
-    let want: Vec<[u32; 5]> = (0..n)
-        .map(|i| {
-            let warp = &input[i / 32 * 32..][..32];
-            let negative = input[i] < 0;
-            [
-                u32::from(warp.iter().all(|v| *v > -100)),
-                u32::from(warp.iter().any(|v| *v > 90)),
-                mask(warp, |v| v & 1 != 0),
-                mask(warp, |v| v & 2 != 0 && (v < 0) == negative),
-                1,
-            ]
-        })
-        .collect();
+    let want: Vec<[u32; 5]> = values_at(0..n, |i| {
+        let warp = &input[i / 32 * 32..][..32];
+        let negative = input[i] < 0;
+        [
+            u32::from(warp.iter().all(|v| *v > -100)),
+            u32::from(warp.iter().any(|v| *v > 90)),
+            mask(warp, |v| v & 1 != 0),
+            mask(warp, |v| v & 2 != 0 && (v < 0) == negative),
+            1,
+        ]
+    });
     same("votes", &t.download(&out)?, &want)?;
 
     let out = t.output::<i32>(n)?;
@@ -88,15 +86,13 @@ pub(crate) fn matches(t: &mut Trial<'_>) -> Outcome {
     let wide: Vec<u64> = r.many(n, |r| (r.below(0, 3) as u64) << 40 | 77);
     let (dn, dw, out) = (t.upload(&narrow)?, t.upload(&wide)?, t.output::<[u32; 4]>(n)?);
     t.launch("matches", 2, 64, args![dn, dw, out])?;
-    let want: Vec<[u32; 4]> = (0..n)
-        .map(|i| {
-            let lanes = i / 32 * 32..i / 32 * 32 + 32;
-            let equal = mask(&narrow[lanes.clone()], |v| v == narrow[i]);
-            let equal_wide = lanes.clone().fold(0, |m, k| m | u32::from(wide[k] == wide[i]) << (k % 32));
-            let all = equal == u32::MAX;
-            [equal, equal_wide, if all { u32::MAX } else { 0 }, u32::from(all)]
-        })
-        .collect();
+    let want: Vec<[u32; 4]> = values_at(0..n, |i| {
+        let lanes = i / 32 * 32..i / 32 * 32 + 32;
+        let equal = mask(&narrow[lanes.clone()], |v| v == narrow[i]);
+        let equal_wide = lanes.clone().fold(0, |m, k| m | u32::from(wide[k] == wide[i]) << (k % 32));
+        let all = equal == u32::MAX;
+        [equal, equal_wide, if all { u32::MAX } else { 0 }, u32::from(all)]
+    });
     same("matches", &t.download(&out)?, &want)?;
 
     let count = t.output::<i32>(n / 32)?;
@@ -111,22 +107,20 @@ pub(crate) fn cooperative_tiles(t: &mut Trial<'_>) -> Outcome {
     let (di, out) = (t.upload(&input)?, t.output::<[i32; 4]>(n)?);
     t.launch("cooperative_tiles", 2, 64, args![di, out])?;
     let tile = |i: usize, size: usize| &input[i / size * size..][..size];
-    let want: Vec<[i32; 4]> = (0..n)
-        .map(|i| {
-            // The tile of four at the mirrored position: as far from the end of the block as this thread's
-            // tile from its start.
-            let opposite = i / 64 * 64 + (15 - i % 64 / 4) * 4;
-            let any = i32::from(tile(i, 4).iter().any(|v| *v > 50));
-            let all = i32::from(tile(i, 8).iter().all(|v| *v > -50));
-            let odd = mask(tile(i, 32), |v| v & 1 != 0) as i32;
-            [
-                tile(i, 32).iter().sum(),
-                tile(i, 8).iter().sum::<i32>() + (i % 32 / 8) as i32,
-                tile(opposite, 4).iter().sum(),
-                (any * 2 + all).wrapping_add(odd),
-            ]
-        })
-        .collect();
+    let want: Vec<[i32; 4]> = values_at(0..n, |i| {
+        // The tile of four at the mirrored position: as far from the end of the block as this thread's
+        // tile from its start.
+        let opposite = i / 64 * 64 + (15 - i % 64 / 4) * 4;
+        let any = i32::from(tile(i, 4).iter().any(|v| *v > 50));
+        let all = i32::from(tile(i, 8).iter().all(|v| *v > -50));
+        let odd = mask(tile(i, 32), |v| v & 1 != 0) as i32;
+        [
+            tile(i, 32).iter().sum(),
+            tile(i, 8).iter().sum::<i32>() + (i % 32 / 8) as i32,
+            tile(opposite, 4).iter().sum(),
+            (any * 2 + all).wrapping_add(odd),
+        ]
+    });
     same("tiles", &t.download(&out)?, &want)
 }
 
@@ -168,12 +162,10 @@ pub(crate) fn special_registers(t: &mut Trial<'_>) -> Outcome {
     let (grid, block) = (2, 80);
     let out = t.output::<[u32; 10]>(grid * block)?;
     t.launch_shared("special_registers", grid as u32, block as u32, 64, args![out])?;
-    let want: Vec<[u32; 10]> = (0..grid * block)
-        .map(|i| {
-            let lane = (i % block % 32) as u32;
-            let (equal, less) = (1u32 << lane, (1u32 << lane) - 1);
-            [lane, equal, less, less | equal, !(less | equal), !less, 64, grid as u32, 1, 32]
-        })
-        .collect();
+    let want: Vec<[u32; 10]> = values_at(0..grid * block, |i| {
+        let lane = (i % block % 32) as u32;
+        let (equal, less) = (1u32 << lane, (1u32 << lane) - 1);
+        [lane, equal, less, less | equal, !(less | equal), !less, 64, grid as u32, 1, 32]
+    });
     same("registers", &t.download(&out)?, &want)
 }

@@ -27,6 +27,16 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Runs a test alone, and asserts that it leaves no object behind and violates no rule of the driver.
+#[track_caller]
+pub(crate) fn leaves_nothing(test: impl FnOnce(&Fake)) {
+    let _one = alone();
+    let fake = Fake::new();
+    fake.forget();
+    test(&fake);
+    fake.assert_clean("at the end");
+}
+
 /// Control of the fake driver.
 pub(crate) struct Fake {
     /// The library, which stays open: its threads run in it.
