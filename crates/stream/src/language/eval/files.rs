@@ -62,14 +62,15 @@ impl Reader {
     /// Reads until there are `least` bytes ahead or the file ends, and further up to `most` as long as reads are
     /// complete.
     fn fill(&mut self, least: usize, most: usize) {
-        let mut is_ready = true;
+        // With enough bytes ahead a read might wait for no need.
+        let mut is_ready = self.bytes.len() - self.taken < least;
         while self.end.is_none() {
             let (there, ahead) = (self.bytes.len(), self.bytes.len() - self.taken);
             let missing = if is_ready { most.max(least) } else { least }.saturating_sub(ahead);
             if missing == 0 {
                 break;
             }
-            let wanted = missing.min(READ_AHEAD).next_multiple_of(8);
+            let wanted = missing.min(READ_AHEAD);
             self.bytes.resize(there + wanted, 0);
             let read = self.file.read(&mut self.bytes[there..]);
             let count = read.as_ref().map_or(0, |count| (*count).min(wanted));

@@ -84,7 +84,7 @@ impl Decoder {
         (words.0 / item.word() * sample.bytes + self.bytes.len(), numbers * sample.bytes)
     }
 
-    /// Reads words into a buffer, whose length is a multiple of 8. It reads the file once, unless that gives less than
+    /// Reads words into a buffer, which has room for one at least. It reads the file once, unless that gives less than
     /// a number. Returns 0 at the end.
     pub fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let Some(conversion) = self.conversion else {
@@ -95,6 +95,9 @@ impl Decoder {
         };
         let (number, word) = (conversion.sample.bytes, conversion.item.word());
         let wanted = into.len() / word * number;
+        if wanted == 0 && !into.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the buffer has no room for a word"));
+        }
         loop {
             let there = self.bytes.len();
             let most = (wanted - there.min(wanted)).min(usize::try_from(self.left).unwrap_or(usize::MAX));

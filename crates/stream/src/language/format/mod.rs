@@ -93,7 +93,7 @@ impl Format {
         }
         let Some(sample) = self.sample else { return Ok(()) };
         sample.check(item, reads)?;
-        if !reads && container == Container::Wav && !wav::holds(sample) {
+        if !reads && container == Container::Wav && !sample.fits_wav() {
             return Err(format!("a WAV file holds u8, s16, s24, s32, f32 or f64, and not {sample}"));
         }
         Ok(())

@@ -128,6 +128,16 @@ impl Sample {
         }
     }
 
+    /// Tests if a WAV file can hold these numbers.
+    pub(super) fn fits_wav(self) -> bool {
+        !self.big_endian
+            && match self.number {
+                Number::Unsigned => self.bytes == 1,
+                Number::Signed => (2..=4).contains(&self.bytes),
+                Number::Float => true,
+            }
+    }
+
     /// Returns the zero level and the largest absolute value of scaled numbers.
     fn scale(self) -> (f64, f64) {
         let half = (1u64 << (8 * self.bytes - 1)) as f64;

@@ -20,16 +20,6 @@ pub(super) struct Header {
 /// The size that stands for an unknown one.
 const UNKNOWN: u32 = u32::MAX;
 
-/// Tests if a WAV file can hold numbers.
-pub(super) fn holds(sample: Sample) -> bool {
-    !sample.big_endian
-        && match sample.number {
-            Number::Unsigned => sample.bytes == 1,
-            Number::Signed => (2..=4).contains(&sample.bytes),
-            Number::Float => true,
-        }
-}
-
 /// Reads a header up to the first sample.
 pub(super) fn read(file: &mut dyn Read) -> io::Result<Header> {
     let missing = |error: io::Error| match error.kind() {
