@@ -1,6 +1,6 @@
 //! Formats of image files, by name and by content.
 
-use crate::image::SampleType;
+use crate::image::{Image, ImageError, SampleType};
 use std::path::Path;
 
 /// A format of image files.
@@ -39,6 +39,15 @@ impl Format {
             "webp" => Some(Format::WebP),
             "hdr" | "pic" => Some(Format::Hdr),
             _ => None,
+        }
+    }
+
+    /// Returns the image with the alpha of the format.
+    pub(super) fn with_alpha(self, image: &Image) -> Result<Image, ImageError> {
+        match self {
+            Format::Png | Format::WebP => image.straight(),
+            Format::Exr => image.associated(),
+            Format::Jpeg | Format::Tiff | Format::Hdr | Format::Pfm => Ok(image.clone()),
         }
     }
 

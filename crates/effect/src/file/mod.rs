@@ -64,7 +64,7 @@ pub use queue::RowQueue;
 pub use reader::RowReader;
 pub use target::{Discarded, discard_unfinished};
 
-use crate::image::{Alpha, Image, ImageError, Orientation, SampleType};
+use crate::image::{Alpha, Image, Orientation, SampleType};
 use interleave::Rows;
 use rows::Opened;
 use source::Source;
@@ -176,16 +176,7 @@ pub fn losses_in(format: Format, image: &Image, samples: Option<SampleType>) -> 
 fn fitted(format: Format, image: &Image, options: &WriteOptions) -> Result<Image, Problem> {
     check_fit(format, image, options)?;
     let image = if loss::holds_orientation(format) { image.clone() } else { image.upright()? };
-    Ok(with_alpha_of(format, &image)?)
-}
-
-/// Returns the image with the alpha of a format.
-fn with_alpha_of(format: Format, image: &Image) -> Result<Image, ImageError> {
-    match format {
-        Format::Png | Format::WebP => image.straight(),
-        Format::Exr => image.associated(),
-        Format::Jpeg | Format::Tiff | Format::Hdr | Format::Pfm => Ok(image.clone()),
-    }
+    Ok(format.with_alpha(&image)?)
 }
 
 /// Fails if a format cannot hold an image.
@@ -234,7 +225,7 @@ pub fn write_rows(path: impl AsRef<Path>, header: &Image, queue: &RowQueue, opti
     let write = || {
         let format = format_of_target(path, options)?;
         check_fit(format, header, options)?;
-        let header = header.changed_placeholder(|row| with_alpha_of(format, &row))?;
+        let header = header.changed_placeholder(|row| format.with_alpha(&row))?;
         target::replace(path, |out| encode_to(out, format, Rows::Bands(&header, queue), options))
     };
     write().map_err(|problem| {

@@ -55,7 +55,7 @@ impl RowQueue {
 
     /// Adds the next rows, with the alpha of the format. Waits for a place. Returns false if the writer has failed.
     pub fn push(&self, band: Image) -> Result<bool, ImageError> {
-        let image = super::with_alpha_of(self.format, &band)?;
+        let image = self.format.with_alpha(&band)?;
         let state = self.changed.wait_while(self.lock(), |state| state.bands.len() >= AHEAD && !state.is_stopped);
         let mut state = state.unwrap_or_else(PoisonError::into_inner);
         let first = state.added;
