@@ -1,7 +1,7 @@
 //! CSV as in RFC 4180: fields between commas, quoted fields with `""` for a quote. Blank lines are skipped, and so is
 //! a first line with a word where a number or a bool belongs.
 
-use super::{Cells, Read, fail};
+use super::cells::{Cells, Read, fail};
 use crate::infer::Widths;
 use std::borrow::Cow;
 

@@ -1,7 +1,7 @@
 //! JSON lines: a value on each line. An object gives the fields with the names that are asked for; without names, a
 //! tuple is an array.
 
-use super::{Cells, Read, fail, rounded};
+use super::cells::{Cells, Read, fail, rounded};
 use crate::infer::Widths;
 
 /// Maximum depth of values that are skipped.

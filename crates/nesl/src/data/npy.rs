@@ -1,6 +1,6 @@
 //! `.npy` files of NumPy, versions 1 to 3, in C order. The depth of nesting of the type is the number of axes.
 
-use super::{Cells, Read, fail, rounded};
+use super::cells::{Cells, Read, fail, rounded};
 use crate::infer::Widths;
 use crate::vcode::Layout;
 

@@ -1,6 +1,6 @@
 //! Values as CSV, JSON lines and `.npy`.
 
-use super::LineFormat;
+use super::cells::LineFormat;
 use crate::infer::Widths;
 
 /// A value that is written.
