@@ -310,10 +310,15 @@ pub enum Latency {
     Seconds(f64),
 }
 
-impl FromStr for Latency {
-    type Err = String;
+/// A text that is no latency.
+#[derive(Debug, thiserror::Error)]
+#[error("`{0}` is no latency; write `8` for iterations, `256items`, `20ms` or `0.5s`")]
+pub struct InvalidLatency(String);
 
-    fn from_str(text: &str) -> Result<Latency, String> {
+impl FromStr for Latency {
+    type Err = InvalidLatency;
+
+    fn from_str(text: &str) -> Result<Latency, InvalidLatency> {
         let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').trim_start();
         let number = text[..text.len() - unit.len()].trim_end();
         let seconds = |scale: f64| number.parse::<f64>().ok().map(|number| Latency::Seconds(number * scale));
@@ -325,7 +330,7 @@ impl FromStr for Latency {
             "us" | "µs" => seconds(1e-6),
             _ => None,
         };
-        latency.ok_or_else(|| format!("`{text}` is no latency; write `8` for iterations, `256items`, `20ms` or `0.5s`"))
+        latency.ok_or_else(|| InvalidLatency(text.to_owned()))
     }
 }
 

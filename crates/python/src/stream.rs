@@ -29,7 +29,16 @@ struct Started {
     latency: (u64, u64, u64),
 }
 
-type Piece = Result<Vec<u8>, String>;
+/// Message of a session that could not begin or go on.
+struct SessionFailure(String);
+
+impl SessionFailure {
+    fn of(failure: &Failure) -> SessionFailure {
+        SessionFailure(failure.to_string())
+    }
+}
+
+type Piece = Result<Vec<u8>, SessionFailure>;
 
 struct Channels {
     requests: Sender<Vec<u8>>,
@@ -103,7 +112,7 @@ fn serve(
     device: &Device,
     text: &str,
     name: &str,
-    began: &Sender<Result<Started, String>>,
+    began: &Sender<Result<Started, SessionFailure>>,
     pieces: &Receiver<Vec<u8>>,
     out: &Sender<Piece>,
 ) {
@@ -117,7 +126,7 @@ fn serve(
         // Nobody waits for an answer if the caller was interrupted.
         drop(began.send(Ok(Started { types, latency: (latency.start, latency.step, latency.output) })));
         for piece in pieces {
-            let fed = feed(&mut session, &piece).map_err(|failure| failure.to_string());
+            let fed = feed(&mut session, &piece).map_err(|failure| SessionFailure::of(&failure));
             if out.send(fed).is_err() {
                 break;
             }
@@ -125,7 +134,7 @@ fn serve(
         Ok(())
     };
     if let Err(failure) = run() {
-        drop(began.send(Err(failure.to_string())));
+        drop(began.send(Err(SessionFailure::of(&failure))));
     }
 }
 
@@ -139,7 +148,8 @@ fn stream(arguments: &Arguments<'_, '_>) -> Answer {
     // The compiler of streams recurs over the program.
     std::thread::Builder::new().name("stream".to_owned()).stack_size(64 << 20).spawn(body).map_err(failed)?;
     let started = arguments.py().detach(move || beginning.recv());
-    let started = started.map_err(|_| crate::error::internal("the thread of a stream ended"))?.map_err(refused)?;
+    let started =
+        started.map_err(|_| crate::error::internal("the thread of a stream ended"))?.map_err(|failure| refused(failure.0))?;
     arguments.wrap(RunningStream { started, channels: Arc::new(Mutex::new(Channels { requests, replies })) })
 }
 
@@ -157,6 +167,6 @@ fn feed(arguments: &Arguments<'_, '_>) -> Answer {
         let channels = stream.channels.lock().unwrap_or_else(PoisonError::into_inner);
         channels.requests.send(piece).ok().and_then(|()| channels.replies.recv().ok())
     });
-    let fed = fed.ok_or_else(|| crate::error::internal("the thread of a stream ended"))?.map_err(failed)?;
+    let fed = fed.ok_or_else(|| crate::error::internal("the thread of a stream ended"))?.map_err(|failure| failed(failure.0))?;
     arguments.answer(pyo3::types::PyBytes::new(arguments.py(), &fed))
 }

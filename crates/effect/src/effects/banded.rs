@@ -12,6 +12,7 @@ use crate::layers::Layers;
 use crate::plan::{Options, Plan};
 use crate::{Error, Picture, Result};
 use broadloom_graph::Context;
+use broadloom_skeleton::cost::{band_saves_memory, smaller_band_pays};
 
 /// Effects that compute images while their graph is built.
 const COMPUTED_EARLY: [&str; 1] = ["canny"];
@@ -83,15 +84,14 @@ impl BandedChain {
                 let before = (peak, banded.rows);
                 banded.rows = (banded.rows / 2).max(LEAST_ROWS);
                 peak = banded.peak()?;
-                if peak > before.0 / 4 * 3 {
-                    // Rows around the band need most of the memory.
+                if !smaller_band_pays(peak, before.0) {
                     banded.rows = before.1;
                     break;
                 }
             }
         }
         let is_part = |(need, source): (&Option<Rect>, &Image)| {
-            need.is_none_or(|need| u64::from(need.height) * 2 <= u64::from(source.height()).max(2 * u64::from(banded.rows)))
+            need.is_none_or(|need| band_saves_memory(need.height, banded.rows, source.height()))
         };
         // Windows that wrap around need all rows at the edges alone.
         for region in banded.bands().next().into_iter().chain([banded.middle()]).chain(banded.bands().last()) {

@@ -5,7 +5,8 @@ use super::{Machine, Value, conditions};
 use crate::core::Primitive;
 use crate::primitives::Elementwise;
 use crate::types::TypeId;
-use crate::vcode::{Op, Type};
+use crate::vcode::Type;
+use crate::vcode::elementwise::ScalarResult;
 use broadloom_random::Random;
 
 impl Machine<'_> {
@@ -14,8 +15,7 @@ impl Machine<'_> {
         use Primitive as P;
         match primitive {
             P::Elementwise(operation) => {
-                let is_of_two = Op::from(operation).operands().len() == 2;
-                let (a, b) = if is_of_two { argument.parts() } else { (&argument, &argument) };
+                let (a, b) = argument.parts();
                 self.elementwise(operation, a, b)
             }
             P::Negate => {
@@ -78,14 +78,13 @@ impl Machine<'_> {
     }
 
     /// Computes an operation on scalars.
+    #[inline]
     pub(super) fn elementwise(&self, operation: Elementwise, a: &Value, b: &Value) -> Run<Value> {
         let ((ty, a), (_, b)) = (bits(a), bits(b));
         match operation.of_scalars(ty, self.widths(), [a, b]) {
-            Some(Ok(bits)) => Ok(match Op::from(operation).result(ty) {
-                Type::Float => Value::Float(f64::from_bits(bits as u64)),
-                Type::Bool => Value::Bool(bits != 0),
-                Type::Int | Type::Char | Type::Segdes => Value::Int(bits),
-            }),
+            Some(Ok(ScalarResult::Int(value))) => Ok(Value::Int(value)),
+            Some(Ok(ScalarResult::Float(value))) => Ok(Value::Float(value)),
+            Some(Ok(ScalarResult::Bool(value))) => Ok(Value::Bool(value)),
             Some(Err(message)) => Fault::at_run_time(message),
             None => Fault::at_run_time(format!("internal error: {operation:?} of other types; please report it")),
         }
@@ -117,6 +116,7 @@ impl Machine<'_> {
 }
 
 /// Returns the type of a scalar, and its value as an int, the bits of a float, or 0 or 1.
+#[inline]
 fn bits(value: &Value) -> (Type, i64) {
     match value {
         Value::Float(value) => (Type::Float, value.to_bits() as i64),

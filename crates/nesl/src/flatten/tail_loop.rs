@@ -266,7 +266,7 @@ impl LoopWriter<'_, '_> {
             _ => return None,
         };
         let value = op.elementwise()?.of_scalars(ty, self.c.widths?, [a, b])?;
-        Some((op.result(ty), value.ok()?))
+        Some((op.result(ty), value.ok()?.bits()))
     }
 
     fn bind(&mut self, pattern: PatternId, value: &Val) -> LoopResult<()> {

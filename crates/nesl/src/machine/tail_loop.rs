@@ -8,6 +8,7 @@
 use super::Machine;
 use crate::eval::{Fault, Run, conditions};
 use crate::run::{Entry, LoopOutcome, LoopRun};
+use crate::vcode::elementwise::ScalarResult;
 use crate::vcode::{FuncId, LoopBlock, LoopCall, LoopEnd, LoopOperand, Op, Reg, Step, TailLoop, Type};
 use broadloom_diag::Span;
 use std::sync::Arc;
@@ -215,7 +216,7 @@ impl Machine<'_, '_, '_> {
             return Ok(if a != 0 { b } else { c });
         }
         let computed = op.elementwise().and_then(|operation| operation.of_scalars(ty, self.world.widths(), [a, b]));
-        computed.unwrap_or(Err("internal error: an instruction of a loop; please report it"))
+        computed.unwrap_or(Err("internal error: an instruction of a loop; please report it")).map(ScalarResult::bits)
     }
 
     /// Runs the loops of all elements on the device. Returns `None` if there are no elements, or no device.

@@ -81,6 +81,7 @@ pub(super) trait Scalar: Copy + Default + PartialOrd {
     /// Returns an int, the bits of a float, or a bool as 0 or 1.
     fn bits(self) -> i64;
     fn of_bits(bits: i64) -> Self;
+    fn result(self) -> ScalarResult;
     fn slice<'a>(elements: &Slice<'a>) -> Option<&'a [Self]>;
     fn elements(values: Vec<Self>) -> Elements;
 
@@ -90,6 +91,14 @@ pub(super) trait Scalar: Copy + Default + PartialOrd {
             BadOperand::Negative => self < Self::default(),
         }
     }
+}
+
+/// Scalar that was computed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ScalarResult {
+    Int(i64),
+    Float(f64),
+    Bool(bool),
 }
 
 /// Elements of a vector of the host.
@@ -109,14 +118,21 @@ pub(crate) enum Elements {
 macro_rules! scalars {
     ($($ty:ty, $variant:ident, $fit:expr, $bits:expr, $of_bits:expr;)*) => { $(
         impl Scalar for $ty {
+            #[inline]
             fn fit(self, widths: Widths) -> Self {
                 $fit(widths, self)
             }
+            #[inline]
             fn bits(self) -> i64 {
                 $bits(self)
             }
+            #[inline]
             fn of_bits(bits: i64) -> Self {
                 $of_bits(bits)
+            }
+            #[inline]
+            fn result(self) -> ScalarResult {
+                ScalarResult::$variant(self)
             }
             fn slice<'a>(elements: &Slice<'a>) -> Option<&'a [Self]> {
                 if let Slice::$variant(values) = elements { Some(values) } else { None }
@@ -141,10 +157,12 @@ pub(super) trait Execution: Sized {
     fn two<A: Scalar, R: Scalar>(self, compute: impl Fn(A, A) -> R) -> Option<Self::Output>;
 }
 
+#[inline]
 fn one<A: Scalar, R: Scalar>(widths: Widths, compute: impl Fn(Widths, A) -> R) -> impl Fn(A) -> R {
     move |a| compute(widths, a).fit(widths)
 }
 
+#[inline]
 fn two<A: Scalar, R: Scalar>(widths: Widths, compute: impl Fn(Widths, A, A) -> R) -> impl Fn(A, A) -> R {
     move |a, b| compute(widths, a, b).fit(widths)
 }
@@ -165,6 +183,7 @@ macro_rules! columns {
     ) => {
         impl Elementwise {
             /// Returns the error that it may end with.
+            #[inline]
             pub(crate) fn failure(self) -> Option<Failure> {
                 match self {
                     $($(Elementwise::$variant => {
@@ -190,6 +209,7 @@ macro_rules! columns {
             }
 
             /// Executes it on operands of a type. `None`: it does not take them.
+            #[inline]
             pub(super) fn execute<E: Execution>(self, ty: Type, widths: Widths, execution: E) -> Option<E::Output> {
                 match (self, ty) {
                     $($((Elementwise::$variant, Type::$ty) => execution.$arity($arity(widths, $host)),)*)*
@@ -222,15 +242,29 @@ impl Execution for OnVectors<'_> {
 struct OnScalars([i64; 2]);
 
 impl Execution for OnScalars {
-    type Output = i64;
+    type Output = ScalarResult;
 
-    fn one<A: Scalar, R: Scalar>(self, compute: impl Fn(A) -> R) -> Option<i64> {
-        Some(compute(A::of_bits(self.0[0])).bits())
+    #[inline]
+    fn one<A: Scalar, R: Scalar>(self, compute: impl Fn(A) -> R) -> Option<ScalarResult> {
+        Some(compute(A::of_bits(self.0[0])).result())
     }
 
-    fn two<A: Scalar, R: Scalar>(self, compute: impl Fn(A, A) -> R) -> Option<i64> {
-        let [a, b] = self.0.map(A::of_bits);
-        Some(compute(a, b).bits())
+    #[inline]
+    fn two<A: Scalar, R: Scalar>(self, compute: impl Fn(A, A) -> R) -> Option<ScalarResult> {
+        let [a, b] = self.0;
+        Some(compute(A::of_bits(a), A::of_bits(b)).result())
+    }
+}
+
+impl ScalarResult {
+    /// Returns an int, the bits of a float, or a bool as 0 or 1.
+    #[inline]
+    pub(crate) fn bits(self) -> i64 {
+        match self {
+            ScalarResult::Int(value) => value,
+            ScalarResult::Float(value) => value.bits(),
+            ScalarResult::Bool(value) => value.bits(),
+        }
     }
 }
 
@@ -257,7 +291,8 @@ impl Elementwise {
 
     /// Computes it on scalars: ints, bits of floats, and bools as 0 or 1. An operation on one ignores the
     /// second. `None`: it does not take operands of this type.
-    pub(crate) fn of_scalars(self, ty: Type, widths: Widths, operands: [i64; 2]) -> Option<Result<i64, &'static str>> {
+    #[inline]
+    pub(crate) fn of_scalars(self, ty: Type, widths: Widths, operands: [i64; 2]) -> Option<Result<ScalarResult, &'static str>> {
         if let Some(Failure { operand, value, message }) = self.failure() {
             let bits = operands[operand];
             if if ty == Type::Float { f64::of_bits(bits).is(value) } else { bits.is(value) } {

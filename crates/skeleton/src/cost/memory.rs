@@ -51,6 +51,18 @@ const CORE_CACHE: u64 = 2 << 20;
 /// Bytes and number of the vector registers of a core, where they are not known.
 pub(super) const VECTOR_REGISTERS: (u32, u32) = (64, 32);
 
+/// Returns whether a band of half as many rows needs enough less memory: `bytes` of `before`. Otherwise rows around
+/// the band need most of it.
+pub fn smaller_band_pays(bytes: u64, before: u64) -> bool {
+    bytes <= before / 4 * 3
+}
+
+/// Returns whether bands of `rows` rows that need `needed` rows of an image with `all` rows save memory: at least half
+/// of the image, or of two bands.
+pub fn band_saves_memory(needed: u32, rows: u32, all: u32) -> bool {
+    u64::from(needed) * 2 <= u64::from(all).max(2 * u64::from(rows))
+}
+
 /// The blocking of a product on vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocking {
