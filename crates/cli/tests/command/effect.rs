@@ -91,7 +91,7 @@ fn tiles_plans_and_times_are_told() {
     assert_eq!(values(&folder.join("a.pfm")), values(&folder.join("b.pfm")));
     call("c.pfm", &["--stats"]).exits(0).complains(&["sobel", "without fuse", "×", "the kernels are the same without ", "order"]);
     call("d.pfm", &["--memory", "100"]).exits(3).complains(&["bytes of memory, and 100 may be used"]);
-    call("d.pfm", &["--memory", "many"]).exits(2).complains(&["no number of bytes"]);
+    call("d.pfm", &["--memory", "many"]).exits(2).complains(&["`many` is not a number of bytes, such as 512M"]);
     call("d.pfm", &["--without", "magic"]).exits(2).complains(&["the techniques are fuse"]);
     assert_eq!(names(&folder), ["a.pfm", "b.pfm", "c.pfm", "in.pfm"]);
 }
