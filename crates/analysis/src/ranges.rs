@@ -50,17 +50,17 @@ pub(crate) struct PlannedBlock {
     pub(crate) depth: usize,
     /// Conditions that hold at its head.
     pub(crate) tests: Vec<Test>,
-    pub(crate) params: Vec<Merged>,
+    pub(crate) params: Vec<MergedParameter>,
     /// True if control also comes from a place that is not before this one.
     pub(crate) is_entered_again: bool,
     pub(crate) inductions: Option<Inductions>,
     pub(crate) steps: Vec<Step>,
-    pub(crate) edges: Vec<Leaving>,
+    pub(crate) edges: Vec<OutgoingEdge>,
 }
 
 /// Parameter of a block and the moves that define it.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Merged {
+pub(crate) struct MergedParameter {
     pub(crate) reg: Reg,
     /// Moves from outside the loop, if the block is its header; else all.
     pub(crate) first: Vec<usize>,
@@ -69,7 +69,7 @@ pub(crate) struct Merged {
 
 /// Edge out of a block.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Leaving {
+pub(crate) struct OutgoingEdge {
     pub(crate) tests: Vec<Test>,
     /// Numbers of moves, and the registers that they move.
     pub(crate) moves: Vec<(usize, Reg)>,
@@ -158,7 +158,7 @@ impl RangePlan {
                 self.moves += 1;
                 (self.moves - 1, *arg)
             });
-            edges.push(Leaving { tests, moves: moves.collect() });
+            edges.push(OutgoingEdge { tests, moves: moves.collect() });
         }
         let parent = finder.dominators.immediate(block).and_then(|parent| self.place[parent]).map(|parent| parent as usize);
         let depth = parent.map_or(0, |parent| self.blocks[parent].depth + 1);
@@ -166,7 +166,7 @@ impl RangePlan {
             self.unknown[param.index()] = self.bits[param.index()] == 0;
         }
         let inductions = finder.loops.headed_by(block).and_then(|id| finder.inductions(id));
-        let params = data.params.iter().map(|reg| Merged { reg: *reg, first: vec![], again: vec![] }).collect();
+        let params = data.params.iter().map(|reg| MergedParameter { reg: *reg, first: vec![], again: vec![] }).collect();
         self.blocks.push(PlannedBlock {
             parent,
             depth,

@@ -27,7 +27,7 @@ pub(crate) struct Rules<'a> {
 }
 
 /// Place of an instruction, and the facts there.
-pub(crate) struct Site<'a> {
+pub(crate) struct InstructionSite<'a> {
     pub(crate) inst: Inst,
     pub(crate) block: Block,
     /// True if all lanes run this block.
@@ -65,7 +65,7 @@ impl<'a> Rules<'a> {
 
     /// Returns the shapes of an instruction's results, in the order of [`InstData::writes`]; `None` while one
     /// of its operands is unknown.
-    pub(crate) fn results(&self, site: &Site<'_>) -> Option<Vec<Shape>> {
+    pub(crate) fn results(&self, site: &InstructionSite<'_>) -> Option<Vec<Shape>> {
         let data = &self.function.insts[site.inst];
         let written = data.writes();
         let step = self.reader.step(site.inst);
@@ -90,7 +90,7 @@ impl<'a> Rules<'a> {
     }
 
     /// Returns the size of the lane groups in which the results of an instruction are equal.
-    fn same_in(&self, site: &Site<'_>, data: &InstData, step: &Step) -> Option<u32> {
+    fn same_in(&self, site: &InstructionSite<'_>, data: &InstData, step: &Step) -> Option<u32> {
         let (Some(class), Some(opcode)) = (data.class(), data.opcode()) else { return Some(0) };
         match class {
             Class::Arith | Class::Float | Class::Half | Class::Logic | Class::Shift | Class::Bits | Class::Video => {
@@ -134,13 +134,13 @@ impl<'a> Rules<'a> {
         }
     }
 
-    fn least(&self, site: &Site<'_>, mut regs: impl Iterator<Item = Reg>) -> Option<u32> {
+    fn least(&self, site: &InstructionSite<'_>, mut regs: impl Iterator<Item = Reg>) -> Option<u32> {
         regs.try_fold(LANE_BITS, |least, reg| Some(least.min((site.shape)(reg)?.uniform_group())))
     }
 
     /// Returns the size of the groups in which all operands are equal. The guard is not one of them: it
     /// selects the lanes that run.
-    fn operands(&self, site: &Site<'_>, data: &InstData) -> Option<u32> {
+    fn operands(&self, site: &InstructionSite<'_>, data: &InstData) -> Option<u32> {
         if !data.effects().is_pure() {
             return Some(0);
         }
@@ -155,7 +155,7 @@ impl<'a> Rules<'a> {
 
     /// Handles a load. Its result is equal in lanes that read the same address, if the memory is not private
     /// to a lane and is not written between their reads.
-    fn load(&self, site: &Site<'_>, data: &InstData) -> Option<u32> {
+    fn load(&self, site: &InstructionSite<'_>, data: &InstData) -> Option<u32> {
         let effects = data.effects();
         let only_reads = effects.has(Effects::READ) && !effects.writes_memory();
         if !only_reads || data.is_ordered() {
@@ -184,7 +184,7 @@ impl<'a> Rules<'a> {
         Some(group)
     }
 
-    fn exchanged(&self, site: &Site<'_>, data: &InstData, opcode: Opcode) -> Option<u32> {
+    fn exchanged(&self, site: &InstructionSite<'_>, data: &InstData, opcode: Opcode) -> Option<u32> {
         let group = |operand: Option<&Operand>| match operand {
             Some(Operand::Reg(reg) | Operand::Not(reg)) => Some((site.shape)(*reg)?.uniform_group()),
             _ => Some(LANE_BITS),
@@ -238,7 +238,7 @@ impl<'a> Rules<'a> {
     }
 
     /// Returns the shape of an integer operand in a width.
-    fn arg(&self, site: &Site<'_>, arg: Arg, bits: u32) -> Option<Shape> {
+    fn arg(&self, site: &InstructionSite<'_>, arg: Arg, bits: u32) -> Option<Shape> {
         Some(match arg {
             Arg::Reg(reg) => {
                 let shape = (site.shape)(reg)?;
@@ -267,7 +267,7 @@ impl<'a> Rules<'a> {
 
     /// Returns whether lanes of a register keep their distances when it is read as a wider integer: proved,
     /// or assumed.
-    fn stays(&self, site: &Site<'_>, arg: Arg, signed: bool, shape: &Shape) -> bool {
+    fn stays(&self, site: &InstructionSite<'_>, arg: Arg, signed: bool, shape: &Shape) -> bool {
         let Arg::Reg(reg) = arg else { return false };
         let (least, most) = shape.spread();
         let (Ok(least), Ok(most)) = (i64::try_from(least), i64::try_from(most)) else { return false };
@@ -275,7 +275,7 @@ impl<'a> Rules<'a> {
             return false;
         }
         let whole_at_definition = (site.whole_at)(reg);
-        let Site { inst, block, whole: whole_here, .. } = *site;
+        let InstructionSite { inst, block, whole: whole_here, .. } = *site;
         let obligation = Obligation { inst, block, reg, signed, least, most, whole_at_definition, whole_here };
         if obligation.holds(self.ranges) {
             return true;
@@ -288,7 +288,7 @@ impl<'a> Rules<'a> {
     }
 
     /// Returns the shape of an operand in more bits.
-    fn wide(&self, site: &Site<'_>, arg: Arg, from: u32, to: u32, signed: bool) -> Option<Shape> {
+    fn wide(&self, site: &InstructionSite<'_>, arg: Arg, from: u32, to: u32, signed: bool) -> Option<Shape> {
         let shape = self.arg(site, arg, from)?;
         Some(shape.extended(to, |shape| self.stays(site, arg, signed, shape)))
     }
@@ -305,7 +305,7 @@ impl<'a> Rules<'a> {
         }
     }
 
-    fn integer(&self, site: &Site<'_>, step: &Step, data: &InstData) -> Option<Shape> {
+    fn integer(&self, site: &InstructionSite<'_>, step: &Step, data: &InstData) -> Option<Shape> {
         let bits = step.ty.bits();
         let signed = step.ty.is_signed();
         let [x, y, z] = step.args;
@@ -410,7 +410,7 @@ impl<'a> Rules<'a> {
     }
 
     /// Returns whether the signed and unsigned readings of a value agree, in all lanes that compute with it.
-    fn reads_alike(&self, site: &Site<'_>, arg: Arg, signed: bool) -> bool {
+    fn reads_alike(&self, site: &InstructionSite<'_>, arg: Arg, signed: bool) -> bool {
         match arg {
             _ if !signed => true,
             // The first value counts too: it must be one that a lane has.
@@ -433,7 +433,7 @@ impl<'a> Rules<'a> {
         }
     }
 
-    fn converted(&self, site: &Site<'_>, step: &Step, from: Type, x: Arg) -> Option<Shape> {
+    fn converted(&self, site: &InstructionSite<'_>, step: &Step, from: Type, x: Arg) -> Option<Shape> {
         let register = step.result.map_or(step.ty.bits(), |reg| self.bits(reg));
         let source = self.arg(site, x, from.bits())?;
         let stays = |shape: &Shape| self.stays(site, x, from.is_signed(), shape);
@@ -444,7 +444,7 @@ impl<'a> Rules<'a> {
 
     /// Returns the size of the groups in which a comparison has the same result: both sides are equal, or all
     /// lanes of a group are on the same side of a multiple of a power of two.
-    fn comparison(&self, site: &Site<'_>, data: &InstData, step: &Step, relation: Relation) -> Option<u32> {
+    fn comparison(&self, site: &InstructionSite<'_>, data: &InstData, step: &Step, relation: Relation) -> Option<u32> {
         let bits = step.ty.bits();
         let [x, y, _] = step.args;
         let (a, b) = (self.arg(site, x, bits)?, self.arg(site, y, bits)?);

@@ -17,7 +17,7 @@ use crate::facts::Facts;
 use crate::loops::{Loop, Loops};
 use crate::obligations::Obligation;
 use crate::ranges::RangePlan;
-use crate::rules::{Rules, Site};
+use crate::rules::{Rules, InstructionSite};
 use crate::shape::{LANE_BITS, Shape};
 use broadloom_ptx::{Base, Block, BodyForm, Function, Inst, Opcode, Operand, Param, Reg};
 use cranelift_entity::{EntityRef, SecondaryMap};
@@ -252,7 +252,7 @@ impl<'a> Solver<'a> {
                 }
             }
             for inst in &self.function.blocks[block].insts {
-                let site = Site {
+                let site = InstructionSite {
                     inst: *inst,
                     block,
                     whole: !self.partial.contains(block),

@@ -72,7 +72,7 @@ impl Waiting {
         if regions.is_empty() {
             return Waiting::default();
         }
-        let places = Places::new(function, cfg);
+        let places = RegisterDefinitions::new(function, cfg);
         let mut waits = BTreeSet::new();
         for (header, inside) in regions {
             let region =
@@ -158,16 +158,16 @@ fn is_own_memory(data: &InstData) -> bool {
 }
 
 /// Definitions of registers.
-struct Places {
+struct RegisterDefinitions {
     makers: SecondaryMap<Reg, Option<(Block, Inst)>>,
     params: SecondaryMap<Reg, Option<(Block, usize)>>,
     /// Arguments of the parameters of a block, each with the block that it comes from.
     edges: SecondaryMap<Block, Vec<(Block, Vec<Reg>)>>,
 }
 
-impl Places {
-    fn new(function: &Function, cfg: &Cfg) -> Places {
-        let mut places = Places { makers: SecondaryMap::new(), params: SecondaryMap::new(), edges: SecondaryMap::new() };
+impl RegisterDefinitions {
+    fn new(function: &Function, cfg: &Cfg) -> RegisterDefinitions {
+        let mut places = RegisterDefinitions { makers: SecondaryMap::new(), params: SecondaryMap::new(), edges: SecondaryMap::new() };
         for block in cfg.order() {
             let data = &function.blocks[*block];
             for inst in &data.insts {
@@ -204,11 +204,11 @@ struct Region<'a> {
     function: &'a Function,
     cfg: &'a Cfg,
     dominators: &'a Dominators,
-    places: &'a Places,
+    places: &'a RegisterDefinitions,
     header: Option<Block>,
     inside: BTreeSet<Block>,
     /// Cache of visited registers, and whether they advance.
-    advancing: RefCell<HashMap<(Reg, Rigour), bool>>,
+    advancing: RefCell<HashMap<(Reg, Certainty), bool>>,
 }
 
 impl Region<'_> {
@@ -366,7 +366,7 @@ impl Region<'_> {
     /// Returns whether a read gives the same value in every iteration unless another thread writes.
     fn is_steady(&self, data: &InstData) -> bool {
         let strong = is_strong_read(data);
-        let rigour = if strong { Rigour::Strict } else { Rigour::Loose };
+        let rigour = if strong { Certainty::Strict } else { Certainty::Loose };
         let address = data.address().map(|address| address.base);
         let moves = match address {
             Some(Base::Reg(reg)) => self.advances(reg, rigour, DEEPEST),
@@ -476,7 +476,7 @@ impl Region<'_> {
             Some(Opcode::Mov | Opcode::Vote | Opcode::VoteSync) => inputs().any(|operand| part(operand, when)),
             Some(Opcode::Setp) => {
                 let advances =
-                    |operand: &Operand| matches!(operand, Operand::Reg(reg) if self.advances(*reg, Rigour::Loose, DEEPEST));
+                    |operand: &Operand| matches!(operand, Operand::Reg(reg) if self.advances(*reg, Certainty::Loose, DEEPEST));
                 let compared = inputs().any(|operand| !self.is_predicate(operand) && advances(operand))
                     || self.advance_together(inputs().filter(|operand| !self.is_predicate(operand)));
                 let mut others = inputs().filter(|operand| self.is_predicate(operand));
@@ -487,12 +487,12 @@ impl Region<'_> {
                     _ => compared || others.any(|operand| part(operand, when)),
                 }
             }
-            _ => data.reads().into_iter().any(|reg| self.advances(reg, Rigour::Loose, DEEPEST)),
+            _ => data.reads().into_iter().any(|reg| self.advances(reg, Certainty::Loose, DEEPEST)),
         }
     }
 
     /// Returns whether a register holds another value in every iteration, or in the end.
-    fn advances(&self, reg: Reg, rigour: Rigour, depth: u32) -> bool {
+    fn advances(&self, reg: Reg, rigour: Certainty, depth: u32) -> bool {
         if let Some(known) = self.advancing.borrow().get(&(reg, rigour)) {
             return *known;
         }
@@ -504,7 +504,7 @@ impl Region<'_> {
         advances
     }
 
-    fn advances_anew(&self, reg: Reg, rigour: Rigour, depth: u32) -> bool {
+    fn advances_anew(&self, reg: Reg, rigour: Certainty, depth: u32) -> bool {
         if let Some((block, index)) = self.places.params[reg].filter(|(block, _)| self.inside.contains(block)) {
             let mut args =
                 self.places.edges[block].iter().filter(|(from, _)| self.inside.contains(from)).map(|(_, args)| args[index]);
@@ -542,7 +542,7 @@ impl Region<'_> {
     }
 
     /// Returns whether the next value of a header parameter differs from the current one, on every path.
-    fn moves(&self, value: Reg, param: Reg, rigour: Rigour, depth: u32) -> bool {
+    fn moves(&self, value: Reg, param: Reg, rigour: Certainty, depth: u32) -> bool {
         let Some(depth) = depth.checked_sub(1) else { return false };
         if value == param {
             return false;
@@ -607,7 +607,7 @@ impl Region<'_> {
     /// Returns whether one of some values differs from the parameter that it becomes, on every path and for
     /// every selection.
     fn one_moves(&self, pairs: &[(Reg, Reg)], depth: u32) -> bool {
-        if pairs.iter().any(|(value, param)| self.moves(*value, *param, Rigour::Loose, DEEPEST)) {
+        if pairs.iter().any(|(value, param)| self.moves(*value, *param, Certainty::Loose, DEEPEST)) {
             return true;
         }
         let Some(depth) = depth.checked_sub(1) else { return false };
@@ -666,7 +666,7 @@ impl Region<'_> {
     }
 
     /// Returns the effect of an instruction on advancing values.
-    fn kind(data: &InstData, rigour: Rigour) -> Kind {
+    fn kind(data: &InstData, rigour: Certainty) -> Kind {
         let is_float = data.types().next().is_some_and(|ty| matches!(ty, Type::F16 | Type::F32 | Type::F64 | Type::Bf16));
         match data.opcode() {
             Some(Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Mad | Opcode::Fma | Opcode::Div) => Kind::Moving,
@@ -679,8 +679,8 @@ impl Region<'_> {
             Some(Opcode::Min | Opcode::Max) if !is_float => Kind::Bounding,
             // `mask & (mask - 1)` moves, `(i + 1) & 31` wraps around.
             Some(Opcode::And | Opcode::Or | Opcode::Xor | Opcode::Lop3) if !is_float => match rigour {
-                Rigour::Strict => Kind::Bounding,
-                Rigour::Loose => Kind::Moving,
+                Certainty::Strict => Kind::Bounding,
+                Certainty::Loose => Kind::Moving,
             },
             Some(Opcode::Ld | Opcode::Ldu) if !is_strong_read(data) => Kind::Moving,
             Some(_) if is_float && data.effects().is_pure() => Kind::Moving,
@@ -691,7 +691,7 @@ impl Region<'_> {
 
 /// Required certainty that a value does not return to an earlier one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Rigour {
+enum Certainty {
     /// A value that wraps around does not advance.
     Strict,
     /// It is enough that the value differs in the next iteration.

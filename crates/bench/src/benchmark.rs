@@ -3,7 +3,7 @@
 
 use crate::error::Failure;
 use crate::job::{Job, Scale};
-use crate::measure::{self, Effort};
+use crate::measure::{self, MeasurementEffort};
 use crate::report::StraightTimes;
 use broadloom::device::Device;
 use std::time::Duration;
@@ -50,8 +50,8 @@ pub(crate) struct Setup {
 
 impl Setup {
     /// Returns the amount of measurement for each benchmark.
-    pub(crate) fn effort(&self) -> Effort {
-        if self.scale.quick { Effort::QUICK } else { Effort::FULL }
+    pub(crate) fn effort(&self) -> MeasurementEffort {
+        if self.scale.quick { MeasurementEffort::QUICK } else { MeasurementEffort::FULL }
     }
 
     /// Measures one repetition, until its results are available.

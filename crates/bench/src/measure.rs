@@ -16,7 +16,7 @@ use std::{fs, io, thread};
 
 /// The amount of measurement.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Effort {
+pub(crate) struct MeasurementEffort {
     /// Minimum number of measured turns of each party.
     pub(crate) repetitions: usize,
     /// Minimum sum of the measured times of each party. A turn contributes its mean time of a repetition.
@@ -25,11 +25,11 @@ pub(crate) struct Effort {
     pub(crate) pause: Duration,
 }
 
-impl Effort {
+impl MeasurementEffort {
     /// The effort for figures.
-    pub(crate) const FULL: Effort = Effort { repetitions: 5, time: Duration::from_millis(500), pause: Duration::from_millis(20) };
+    pub(crate) const FULL: MeasurementEffort = MeasurementEffort { repetitions: 5, time: Duration::from_millis(500), pause: Duration::from_millis(20) };
     /// The effort for a functional test without figures.
-    pub(crate) const QUICK: Effort = Effort { repetitions: 1, time: Duration::ZERO, pause: Duration::ZERO };
+    pub(crate) const QUICK: MeasurementEffort = MeasurementEffort { repetitions: 1, time: Duration::ZERO, pause: Duration::ZERO };
     /// Maximum number of measured turns, however short they are.
     const MOST: usize = 200;
     /// Approximate time of a turn, and maximum repetitions in a turn.
@@ -41,8 +41,8 @@ impl Effort {
         if self.time.is_zero() {
             return 1;
         }
-        let many = Effort::BURST.as_nanos() / one.as_nanos().max(1);
-        u64::try_from(many).unwrap_or(u64::MAX).clamp(1, Effort::MOST_AT_ONCE)
+        let many = MeasurementEffort::BURST.as_nanos() / one.as_nanos().max(1);
+        u64::try_from(many).unwrap_or(u64::MAX).clamp(1, MeasurementEffort::MOST_AT_ONCE)
     }
 
     /// Sum of measured times from which on two turns suffice.
@@ -51,8 +51,8 @@ impl Effort {
     /// Returns whether these times suffice.
     fn is_enough(self, times: &[Duration]) -> bool {
         let all: Duration = times.iter().sum();
-        let often = times.len() >= self.repetitions || times.len() > 1 && all >= Effort::LONG;
-        times.len() >= Effort::MOST || often && all >= self.time
+        let often = times.len() >= self.repetitions || times.len() > 1 && all >= MeasurementEffort::LONG;
+        times.len() >= MeasurementEffort::MOST || often && all >= self.time
     }
 }
 
@@ -71,7 +71,7 @@ pub(crate) struct Times {
 
 /// Runs a job and its peers by turns. The first repetition of each is a warm-up. The second determines the
 /// number of repetitions in a turn.
-pub(crate) fn by_turns(device: &Device, job: &Job, peers: &mut [Peer], effort: Effort) -> std::result::Result<Times, Failure> {
+pub(crate) fn by_turns(device: &Device, job: &Job, peers: &mut [Peer], effort: MeasurementEffort) -> std::result::Result<Times, Failure> {
     let mut ours = Turns::default();
     let mut theirs: Vec<Result<Turns, PeerError>> = peers.iter().map(|_| Ok(Turns::default())).collect();
     loop {
@@ -111,7 +111,7 @@ struct Turns {
 
 impl Turns {
     /// Takes one turn. `run` runs a number of repetitions and returns the mean time of one.
-    fn take<E>(&mut self, effort: Effort, mut run: impl FnMut(u64) -> Result<Duration, E>) -> Result<(), E> {
+    fn take<E>(&mut self, effort: MeasurementEffort, mut run: impl FnMut(u64) -> Result<Duration, E>) -> Result<(), E> {
         thread::sleep(effort.pause);
         if self.at_once == 0 {
             let mut time = run(1)?;

@@ -619,7 +619,7 @@ pub struct Effect {
     pub depth: Option<Depth>,
     /// Effort of lossless compression
     #[arg(long, value_enum, value_name = "EFFORT", default_value = "fast")]
-    pub compression: Effort,
+    pub compression: CompressionEffort,
     /// Quality of JPEG files, from 1 to 100
     #[arg(long, value_name = "QUALITY", default_value_t = 90, value_parser = clap::value_parser!(u8).range(1..=100))]
     pub quality: u8,
@@ -675,7 +675,7 @@ pub enum Space {
 
 /// Efforts of lossless compression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Effort {
+pub enum CompressionEffort {
     /// Quick to write, somewhat larger
     Fast,
     /// The usual effort of the format

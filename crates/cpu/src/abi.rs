@@ -272,7 +272,7 @@ pub enum Exchange {
 /// runtime can find the calls by which a thread reached the exchange.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Exchanged {
+pub struct ExchangeOperands {
     /// Member mask.
     pub members: u32,
     /// Lane or distance of a shuffle.
@@ -350,7 +350,7 @@ pub struct Services {
     /// one. A matrix product is evaluated once for all 32 lanes.
     pub evaluate: unsafe extern "C" fn(*mut Warp, u32, u32, *const u64, *mut u64),
     /// `exchange(warp, kind, exchanged)`: exchanges values between threads on the slow path.
-    pub exchange: unsafe extern "C" fn(*mut Warp, u32, *mut Exchanged),
+    pub exchange: unsafe extern "C" fn(*mut Warp, u32, *mut ExchangeOperands),
     /// `builtin(warp, which, mask, arguments, result)`: calls a function of [`Builtin`], by number. Arguments
     /// are `[argument][lane]`, the result `[lane]`, 64 bits each. There are 32 lanes, on the slow path one.
     pub builtin: unsafe extern "C" fn(*mut Warp, u32, u32, *const u64, *mut u64),

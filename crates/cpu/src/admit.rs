@@ -8,7 +8,7 @@ use crate::abi::{Access, AccessSpace, AdmittedRange, Kind, Warp};
 use crate::compile::Checks;
 use crate::execute::{Block, Strand, Surroundings, fail};
 use crate::grid::Failure;
-use crate::memory::Near;
+use crate::memory::AddressSurroundings;
 use crate::service::{enter, leave, of_lane};
 use broadloom_device::FaultKind;
 use std::ops::Range;
@@ -138,12 +138,12 @@ fn device_memory(surroundings: &Surroundings, address: u64, bytes: u64) -> Resul
         return Err((FaultKind::OutOfBounds, message));
     }
     Err(match surroundings.memory.near(address) {
-        Near::Freed(text) => (FaultKind::UseAfterFree, text),
-        Near::Outside(text) => (FaultKind::OutOfBounds, text),
-        Near::Nowhere if surroundings.foreign.is_some() => {
+        AddressSurroundings::Freed(text) => (FaultKind::UseAfterFree, text),
+        AddressSurroundings::Outside(text) => (FaultKind::OutOfBounds, text),
+        AddressSurroundings::Nowhere if surroundings.foreign.is_some() => {
             let message = format!("{address:#x} is in no memory that was allocated for kernels or registered");
             (FaultKind::OutOfBounds, message)
         }
-        Near::Nowhere => (FaultKind::OutOfBounds, format!("{address:#x} is not in any memory")),
+        AddressSurroundings::Nowhere => (FaultKind::OutOfBounds, format!("{address:#x} is not in any memory")),
     })
 }

@@ -26,7 +26,7 @@ const SIZES: [usize; 3] = [8 << 40, 1 << 40, 256 << 30];
 
 /// Part of the arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum ArenaPart {
     Private,
     Data,
 }
@@ -63,32 +63,32 @@ impl Arena {
         // SAFETY: the range is this mapping; advice changes no contents. A core dump leaves it out.
         unsafe { libc::madvise(start, bytes, libc::MADV_DONTDUMP) };
         let arena = Arena { start: start as usize, bytes, free: Default::default() };
-        for part in [Part::Private, Part::Data] {
+        for part in [ArenaPart::Private, ArenaPart::Data] {
             arena.free(part).put(arena.range(part));
         }
         Some(arena)
     }
 
-    fn free(&self, part: Part) -> std::sync::MutexGuard<'_, Free> {
+    fn free(&self, part: ArenaPart) -> std::sync::MutexGuard<'_, Free> {
         self.free[part as usize].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the addresses of a part.
-    pub fn range(&self, part: Part) -> Range<usize> {
+    pub fn range(&self, part: ArenaPart) -> Range<usize> {
         let at = |sixteenth: usize| self.start + self.bytes / 16 * sixteenth;
         match part {
-            Part::Private => at(1)..at(4),
-            Part::Data => at(5)..at(15),
+            ArenaPart::Private => at(1)..at(4),
+            ArenaPart::Data => at(5)..at(15),
         }
     }
 
     /// Returns the addresses of both parts and of what is between them.
     pub(crate) fn both(&self) -> Range<usize> {
-        self.range(Part::Private).start..self.range(Part::Data).end
+        self.range(ArenaPart::Private).start..self.range(ArenaPart::Data).end
     }
 
     /// Takes `bytes` bytes, in whole pages. Returns `None` if there is no such range left.
-    pub fn take(&self, part: Part, bytes: usize) -> Option<usize> {
+    pub fn take(&self, part: ArenaPart, bytes: usize) -> Option<usize> {
         self.free(part).take(bytes)
     }
 
@@ -104,7 +104,7 @@ impl Arena {
         // Without a mapping left, the host keeps the memory, and the range is not used again.
         if start != libc::MAP_FAILED {
             let start = start as usize;
-            let part = if self.range(Part::Private).contains(&start) { Part::Private } else { Part::Data };
+            let part = if self.range(ArenaPart::Private).contains(&start) { ArenaPart::Private } else { ArenaPart::Data };
             self.free(part).put(start..start + bytes);
         }
     }

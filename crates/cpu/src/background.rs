@@ -5,7 +5,7 @@
 //!
 //! The thread has a large stack, because some of LLVM's passes recurse for each level of nesting.
 
-use crate::compile::{Abandoned, Progress};
+use crate::compile::{AbandonableCompilation, Progress};
 use broadloom_device::trace;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -57,7 +57,7 @@ pub(crate) fn count() {
 }
 
 /// Compilation that did not end in time.
-pub struct Late {
+pub struct LateCompilation {
     /// Stage that it had reached.
     pub(crate) stage: &'static str,
 }
@@ -68,9 +68,9 @@ pub fn wait_for<T: Send + 'static>(
     until: Option<Instant>,
     notice: Option<&Notice>,
     body: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Late> {
+) -> Result<T, LateCompilation> {
     let progress = Progress::default();
-    let abandoned = Abandoned::default();
+    let abandoned = AbandonableCompilation::default();
     let (tell, told) = channel();
     let (stage, lane, mark) = (progress.clone(), trace::Lane::current(), abandoned.clone());
     let job: Job = Box::new(move || {
@@ -90,13 +90,13 @@ pub fn wait_for<T: Send + 'static>(
             Ok(Ok(value)) => return Ok(value),
             Ok(Err(panic)) => resume_unwind(panic),
             // The thread sends something before it ends.
-            Err(RecvTimeoutError::Disconnected) => return Err(Late { stage: progress.stage() }),
+            Err(RecvTimeoutError::Disconnected) => return Err(LateCompilation { stage: progress.stage() }),
             Err(RecvTimeoutError::Timeout) => {}
         }
         let now = Instant::now();
         if until.is_some_and(|until| until <= now) {
             abandoned.leave();
-            return Err(Late { stage: progress.stage() });
+            return Err(LateCompilation { stage: progress.stage() });
         }
         if now >= next {
             next = now + AGAIN;

@@ -9,7 +9,7 @@ use broadloom_ptx::Function;
 
 /// Number of blocks per cluster in each direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct ClusterShape {
     pub size: [u32; 3],
     /// True if the kernel or its launch sets the size.
     pub explicit: bool,
@@ -26,21 +26,21 @@ pub(crate) enum InvalidCluster {
     Grid { size: [u32; 3], grid: [u32; 3] },
 }
 
-impl Default for Shape {
+impl Default for ClusterShape {
     fn default() -> Self {
-        Shape { size: [1; 3], explicit: false }
+        ClusterShape { size: [1; 3], explicit: false }
     }
 }
 
-impl Shape {
-    /// Returns the cluster shape of a kernel. It may be invalid: see [`Shape::check`].
-    pub(crate) fn of(kernel: &Function) -> Shape {
-        Shape::of_launch(kernel, &Launch::linear(1, 1))
+impl ClusterShape {
+    /// Returns the cluster shape of a kernel. It may be invalid: see [`ClusterShape::check`].
+    pub(crate) fn of(kernel: &Function) -> ClusterShape {
+        ClusterShape::of_launch(kernel, &Launch::linear(1, 1))
     }
 
     /// Returns the cluster shape of a launch of a kernel.
-    pub(crate) fn of_launch(kernel: &Function, launch: &Launch) -> Shape {
-        launch.cluster_of(kernel).map_or_else(Shape::default, |size| Shape { size, explicit: true })
+    pub(crate) fn of_launch(kernel: &Function, launch: &Launch) -> ClusterShape {
+        launch.cluster_of(kernel).map_or_else(ClusterShape::default, |size| ClusterShape { size, explicit: true })
     }
 
     /// Returns the total number of blocks.

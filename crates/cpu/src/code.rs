@@ -39,9 +39,9 @@ pub struct Code {
     /// [`crate::abi::Warp::variables`].
     pub variables: Vec<AddressedItem>,
     /// Pure instructions that the runtime evaluates, by index.
-    pub operations: Vec<Rare>,
+    pub operations: Vec<RareInstruction>,
     /// Instructions that can fault by themselves.
-    pub sites: Vec<Site>,
+    pub sites: Vec<FaultSite>,
     /// Reason why the kernel is not vectorised, if it is not.
     pub not_vectorised: Option<String>,
     /// Translation of loads.
@@ -69,7 +69,7 @@ pub enum AddressedItem {
 
 /// Pure instruction without its registers. The instruction can be rebuilt from it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Rare {
+pub struct RareInstruction {
     /// Name with all modifiers.
     pub mnemonic: String,
     /// Operands in order.
@@ -91,10 +91,10 @@ pub enum RareOperand {
     Sink,
 }
 
-impl Rare {
+impl RareInstruction {
     /// Returns an instruction without its registers.
-    pub fn of(inst: &InstData) -> Rare {
-        Rare { mnemonic: inst.mnemonic_text(), operands: inst.operands.iter().map(RareOperand::of).collect() }
+    pub fn of(inst: &InstData) -> RareInstruction {
+        RareInstruction { mnemonic: inst.mnemonic_text(), operands: inst.operands.iter().map(RareOperand::of).collect() }
     }
 
     /// Rebuilds the instruction with other registers. Returns `None` if the table has no such instruction.
@@ -130,7 +130,7 @@ impl RareOperand {
 
 /// Instruction that can fault, for messages.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Site {
+pub struct FaultSite {
     /// The instruction as text.
     pub instruction: String,
     /// Span in the PTX text: source, first byte, byte after the last. `None` if it comes from no text.

@@ -2,7 +2,7 @@
 
 use crate::arena;
 use crate::cache::Cache;
-use crate::cluster::Shape;
+use crate::cluster::ClusterShape;
 use crate::compile::Checks;
 use crate::execute::{OutputSink, Surroundings};
 use crate::grid::{Grid, Ready};
@@ -14,7 +14,7 @@ use crate::options::{self, Options};
 use crate::services::SERVICES;
 use crate::state::DeviceState;
 use crate::statistics::KernelStatistics;
-use crate::stream::{Finished, Job, Limit, OnceCall, Streams, Work};
+use crate::stream::{CompletionListener, Job, Limit, OnceCall, Streams, Work};
 use crate::watchdog::Watchdog;
 use crate::worker::{Shared, work};
 use broadloom_device::texture::{OpaqueTable, Opaques, Surface, Texture};
@@ -33,7 +33,7 @@ pub struct Cpu {
 /// Counter of finished work, which releases the memory that waited for it.
 struct Accounts(Arc<Memory>);
 
-impl Finished for Accounts {
+impl CompletionListener for Accounts {
     fn finished(&self, job: &Job, started: Option<Instant>, oldest: u64) {
         if let Work::Launch(grid) = &job.work {
             grid.record.add(started.map_or(Duration::ZERO, |started| started.elapsed()));
@@ -137,7 +137,7 @@ impl Cpu {
             grid: launch.grid,
             block: launch.block,
             threads: launch.threads_per_block() as u32,
-            cluster: Shape::default(),
+            cluster: ClusterShape::default(),
             shared_bytes: ready.code.shared_bytes,
             dynamic_shared_bytes: 0,
             dynamic_shared_offset: 0,
@@ -184,7 +184,7 @@ impl Backend for Cpu {
         let count = bytes.len() as u64;
         if inner.streams().is_idle(stream) {
             return inner.with_range("write", address, count, |to| {
-                let _span = lanes::Copying::new(stream, "write", bytes.len());
+                let _span = lanes::TracedCopy::new(stream, "write", bytes.len());
                 // SAFETY: the range is inside a live allocation, which stays. Kernels of other streams may
                 // race, as they may with each other.
                 unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
@@ -200,7 +200,7 @@ impl Backend for Cpu {
         inner.streams().check(stream)?;
         inner.with_range("read", address, bytes.len() as u64, |from| {
             inner.streams().wait(stream)?;
-            let _span = lanes::Copying::new(stream, "read", bytes.len());
+            let _span = lanes::TracedCopy::new(stream, "read", bytes.len());
             // SAFETY: as in `write`.
             unsafe { std::ptr::copy_nonoverlapping(from, bytes.as_mut_ptr(), bytes.len()) };
             Ok(())

@@ -1,14 +1,14 @@
 //! Exchanges between lanes of a warp when each lane runs on its own (manual: "shfl.sync", "vote.sync",
 //! "match.sync", "redux.sync", "elect.sync").
 
-use crate::abi::{Exchange, Exchanged};
-use crate::grid::{Evaluated, Ready};
+use crate::abi::{Exchange, ExchangeOperands};
+use crate::grid::{EvaluatedInstruction, Ready};
 
 /// Input of a lane: its number in the warp and its operands.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lane {
     pub number: u32,
-    pub brings: Exchanged,
+    pub brings: ExchangeOperands,
 }
 
 /// Returns the results of one lane of a group: a value and a flag. A shuffle from a lane outside the group
@@ -77,7 +77,7 @@ pub fn result(kind: Exchange, lanes: &[Lane], lane: &Lane) -> (u64, bool) {
 pub(crate) unsafe fn multiply(ready: &Ready, lanes: &[Lane]) {
     const LANES: usize = 32;
     let number = lanes.first().map_or(0, |lane| lane.brings.select as usize);
-    let Some(Some(Evaluated::Product(product))) = ready.operations.get(number) else { return };
+    let Some(Some(EvaluatedInstruction::Product(product))) = ready.operations.get(number) else { return };
     let (count, results) = (product.inputs(), product.outputs());
     let mut inputs = vec![0; count * LANES];
     let mut outputs = vec![0; results * LANES];

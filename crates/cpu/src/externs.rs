@@ -6,14 +6,14 @@
 
 /// Returns the address of a function by its name in object files; `None` for all others.
 pub fn address(name: &str) -> Option<usize> {
-    type Move = unsafe extern "C" fn(*mut libc::c_void, *const libc::c_void, usize) -> *mut libc::c_void;
-    type Set = unsafe extern "C" fn(*mut libc::c_void, i32, usize) -> *mut libc::c_void;
-    type Compare = unsafe extern "C" fn(*const libc::c_void, *const libc::c_void, usize) -> i32;
+    type CopyMemory = unsafe extern "C" fn(*mut libc::c_void, *const libc::c_void, usize) -> *mut libc::c_void;
+    type FillMemory = unsafe extern "C" fn(*mut libc::c_void, i32, usize) -> *mut libc::c_void;
+    type CompareMemory = unsafe extern "C" fn(*const libc::c_void, *const libc::c_void, usize) -> i32;
     match name {
-        "memcpy" => Some(libc::memcpy as Move as usize),
-        "memmove" => Some(libc::memmove as Move as usize),
-        "memset" => Some(libc::memset as Set as usize),
-        "memcmp" | "bcmp" => Some(libc::memcmp as Compare as usize),
+        "memcpy" => Some(libc::memcpy as CopyMemory as usize),
+        "memmove" => Some(libc::memmove as CopyMemory as usize),
+        "memset" => Some(libc::memset as FillMemory as usize),
+        "memcmp" | "bcmp" => Some(libc::memcmp as CompareMemory as usize),
         _ => compiler_address(name).or_else(|| libm_address(name)),
     }
 }

@@ -29,7 +29,7 @@ fn interruption() -> c_int {
 
 /// Event that stopped generated code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Caught {
+pub(crate) enum CaughtEvent {
     /// Signal at an address; `known` is true if the host reported the address.
     Signal { number: c_int, address: usize, known: bool },
     /// Stop flag of the launch.
@@ -44,7 +44,7 @@ pub struct Gate {
     stop: AtomicPtr<AtomicU32>,
     /// Context of the scheduler while a fiber runs.
     pub(crate) scheduler: UnsafeCell<Context>,
-    caught: UnsafeCell<Option<Caught>>,
+    caught: UnsafeCell<Option<CaughtEvent>>,
 }
 
 thread_local! {
@@ -92,13 +92,13 @@ impl Gate {
     }
 
     /// Takes the event that stopped the code that ran last.
-    pub(crate) fn take_caught(&self) -> Option<Caught> {
+    pub(crate) fn take_caught(&self) -> Option<CaughtEvent> {
         // SAFETY: written by this thread's handler, which has returned, or by `note`.
         unsafe { (*self.caught.get()).take() }
     }
 
     /// Records that code stops by itself.
-    pub(crate) fn note(&self, caught: Caught) {
+    pub(crate) fn note(&self, caught: CaughtEvent) {
         // SAFETY: the gate is closed, so that no handler of this thread writes it.
         unsafe { *self.caught.get() = Some(caught) };
     }
@@ -202,11 +202,11 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut
             // SAFETY: the kernel gives a valid description of a signal to its handler.
             let info = unsafe { &*info };
             gate.note(if interrupts {
-                Caught::Interruption
+                CaughtEvent::Interruption
             } else {
                 // SAFETY: these signals carry an address.
                 let address = unsafe { info.si_addr() } as usize;
-                Caught::Signal { number: signal, address, known: info.si_code > 0 && info.si_code != libc::SI_KERNEL }
+                CaughtEvent::Signal { number: signal, address, known: info.si_code > 0 && info.si_code != libc::SI_KERNEL }
             });
             // SAFETY: the gate was open: the scheduler's context is saved and nothing else runs on it.
             unsafe { go_on_at(context, *gate.scheduler.get()) };

@@ -1,8 +1,8 @@
 //! Loaded kernels, and launches of them.
 
 use crate::abi::Kind;
-use crate::cluster::Shape;
-use crate::code::{Code, Rare, Site};
+use crate::cluster::ClusterShape;
+use crate::code::{Code, RareInstruction, FaultSite};
 use crate::memory::{Memory, Owner};
 use crate::object::{Entry, Object, ObjectError};
 use crate::statistics::Record;
@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// Instruction that the runtime evaluates.
 #[derive(Debug)]
-pub(crate) enum Evaluated {
+pub(crate) enum EvaluatedInstruction {
     /// Function of the inputs of a lane, with their number.
     Function { operation: Operation, function: Function, inputs: usize },
     /// Matrix product of all lanes.
@@ -31,7 +31,7 @@ pub struct Ready {
     pub(crate) name: String,
     pub code: Code,
     pub(crate) object: Object,
-    pub(crate) operations: Vec<Option<Evaluated>>,
+    pub(crate) operations: Vec<Option<EvaluatedInstruction>>,
     /// Time of a block in nanoseconds, a moving average; zero if unknown.
     block_time: AtomicU64,
 }
@@ -58,15 +58,15 @@ impl Ready {
     }
 }
 
-fn evaluated(rare: &Rare) -> Option<Evaluated> {
+fn evaluated(rare: &RareInstruction) -> Option<EvaluatedInstruction> {
     let inst = rare.instruction()?;
     if let Some(product) = Product::of(&inst) {
-        return Some(Evaluated::Product(product));
+        return Some(EvaluatedInstruction::Product(product));
     }
     let operation = Operation::of(&inst)?;
     let function = operation.function()?;
     let inputs = inputs(&inst).count().min(6);
-    Some(Evaluated::Function { operation, function, inputs })
+    Some(EvaluatedInstruction::Function { operation, function, inputs })
 }
 
 /// A launch.
@@ -82,7 +82,7 @@ pub(crate) struct Grid {
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
     pub(crate) threads: u32,
-    pub(crate) cluster: Shape,
+    pub(crate) cluster: ClusterShape,
     pub(crate) shared_bytes: u64,
     pub(crate) dynamic_shared_bytes: u32,
     pub(crate) dynamic_shared_offset: u32,
@@ -198,7 +198,7 @@ pub(crate) struct Failure {
     pub(crate) thread: Option<u32>,
     /// Block, if it is not the one that ran last.
     pub(crate) ctaid: Option<[u32; 3]>,
-    pub(crate) site: Option<Box<Site>>,
+    pub(crate) site: Option<Box<FaultSite>>,
     pub(crate) address: Option<u64>,
 }
 

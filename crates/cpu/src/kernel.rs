@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 const INTERNAL: DiagnosticCode = DiagnosticCode("C0003");
 
 /// Launch data that decides which code it gets: its grid, and the parameters that the proof depends on.
-type Launched = ([u32; 3], Vec<u64>);
+type LaunchKey = ([u32; 3], Vec<u64>);
 
 /// Launches that are remembered, at most.
 const MAX_PROVED: usize = 256;
@@ -35,13 +35,13 @@ const MAX_PROVED: usize = 256;
 /// Sizes change from launch to launch, so a proof is tried for all launches whose sizes are rounded up to the
 /// same powers of two. Buffers do not matter.
 #[derive(Debug, Default)]
-struct Proved {
-    rounded: HashMap<Launched, bool>,
+struct ProvedLaunches {
+    rounded: HashMap<LaunchKey, bool>,
     /// Launches for which that was not possible.
-    exact: HashMap<Launched, bool>,
+    exact: HashMap<LaunchKey, bool>,
 }
 
-fn remember(known: &mut HashMap<Launched, bool>, launched: Launched, holds: bool) {
+fn remember(known: &mut HashMap<LaunchKey, bool>, launched: LaunchKey, holds: bool) {
     if known.len() >= MAX_PROVED {
         known.clear();
     }
@@ -65,7 +65,7 @@ pub(crate) struct SpecialisedKernel {
     /// General code and fast code.
     codes: [OnceLock<Result<LaunchableCode>>; 2],
     /// Launches of late, and whether they could run fast code.
-    proved: Mutex<Proved>,
+    proved: Mutex<ProvedLaunches>,
     /// True if a launch went ahead of its code.
     went_ahead: AtomicBool,
     /// Reason of the cache miss, until it is reported: a broken entry is deleted once it was found.

@@ -53,16 +53,16 @@ pub(crate) fn worked(worker: usize, job: &Job, started: Instant) {
 }
 
 /// Copy between the host and the device, done by the calling thread.
-pub(crate) struct Copying(Option<(Stream, &'static str, usize, Instant)>);
+pub(crate) struct TracedCopy(Option<(Stream, &'static str, usize, Instant)>);
 
-impl Copying {
+impl TracedCopy {
     #[inline]
-    pub(crate) fn new(stream: Stream, name: &'static str, bytes: usize) -> Copying {
-        Copying(trace::is_on().then(|| (stream, name, bytes, Instant::now())))
+    pub(crate) fn new(stream: Stream, name: &'static str, bytes: usize) -> TracedCopy {
+        TracedCopy(trace::is_on().then(|| (stream, name, bytes, Instant::now())))
     }
 }
 
-impl Drop for Copying {
+impl Drop for TracedCopy {
     fn drop(&mut self) {
         if let Some((stream, name, bytes, started)) = self.0.take() {
             trace::device_span(DEVICE, &lane(stream.0), name, (started, Instant::now()), vec![("bytes", bytes.into())]);

@@ -5,7 +5,7 @@
 //! release it when the mapping is dropped. If the process has an [`crate::arena::Arena`], all mappings but
 //! those of code lie in it.
 
-use crate::arena::{self, Part};
+use crate::arena::{self, ArenaPart};
 use std::io;
 use std::ptr::NonNull;
 
@@ -88,8 +88,8 @@ impl Mapping {
             if start == libc::MAP_FAILED { None } else { NonNull::new(start.cast::<u8>()) }
         };
         let part = match pages {
-            Pages::Data => Some(Part::Data),
-            Pages::Private | Pages::Sparse | Pages::Stack => Some(Part::Private),
+            Pages::Data => Some(ArenaPart::Data),
+            Pages::Private | Pages::Sparse | Pages::Stack => Some(ArenaPart::Private),
             Pages::Code => None,
         };
         let in_arena = part.zip(arena::reserved()).and_then(|(part, arena)| {

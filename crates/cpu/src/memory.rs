@@ -94,7 +94,7 @@ fn describe(start: u64, bytes: u64, owner: &Owner, dead: bool) -> String {
 
 /// Allocation that waits for work to end.
 #[derive(Debug)]
-struct Dying {
+struct DyingAllocation {
     /// Number below which work may still access it.
     before: u64,
     start: u64,
@@ -104,7 +104,7 @@ struct Dying {
 #[derive(Debug, Default)]
 struct State {
     live: BTreeMap<u64, Allocation>,
-    dying: VecDeque<Dying>,
+    dying: VecDeque<DyingAllocation>,
     /// Last freed allocations: start, bytes and owner.
     remembered: VecDeque<(u64, u64, Owner)>,
     slabs: Vec<Mapping>,
@@ -120,7 +120,7 @@ struct State {
 
 /// Surroundings of an address, for messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Near {
+pub enum AddressSurroundings {
     /// Inside or after a freed allocation.
     Freed(String),
     /// Outside all allocations, and near one or the null pointer; a sentence.
@@ -207,7 +207,7 @@ impl Memory {
         let mut state = self.state();
         match before {
             None => state.release(freed.start, freed.allocation, self.limit),
-            Some(before) => state.dying.push_back(Dying { before, start: freed.start, allocation: freed.allocation }),
+            Some(before) => state.dying.push_back(DyingAllocation { before, start: freed.start, allocation: freed.allocation }),
         }
     }
 
@@ -326,31 +326,31 @@ impl Memory {
     }
 
     /// Describes the surroundings of an address that faulted.
-    pub fn near(&self, address: u64) -> Near {
+    pub fn near(&self, address: u64) -> AddressSurroundings {
         const FAR: u64 = 1 << 20;
         let state = self.state();
         if address < 1 << 16 {
-            return Near::Outside(format!("{address:#x} is near the null pointer"));
+            return AddressSurroundings::Outside(format!("{address:#x} is near the null pointer"));
         }
         let dead = state.remembered.iter().rev().find(|(start, bytes, _)| (*start..start + bytes).contains(&address));
         if let Some((start, bytes, owner)) = dead {
-            return Near::Freed(format!("{address:#x} is in {}", describe(*start, *bytes, owner, true)));
+            return AddressSurroundings::Freed(format!("{address:#x} is in {}", describe(*start, *bytes, owner, true)));
         }
         if let Some((start, found)) = state.live.range(..=address).next_back()
             && let Some(gap) = address.checked_sub(start + found.bytes)
             && gap < FAR
         {
             let past = if gap == 0 { "right behind".to_owned() } else { format!("{gap} bytes behind") };
-            return Near::Outside(format!(
+            return AddressSurroundings::Outside(format!(
                 "{address:#x} is {past} the end of {}",
                 describe(*start, found.bytes, &found.owner, false)
             ));
         }
         if let Some((start, found)) = state.live.range(address..).next().filter(|(start, _)| **start - address < FAR) {
             let what = describe(*start, found.bytes, &found.owner, false);
-            return Near::Outside(format!("{address:#x} is {} bytes before {what}", start - address));
+            return AddressSurroundings::Outside(format!("{address:#x} is {} bytes before {what}", start - address));
         }
-        Near::Nowhere
+        AddressSurroundings::Nowhere
     }
 }
 
@@ -416,12 +416,12 @@ impl State {
 
     fn take_over(&mut self, bytes: u64) -> Option<u64> {
         let size = usize::try_from(bytes).ok()?.checked_next_multiple_of(page_bytes())?;
-        let fits = |dying: &Dying| match &dying.allocation.place {
+        let fits = |dying: &DyingAllocation| match &dying.allocation.place {
             AllocationPlace::Slab(class) => bytes <= MAX_SMALL && *class == class_of(bytes),
             AllocationPlace::Own(mapping) => bytes > MAX_SMALL && fitting(size).contains(&mapping.bytes()),
         };
         let (index, _) = self.dying.iter().enumerate().rev().take(LOOKED_AT).find(|(_, dying)| fits(dying))?;
-        let Dying { start, mut allocation, .. } = self.dying.remove(index)?;
+        let DyingAllocation { start, mut allocation, .. } = self.dying.remove(index)?;
         (allocation.bytes, allocation.owner) = (bytes, Owner::Buffer);
         self.live.insert(start, allocation);
         Some(start)

@@ -2,7 +2,7 @@
 
 use crate::abi::Kind;
 use crate::background;
-use crate::cluster::Shape;
+use crate::cluster::ClusterShape;
 use crate::grid::{Grid, Ready, Workspace};
 use crate::state::DeviceState;
 use crate::statistics::Record;
@@ -25,7 +25,7 @@ pub(crate) struct LaunchRequest<'a> {
     pub(crate) kernel: Func,
     pub(crate) launch: Launch,
     pub(crate) params: Cow<'a, [u8]>,
-    pub(crate) cluster: Shape,
+    pub(crate) cluster: ClusterShape,
     /// Number among all launches of the device.
     pub(crate) number: u32,
     /// Textures and surfaces at the time of the launch.
@@ -63,9 +63,9 @@ impl CpuModule {
     }
 
     /// Returns the cluster shape of a launch.
-    pub(crate) fn cluster(&self, kernel: Func, launch: &Launch) -> Result<Shape> {
+    pub(crate) fn cluster(&self, kernel: Func, launch: &Launch) -> Result<ClusterShape> {
         let function = &self.module.functions[kernel];
-        let cluster = Shape::of_launch(function, launch);
+        let cluster = ClusterShape::of_launch(function, launch);
         cluster.check(function, launch.grid).map_err(|error| self.bad_launch(kernel, error.to_string()))?;
         Ok(cluster)
     }

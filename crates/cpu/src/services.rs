@@ -1,11 +1,11 @@
 //! Services of the runtime for generated code.
 
-use crate::abi::{BarrierKind, Builtin, Clock, Exchange, Exchanged, Kind, Reason, Services, Warp};
+use crate::abi::{BarrierKind, Builtin, Clock, Exchange, ExchangeOperands, Kind, Reason, Services, Warp};
 use crate::admit::admit;
 use crate::barrier::Arrival;
 use crate::builtin;
 use crate::execute::{Block, Wait, end, fail, hand_over, pause as pause_strand};
-use crate::grid::{Evaluated, Failure};
+use crate::grid::{EvaluatedInstruction, Failure};
 use crate::image::image;
 use crate::meet::meet;
 use crate::service::{barrier_kind, builtin_kind, enter, exchange_kind, leave, of_lane, reason_kind};
@@ -150,8 +150,8 @@ unsafe extern "C" fn evaluate(warp: *mut Warp, operation: u32, mask: u32, inputs
             fail(strand, failure)
         };
         let (op, function, count) = match evaluated {
-            Evaluated::Function { operation, function, inputs } => (operation, *function, *inputs),
-            Evaluated::Product(product) => {
+            EvaluatedInstruction::Function { operation, function, inputs } => (operation, *function, *inputs),
+            EvaluatedInstruction::Product(product) => {
                 let inputs = std::slice::from_raw_parts(inputs, product.inputs() * lanes);
                 product.multiply(inputs, std::slice::from_raw_parts_mut(outputs, product.outputs() * lanes));
                 return leave(strand);
@@ -186,18 +186,18 @@ unsafe extern "C" fn evaluate(warp: *mut Warp, operation: u32, mask: u32, inputs
 /// Passes on the frame pointer of the caller.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
-unsafe extern "C" fn exchange(warp: *mut Warp, kind: u32, exchanged: *mut Exchanged) {
+unsafe extern "C" fn exchange(warp: *mut Warp, kind: u32, exchanged: *mut ExchangeOperands) {
     naked_asm!("mov rcx, rbp", "jmp {}", sym exchange_in)
 }
 
 /// Passes on the frame pointer of the caller.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
-unsafe extern "C" fn exchange(warp: *mut Warp, kind: u32, exchanged: *mut Exchanged) {
+unsafe extern "C" fn exchange(warp: *mut Warp, kind: u32, exchanged: *mut ExchangeOperands) {
     naked_asm!("mov x3, x29", "b {}", sym exchange_in)
 }
 
-unsafe extern "C" fn exchange_in(warp: *mut Warp, kind: u32, exchanged: *mut Exchanged, frame: usize) {
+unsafe extern "C" fn exchange_in(warp: *mut Warp, kind: u32, exchanged: *mut ExchangeOperands, frame: usize) {
     // SAFETY: called by generated code with its warp and a place on its stack; the block is touched only
     // between switches.
     unsafe {

@@ -51,7 +51,7 @@ pub struct Signals {
 
 /// Signal that asked the process to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Received {
+pub struct ReceivedSignal {
     /// Its number.
     pub signal: i32,
     /// True if the terminal sent it, to every process of the group.
@@ -256,11 +256,11 @@ pub fn end_by(signal: i32) -> ! {
 
 impl Signals {
     /// Waits for the first signal.
-    pub fn wait(&mut self) -> Option<Received> {
+    pub fn wait(&mut self) -> Option<ReceivedSignal> {
         let mut byte = [0];
         self.pipe.read_exact(&mut byte).ok()?;
         let signal = c_int::from(byte[0]);
         let ends = previous(signal).is_some_and(|before| before.sa_sigaction == libc::SIG_DFL);
-        Some(Received { signal, from_terminal: from_terminal(), ends })
+        Some(ReceivedSignal { signal, from_terminal: from_terminal(), ends })
     }
 }

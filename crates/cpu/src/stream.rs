@@ -157,7 +157,7 @@ pub(crate) struct Job {
     /// Number of its parts.
     pub(crate) parts: u64,
     /// One lot for all workers, or one for each.
-    lots: Box<[Lot]>,
+    lots: Box<[PartQueue]>,
     /// Constant of [`stop`], or 0.
     pub(crate) stop: AtomicU32,
     failure: Mutex<Option<Error>>,
@@ -168,17 +168,17 @@ pub(crate) struct Job {
 
 /// Parts that are taken in order.
 #[derive(Debug)]
-struct Lot {
+struct PartQueue {
     /// First part that is not taken.
     next: AtomicU64,
     end: u64,
 }
 
-impl Lot {
+impl PartQueue {
     /// Splits a piece into `lots` lots whose lengths differ by at most one part.
-    fn cut(parts: u64, lots: u64) -> Box<[Lot]> {
+    fn cut(parts: u64, lots: u64) -> Box<[PartQueue]> {
         let bound = |lot: u64| (u128::from(parts) * u128::from(lot) / u128::from(lots)) as u64;
-        (0..lots).map(|lot| Lot { next: AtomicU64::new(bound(lot)), end: bound(lot + 1) }).collect()
+        (0..lots).map(|lot| PartQueue { next: AtomicU64::new(bound(lot)), end: bound(lot + 1) }).collect()
     }
 
     fn take(&self, most: u64) -> std::ops::Range<u64> {
@@ -204,7 +204,7 @@ impl Job {
             stream,
             work,
             parts,
-            lots: Lot::cut(parts, lots),
+            lots: PartQueue::cut(parts, lots),
             stop: AtomicU32::new(0),
             failure: Mutex::new(None),
             limit,
@@ -226,7 +226,7 @@ impl Job {
 
     /// Returns the number of parts that are not taken.
     pub(crate) fn left(&self) -> u64 {
-        self.lots.iter().map(Lot::left).sum()
+        self.lots.iter().map(PartQueue::left).sum()
     }
 
     fn is_taken(&self) -> bool {
@@ -252,7 +252,7 @@ impl Job {
 }
 
 /// Receiver of notices of finished work.
-pub(crate) trait Finished: Send + Sync {
+pub(crate) trait CompletionListener: Send + Sync {
     /// Reports a finished piece of work. `started` is the time its first part began. All work with a number
     /// below `oldest` is done.
     fn finished(&self, job: &Job, started: Option<Instant>, oldest: u64);
@@ -273,7 +273,7 @@ struct Queue {
 }
 
 #[derive(Debug)]
-struct Active {
+struct ActiveJob {
     job: Arc<Job>,
     workers: u32,
 }
@@ -285,7 +285,7 @@ struct State {
     destroyed: HashSet<u32>,
     next_event: u64,
     events: HashMap<EventId, Option<Arc<Mark>>>,
-    active: Vec<Active>,
+    active: Vec<ActiveJob>,
     next_number: u64,
     outstanding: BTreeSet<u64>,
     sleeping: usize,
@@ -620,7 +620,7 @@ impl Streams {
     }
 
     /// Leaves a piece of which a worker has found no more parts.
-    pub(crate) fn leave(&self, worker: usize, job: &Arc<Job>, finished: &dyn Finished) {
+    pub(crate) fn leave(&self, worker: usize, job: &Arc<Job>, finished: &dyn CompletionListener) {
         let mut state = self.state();
         if let Some(Some((_, current))) = state.threads.get_mut(worker) {
             *current = None;
@@ -739,7 +739,7 @@ impl State {
             match job {
                 Ok(job) => {
                     queue.running = true;
-                    self.active.push(Active { job, workers: 0 });
+                    self.active.push(ActiveJob { job, workers: 0 });
                     return true;
                 }
                 Err(job) => {

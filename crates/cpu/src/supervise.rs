@@ -7,7 +7,7 @@
 //! `/proc`. Orphans become children of this process meanwhile (`PR_SET_CHILD_SUBREAPER`), so none is lost.
 //! Process groups stay unchanged, so the terminal's job control keeps working.
 
-use crate::signals::{self, Received, STOP, Signals};
+use crate::signals::{self, ReceivedSignal, STOP, Signals};
 use broadloom_device::StopReason;
 use std::collections::HashMap;
 use std::fs;
@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// End of a program.
 #[derive(Clone, Copy, Debug)]
-pub struct Ended {
+pub struct ProgramEnd {
     /// Exit status.
     pub status: ExitStatus,
     /// Reason why the program was asked to end: a signal to this process, or the time limit.
@@ -34,7 +34,7 @@ pub struct Ended {
 /// dies is killed.
 ///
 /// Must be called by the main thread: the system kills the child when the thread that started it ends.
-pub fn supervise(command: &mut Command, grace: Duration, limit: Option<Duration>) -> io::Result<Ended> {
+pub fn supervise(command: &mut Command, grace: Duration, limit: Option<Duration>) -> io::Result<ProgramEnd> {
     let signals = signals::catch();
     // SAFETY: a flag of this process.
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
@@ -72,7 +72,7 @@ pub fn supervise(command: &mut Command, grace: Duration, limit: Option<Duration>
     }
     // A program that continued after Ctrl-C and ended successfully was not stopped.
     let went_on = signals::from_terminal() && status.success();
-    Ok(Ended { status, stopped: STOP.reason().filter(|_| !went_on) })
+    Ok(ProgramEnd { status, stopped: STOP.reason().filter(|_| !went_on) })
 }
 
 /// Kills all live descendants of this process.
@@ -81,7 +81,7 @@ pub fn kill_descendants() {
 }
 
 fn pass_on(mut signals: Signals, grace: Duration) {
-    let Some(Received { signal, from_terminal, .. }) = signals.wait() else { return };
+    let Some(ReceivedSignal { signal, from_terminal, .. }) = signals.wait() else { return };
     // A program that treats Ctrl-C as a command continues. The next one ends this process, and the program
     // with it.
     if from_terminal && signal == libc::SIGINT {

@@ -10,7 +10,7 @@ use crate::fiber::default_floats;
 use crate::grid::{Failure, Grid};
 use crate::host::settle;
 use crate::lanes;
-use crate::stream::{COPY_PART, Finished, Job, Streams, Work, stop};
+use crate::stream::{COPY_PART, CompletionListener, Job, Streams, Work, stop};
 use crate::watchdog::Watchdog;
 use broadloom_device::{Error, FaultKind, trace};
 use std::collections::VecDeque;
@@ -41,7 +41,7 @@ pub(crate) struct Shared {
     pub(crate) streams: Streams,
     pub(crate) surroundings: Surroundings,
     pub(crate) watchdog: Watchdog,
-    pub(crate) finished: Box<dyn Finished>,
+    pub(crate) finished: Box<dyn CompletionListener>,
     pub(crate) workers: usize,
     /// Number of launches that are ahead of their code.
     pub(crate) ahead: AtomicUsize,

@@ -1,12 +1,12 @@
 //! Chunks of pinned memory for staging pageable memory.
 
-use crate::pinned::{Pinned, Use};
+use crate::pinned::{PinnedMemory, Use};
 use crate::timing::Stamp;
 
 /// Chunk of staging memory.
 #[derive(Debug)]
 pub(crate) struct Chunk {
-    pub(crate) memory: Pinned,
+    pub(crate) memory: PinnedMemory,
     /// Bytes used by pending copies.
     pub(crate) used: usize,
     pub(crate) last: Option<Use>,

@@ -1,7 +1,7 @@
 //! Pinned memory of a user.
 
 use crate::inner::Inner;
-use crate::pinned::{Pinned, Use};
+use crate::pinned::{PinnedMemory, Use};
 use crate::queue::Queue;
 use crate::timing::TracedWork;
 use broadloom_device::{Backend, Error, HostMemory, Result, Stream, trace};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct HostPages {
     inner: Arc<Inner>,
-    memory: Pinned,
+    memory: PinnedMemory,
     uses: Vec<Use>,
 }
 

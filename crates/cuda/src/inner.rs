@@ -10,7 +10,7 @@ use crate::options::Options;
 use crate::pool::Pool;
 use crate::queue::{Queue, until};
 use crate::statistics::{KernelStatistics, Record};
-use crate::timing::{Begun, Timing, TracedWork, UntimedWork};
+use crate::timing::{WorkStart, Timing, TracedWork, UntimedWork};
 use broadloom_device::{Error, EventId, Machine, Result, Stream};
 use std::collections::HashMap;
 use std::fmt;
@@ -141,13 +141,13 @@ impl Inner {
 
     /// Begins a piece of work, if it is timed. The context must be current.
     #[inline]
-    pub(crate) fn begin(&self, queue: &Queue, timed: bool) -> Result<Option<Begun>> {
+    pub(crate) fn begin(&self, queue: &Queue, timed: bool) -> Result<Option<WorkStart>> {
         if timed { self.timing.begin(queue) } else { Ok(None) }
     }
 
     /// Ends a piece of work that was submitted to the driver.
     #[inline]
-    pub(crate) fn end(&self, queue: &Arc<Queue>, begun: Option<Begun>, piece: impl FnOnce() -> TracedWork) -> Result<()> {
+    pub(crate) fn end(&self, queue: &Arc<Queue>, begun: Option<WorkStart>, piece: impl FnOnce() -> TracedWork) -> Result<()> {
         match begun {
             None => Ok(()),
             Some(begun) => self.end_timed(queue, begun, piece()),
@@ -155,7 +155,7 @@ impl Inner {
     }
 
     #[cold]
-    fn end_timed(&self, queue: &Arc<Queue>, begun: Begun, piece: TracedWork) -> Result<()> {
+    fn end_timed(&self, queue: &Arc<Queue>, begun: WorkStart, piece: TracedWork) -> Result<()> {
         let Some(end) = self.timing.stamp(queue)? else { return Ok(()) };
         let number = self.given(queue);
         let is_full = self.timing.add(UntimedWork { begun, end, queue: queue.clone(), number, piece });

@@ -8,7 +8,7 @@
 use crate::driver::CallResult;
 use crate::ffi::code;
 use crate::inner::Inner;
-use crate::pinned::Pinned;
+use crate::pinned::PinnedMemory;
 use crate::pool::Pool;
 use broadloom_device::{Error, Result};
 use std::sync::atomic::Ordering;
@@ -122,8 +122,8 @@ impl Inner {
     }
 
     /// Allocates pinned host memory. The context must be current.
-    pub(crate) fn pinned(&self, bytes: usize) -> Result<Pinned> {
-        // SAFETY: `Pinned` frees the memory only after unpinning it, or here if it was not pinned.
-        Pinned::new(&self.context, bytes, |start, bytes| self.retried(|| unsafe { self.context.driver.pin(start, bytes) }))
+    pub(crate) fn pinned(&self, bytes: usize) -> Result<PinnedMemory> {
+        // SAFETY: `PinnedMemory` frees the memory only after unpinning it, or here if it was not pinned.
+        PinnedMemory::new(&self.context, bytes, |start, bytes| self.retried(|| unsafe { self.context.driver.pin(start, bytes) }))
     }
 }

@@ -16,7 +16,7 @@ const PAGE: usize = 4096;
 
 /// Pinned memory.
 #[derive(Debug)]
-pub(crate) struct Pinned {
+pub(crate) struct PinnedMemory {
     context: Arc<Context>,
     start: NonNull<u8>,
     layout: Layout,
@@ -25,18 +25,18 @@ pub(crate) struct Pinned {
 
 // SAFETY: the memory belongs to this value alone. It is accessed through `&mut`, or after all copies are
 // known to be done.
-unsafe impl Send for Pinned {}
+unsafe impl Send for PinnedMemory {}
 
-impl Pinned {
+impl PinnedMemory {
     /// Allocates zeroed memory and registers it with `pin`. The context must be current.
-    pub(crate) fn new(context: &Arc<Context>, bytes: usize, pin: impl FnOnce(*mut u8, usize) -> Result<()>) -> Result<Pinned> {
+    pub(crate) fn new(context: &Arc<Context>, bytes: usize, pin: impl FnOnce(*mut u8, usize) -> Result<()>) -> Result<PinnedMemory> {
         let refused = Error::OutOfMemory { requested: bytes as u64, available: 0 };
         let whole = bytes.max(1).checked_next_multiple_of(PAGE).ok_or(refused.clone())?;
         let layout = Layout::from_size_align(whole, PAGE).map_err(|_| refused.clone())?;
         // SAFETY: the layout is not empty.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(refused)?;
         match pin(start.as_ptr(), whole) {
-            Ok(()) => Ok(Pinned { context: context.clone(), start, layout, bytes }),
+            Ok(()) => Ok(PinnedMemory { context: context.clone(), start, layout, bytes }),
             Err(error) => {
                 // SAFETY: it was allocated with this layout and is not shared.
                 unsafe { dealloc(start.as_ptr(), layout) };
@@ -57,7 +57,7 @@ impl Pinned {
     }
 }
 
-impl Drop for Pinned {
+impl Drop for PinnedMemory {
     fn drop(&mut self) {
         if self.context.is_stuck() {
             return;

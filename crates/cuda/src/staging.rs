@@ -129,7 +129,7 @@ impl Staging {
 }
 
 /// Copy to be done by a thread, for a chunk.
-struct Copying {
+struct ChunkCopy {
     chunk: usize,
     piece: usize,
     from: *const u8,
@@ -139,11 +139,11 @@ struct Copying {
 
 // SAFETY: one side is a chunk held for this copy, the other a piece of the caller's memory that only this
 // copy uses.
-unsafe impl Send for Copying {}
+unsafe impl Send for ChunkCopy {}
 
 /// Copying threads, alive during one large copy.
 struct Helpers {
-    work: Sender<Copying>,
+    work: Sender<ChunkCopy>,
     done: Receiver<(usize, usize)>,
 }
 
@@ -152,7 +152,7 @@ impl Helpers {
     fn with<T>(pieces: usize, act: impl FnOnce(&Helpers) -> Result<T>) -> Result<T> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let count = (cores * 3 / 4).clamp(1, MOST_HELPERS).min(pieces);
-        let (work, taken) = channel::<Copying>();
+        let (work, taken) = channel::<ChunkCopy>();
         let (finished, done) = channel();
         let taken = Mutex::new(taken);
         std::thread::scope(|scope| {
@@ -160,7 +160,7 @@ impl Helpers {
                 let (taken, finished) = (&taken, finished.clone());
                 move || loop {
                     let next = taken.lock().unwrap_or_else(PoisonError::into_inner).recv();
-                    let Ok(Copying { chunk, piece, from, to, bytes }) = next else { break };
+                    let Ok(ChunkCopy { chunk, piece, from, to, bytes }) = next else { break };
                     // SAFETY: the sender holds both sides until it receives the completion, or all threads
                     // have ended.
                     unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) };
@@ -179,7 +179,7 @@ impl Helpers {
         })
     }
 
-    fn copy(&self, copying: Copying) -> Result<()> {
+    fn copy(&self, copying: ChunkCopy) -> Result<()> {
         self.work.send(copying).map_err(|_| gone())
     }
 
@@ -238,7 +238,7 @@ impl Inner {
             {
                 let (from, count) = (pieces[next].as_ptr(), pieces[next].len());
                 held.insert(chunk);
-                helpers.copy(Copying { chunk, piece: next, from, to: staging.chunks[chunk].memory.at(0), bytes: count })?;
+                helpers.copy(ChunkCopy { chunk, piece: next, from, to: staging.chunks[chunk].memory.at(0), bytes: count })?;
                 next += 1;
             }
             if held.is_empty() {
@@ -342,7 +342,7 @@ impl Inner {
                 Some((chunk, piece)) => {
                     staging.wait(self, chunk)?;
                     let (to, count) = places[piece];
-                    helpers.copy(Copying { chunk, piece, from: staging.chunks[chunk].memory.at(0), to, bytes: count })?;
+                    helpers.copy(ChunkCopy { chunk, piece, from: staging.chunks[chunk].memory.at(0), to, bytes: count })?;
                 }
                 None if held.is_empty() => {
                     // All chunks are used by others.

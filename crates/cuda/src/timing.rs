@@ -66,7 +66,7 @@ impl TracedWork {
 
 /// Start of a piece of work.
 #[derive(Debug)]
-pub(crate) struct Begun {
+pub(crate) struct WorkStart {
     start: Stamp,
     given: Instant,
 }
@@ -74,7 +74,7 @@ pub(crate) struct Begun {
 /// Work whose time is still to be read.
 #[derive(Debug)]
 pub(crate) struct UntimedWork {
-    pub(crate) begun: Begun,
+    pub(crate) begun: WorkStart,
     pub(crate) end: Stamp,
     pub(crate) queue: Arc<Queue>,
     pub(crate) number: u64,
@@ -106,10 +106,10 @@ impl Timing {
 impl Timing {
     /// Begins a piece of work. The context must be current.
     #[cold]
-    pub(crate) fn begin(&self, queue: &Queue) -> Result<Option<Begun>> {
+    pub(crate) fn begin(&self, queue: &Queue) -> Result<Option<WorkStart>> {
         let given = Instant::now();
         let Some(start) = self.stamp(queue)? else { return Ok(None) };
-        Ok(Some(Begun { start, given }))
+        Ok(Some(WorkStart { start, given }))
     }
 
     /// Adds a piece of work whose time is still to be read. Returns true if the host must wait, because there

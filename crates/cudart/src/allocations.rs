@@ -3,14 +3,14 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-struct Watched;
+struct RecordingAllocator;
 
 thread_local! {
     static LARGEST: Cell<usize> = const { Cell::new(0) };
 }
 
 #[global_allocator]
-static ALLOCATOR: Watched = Watched;
+static ALLOCATOR: RecordingAllocator = RecordingAllocator;
 
 fn note(bytes: usize) {
     // The thread-local value is gone once the thread ends.
@@ -18,7 +18,7 @@ fn note(bytes: usize) {
 }
 
 // SAFETY: every call is forwarded to the system's allocator.
-unsafe impl GlobalAlloc for Watched {
+unsafe impl GlobalAlloc for RecordingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note(layout.size());
         // SAFETY: as the caller promises.

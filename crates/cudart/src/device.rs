@@ -7,7 +7,7 @@
 use crate::state::Runtime;
 use crate::status::{Outcome, Status};
 use FieldVersion::{All, Old, Thirteen, Twelve};
-use Shape::{Bytes, Ints, Size};
+use FieldLayout::{Bytes, Ints, Size};
 
 /// Limits from which occupancy is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl Limits {
 
 /// Layout of a field in `cudaDeviceProp`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shape {
+enum FieldLayout {
     /// Byte array.
     Bytes(usize),
     /// Array of `int`.
@@ -53,7 +53,7 @@ enum FieldVersion {
 }
 
 /// Fields in order, each with the number of its first attribute.
-const FIELDS: &[(&str, Shape, FieldVersion, u32)] = &[
+const FIELDS: &[(&str, FieldLayout, FieldVersion, u32)] = &[
     ("name", Bytes(256), All, 0),
     ("uuid", Bytes(16), All, 0),
     ("luid", Bytes(8), All, 0),
@@ -251,8 +251,8 @@ impl Runtime {
 
     /// Returns an attribute by its number.
     pub(crate) fn attribute(&self, number: u32) -> Outcome<i32> {
-        let count = |shape: &Shape| if let Ints(count) = shape { *count } else { 1 };
-        let of = |first: u32, shape: &Shape| {
+        let count = |shape: &FieldLayout| if let Ints(count) = shape { *count } else { 1 };
+        let of = |first: u32, shape: &FieldLayout| {
             (first > 0 && number >= first).then(|| (number - first) as usize).filter(|at| *at < count(shape))
         };
         for (name, shape, _, first) in FIELDS {

@@ -6,8 +6,8 @@
 
 use crate::handles::Handle;
 use crate::objects::streams::Stream;
-use crate::objects::user_objects::Retained;
-use crate::objects::work::{Capture, Captured, Capturing, Condition, Exec, Graph, Node, NodeRef, Work, reaches, steps};
+use crate::objects::user_objects::RetainedReferences;
+use crate::objects::work::{Capture, CapturedEvent, Capturing, Condition, Exec, Graph, Node, NodeRef, Work, reaches, steps};
 use crate::state::Runtime;
 use crate::status::{Outcome, Status};
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ impl Runtime {
             return Err(Status::NOT_SUPPORTED);
         }
         let copy = Arc::new(Graph::default());
-        let objects = graph.objects.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Retained::again).collect();
+        let objects = graph.objects.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(RetainedReferences::again).collect();
         *copy.objects.lock().unwrap_or_else(PoisonError::into_inner) = objects;
         let mut nodes = graph.nodes().clone();
         for (index, node) in nodes.iter_mut().enumerate() {
@@ -87,7 +87,7 @@ impl Runtime {
         let steps = steps(graph)?;
         let assigned = graph.all_conditions().iter().filter_map(Condition::assign).collect();
         let objects = graph.objects.lock().unwrap_or_else(PoisonError::into_inner);
-        let objects = objects.iter().filter_map(Retained::again).collect();
+        let objects = objects.iter().filter_map(RetainedReferences::again).collect();
         Ok(self.execs.insert(Exec { steps: Mutex::new(steps), assigned, _objects: objects, flags }))
     }
 
@@ -171,7 +171,7 @@ impl Runtime {
         let Some(capturing) = place.as_mut() else { return Ok(false) };
         match work {
             Work::Record(event) => {
-                let captured = Captured { capture: capturing.capture.clone(), after: capturing.after.clone() };
+                let captured = CapturedEvent { capture: capturing.capture.clone(), after: capturing.after.clone() };
                 *event.captured.lock().unwrap_or_else(PoisonError::into_inner) = Some(captured);
             }
             work => {

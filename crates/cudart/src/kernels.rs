@@ -1,7 +1,7 @@
 //! Kernels: lookup, and launches as programs request them.
 
 use crate::objects::image::Image;
-use crate::objects::kernels::{Kernel, Resolved};
+use crate::objects::kernels::{Kernel, ResolvedKernel};
 use crate::objects::streams::Stream;
 use crate::objects::work::Work;
 use crate::pointer::{In, bytes_at};
@@ -14,11 +14,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 impl Kernel {
     /// Returns the resolved kernel and loads its module on first use.
-    pub(crate) fn resolved(&self, runtime: &Runtime) -> Outcome<&Resolved> {
+    pub(crate) fn resolved(&self, runtime: &Runtime) -> Outcome<&ResolvedKernel> {
         self.resolved.get_or_init(|| self.resolve(runtime)).as_ref().map_err(|status| *status)
     }
 
-    fn resolve(&self, runtime: &Runtime) -> Outcome<Resolved> {
+    fn resolve(&self, runtime: &Runtime) -> Outcome<ResolvedKernel> {
         let loaded = self.image.loaded(runtime)?;
         let kernel = loaded.module.kernel(&self.name).map_err(|_| Status::INVALID_DEVICE_FUNCTION)?;
         let function = kernel.function();
@@ -35,7 +35,7 @@ impl Kernel {
             .map_or(most, |list| list.iter().product::<u32>().min(most));
         let shared = code.function(&self.name).map_or(0, |func| code.static_shared_bytes(func));
         let (static_shared, local, constant) = (clamp(shared), clamp(own(Space::Local)), clamp(constant));
-        Ok(Resolved { kernel, static_shared, local, constant, max_threads, version: loaded.version })
+        Ok(ResolvedKernel { kernel, static_shared, local, constant, max_threads, version: loaded.version })
     }
 
     /// Sets the maximum dynamic shared memory of a launch.

@@ -48,9 +48,9 @@ fn mangled(name: &str) -> Option<&[u8]> {
 }
 
 /// Text of at most [`MOST_LENGTH`] bytes.
-struct Bounded(String);
+struct BoundedText(String);
 
-impl DemangleWrite for Bounded {
+impl DemangleWrite for BoundedText {
     fn write_string(&mut self, text: &str) -> std::fmt::Result {
         if self.0.len() + text.len() > MOST_LENGTH {
             return Err(std::fmt::Error);
@@ -61,7 +61,7 @@ impl DemangleWrite for Bounded {
 }
 
 fn text(symbol: &BorrowedSymbol<'_>, options: DemangleOptions) -> Option<String> {
-    let mut text = Bounded(String::new());
+    let mut text = BoundedText(String::new());
     symbol.structured_demangle(&mut text, &options.no_return_type()).ok()?;
     Some(without_files(&text.0)).filter(|text| !text.is_empty())
 }

@@ -19,12 +19,12 @@ const LAUNCHES: u32 = 200;
 const ROUNDS: u32 = 5;
 
 /// Measured values: bytes per second, and seconds.
-type Measured = (Option<f64>, Option<f64>);
+type MeasuredRates = (Option<f64>, Option<f64>);
 
 impl Device {
     /// Returns the machine description with measured bandwidth and launch cost.
     pub fn measured_machine(&self) -> Machine {
-        static KNOWN: Mutex<Option<HashMap<String, Measured>>> = Mutex::new(None);
+        static KNOWN: Mutex<Option<HashMap<String, MeasuredRates>>> = Mutex::new(None);
         let machine = self.machine().clone();
         let key = format!("{} {} {} {}", machine.id, machine.name, machine.multiprocessors, machine.memory_bytes);
         // Concurrent measurements would disturb each other.

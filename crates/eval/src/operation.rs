@@ -30,7 +30,7 @@ const _: () = assert!(Modifier::ALL.len() <= 12 * 64);
 
 /// Selector and sign of a register operand of a video instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(crate) struct Part {
+pub(crate) struct OperandPart {
     /// Selected part of the register; `None` for all of it.
     pub(crate) selector: Option<Selector>,
     /// True if a minus precedes it.
@@ -56,9 +56,9 @@ pub struct Operation {
     /// Number of results.
     pub(crate) results: u8,
     /// Part of a register that is written.
-    pub(crate) into: Part,
+    pub(crate) into: OperandPart,
     /// Parts of registers that are read.
-    pub(crate) from: [Part; 3],
+    pub(crate) from: [OperandPart; 3],
 }
 
 impl Operation {
@@ -67,7 +67,7 @@ impl Operation {
     pub fn of(inst: &InstData) -> Option<Operation> {
         let form = inst.form()?;
         let mut operation = Operation::from_words(form.opcode, inst.modifiers());
-        let (mut results, mut into) = (0, Part::default());
+        let (mut results, mut into) = (0, OperandPart::default());
         for operand in inst.written() {
             if results == 0 {
                 into = part(operand);
@@ -122,8 +122,8 @@ impl Operation {
             modifiers,
             inputs: 0,
             results: 1,
-            into: Part::default(),
-            from: [Part::default(); 3],
+            into: OperandPart::default(),
+            from: [OperandPart::default(); 3],
         }
     }
 
@@ -154,10 +154,10 @@ impl Operation {
     }
 }
 
-fn part(operand: &Operand) -> Part {
+fn part(operand: &Operand) -> OperandPart {
     match operand {
-        Operand::Part { negated, selector, .. } => Part { selector: *selector, negated: *negated },
-        _ => Part::default(),
+        Operand::Part { negated, selector, .. } => OperandPart { selector: *selector, negated: *negated },
+        _ => OperandPart::default(),
     }
 }
 

@@ -135,7 +135,7 @@ impl Cta {
 
 /// Place of an event in the code.
 #[derive(Clone, Copy)]
-pub(crate) struct Site<'a> {
+pub(crate) struct CodeSite<'a> {
     pub(crate) func: Func,
     pub(crate) op: &'a Op,
     pub(crate) thread: usize,

@@ -2,7 +2,7 @@
 
 use crate::handlers::handler;
 use crate::memory::PARAM_BASE;
-use crate::op::{Arg, CallSite, CalleeArg, Handler, Image, ImageSite, Matrix, Op, Passed};
+use crate::op::{Arg, CallSite, CalleeArg, Handler, Image, ImageSite, Matrix, Op, PassedValue};
 use crate::variables::{VariableAddresses, function_address};
 use broadloom_device::param_layout;
 use broadloom_eval::matrix::{Product, Rows, Transfer};
@@ -22,9 +22,9 @@ pub(crate) struct Routine {
     /// Bytes of its local and `.param` variables.
     pub(crate) frame_bytes: u64,
     /// Destinations of arguments.
-    pub(crate) params: Vec<Passed>,
+    pub(crate) params: Vec<PassedValue>,
     /// Sources of results.
-    pub(crate) results: Vec<Passed>,
+    pub(crate) results: Vec<PassedValue>,
     /// Functions it names.
     pub(crate) calls: Vec<Func>,
     /// True if it calls through a register.
@@ -337,16 +337,16 @@ impl Decoder<'_> {
         Arg::Imm((PARAM_BASE + place).wrapping_add_signed(offset))
     }
 
-    fn passed_param(&self, param: Param) -> Passed {
+    fn passed_param(&self, param: Param) -> PassedValue {
         match param {
-            Param::Reg(reg) => Passed::Value(self.reg(reg)),
+            Param::Reg(reg) => PassedValue::Value(self.reg(reg)),
             Param::Memory(var) => self.passed_variable(var),
         }
     }
 
-    fn passed_variable(&self, var: Var) -> Passed {
+    fn passed_variable(&self, var: Var) -> PassedValue {
         let bytes = self.function.variables[var].bytes().unwrap_or(0);
-        Passed::Memory { offset: self.frame.get(&var).copied().unwrap_or(0) as i64, bytes }
+        PassedValue::Memory { offset: self.frame.get(&var).copied().unwrap_or(0) as i64, bytes }
     }
 
     fn call(&mut self, call: &Call) -> CallSite {
@@ -363,7 +363,7 @@ impl Decoder<'_> {
                 .iter()
                 .map(|operand| match operand {
                     Operand::Symbol(Symbol::Local(var), _) if self.frame.contains_key(var) => self.passed_variable(*var),
-                    operand => Passed::Value(self.arg(operand, Type::B64)),
+                    operand => PassedValue::Value(self.arg(operand, Type::B64)),
                 })
                 .collect()
         };

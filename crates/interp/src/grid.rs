@@ -6,7 +6,7 @@
 //! and end together.
 
 use crate::cluster::{Cluster, Common, MOST_BLOCKS};
-use crate::cta::{Barrier, Cta, Site, Thread, Wait};
+use crate::cta::{Barrier, Cta, CodeSite, Thread, Wait};
 use crate::exec::{Engine, Sink, Stop, lane_names};
 use crate::memory::{Memory, Owner};
 use crate::names::Names;
@@ -400,7 +400,7 @@ impl Grid<'_> {
 
     fn fault_at<W: Watch>(&self, engine: &Engine<'_, W>, cta: &Cta, index: usize, kind: FaultKind, message: String) -> Stop {
         match engine.waiting_at(cta, index) {
-            Some(Site { func, op, thread }) => engine.fault(cta, Site { func, op, thread }, kind, None, message),
+            Some(CodeSite { func, op, thread }) => engine.fault(cta, CodeSite { func, op, thread }, kind, None, message),
             None => Box::new(Fault {
                 kind,
                 message,

@@ -1,6 +1,6 @@
 //! Table from instructions to handlers: one line each.
 
-use crate::op::{Copying, Counting, Exchange, Handler, Machine};
+use crate::op::{CopyOp, MbarrierOp, Exchange, Handler, Machine};
 use broadloom_eval::{Function, Operation};
 use broadloom_ptx::{Opcode, opcodes};
 
@@ -47,14 +47,14 @@ pub(crate) fn handler(operation: &Operation) -> Handler {
         | Opcode::Setmaxnreg
         | Opcode::Griddepcontrol
         | Opcode::Brkpt => Handler::Machine(Machine::Nothing),
-        Opcode::MbarrierInit => Handler::Machine(Machine::Mbarrier(Counting::Init)),
-        Opcode::MbarrierInval => Handler::Machine(Machine::Mbarrier(Counting::Invalidate)),
-        Opcode::MbarrierExpectTx => Handler::Machine(Machine::Mbarrier(Counting::ExpectTx)),
-        Opcode::MbarrierCompleteTx => Handler::Machine(Machine::Mbarrier(Counting::CompleteTx)),
-        Opcode::MbarrierArrive => Handler::Machine(Machine::Mbarrier(Counting::Arrive)),
-        Opcode::MbarrierArriveDrop => Handler::Machine(Machine::Mbarrier(Counting::ArriveAndDrop)),
-        Opcode::MbarrierTestWait | Opcode::MbarrierTryWait => Handler::Machine(Machine::Mbarrier(Counting::Wait)),
-        Opcode::MbarrierCheckLayout => Handler::Machine(Machine::Mbarrier(Counting::CheckLayout)),
+        Opcode::MbarrierInit => Handler::Machine(Machine::Mbarrier(MbarrierOp::Init)),
+        Opcode::MbarrierInval => Handler::Machine(Machine::Mbarrier(MbarrierOp::Invalidate)),
+        Opcode::MbarrierExpectTx => Handler::Machine(Machine::Mbarrier(MbarrierOp::ExpectTx)),
+        Opcode::MbarrierCompleteTx => Handler::Machine(Machine::Mbarrier(MbarrierOp::CompleteTx)),
+        Opcode::MbarrierArrive => Handler::Machine(Machine::Mbarrier(MbarrierOp::Arrive)),
+        Opcode::MbarrierArriveDrop => Handler::Machine(Machine::Mbarrier(MbarrierOp::ArriveAndDrop)),
+        Opcode::MbarrierTestWait | Opcode::MbarrierTryWait => Handler::Machine(Machine::Mbarrier(MbarrierOp::Wait)),
+        Opcode::MbarrierCheckLayout => Handler::Machine(Machine::Mbarrier(MbarrierOp::CheckLayout)),
         Opcode::BarrierClusterArrive => Handler::Machine(Machine::ClusterArrive),
         Opcode::BarrierClusterWait => Handler::Machine(Machine::ClusterWait),
         Opcode::Mapa => Handler::Machine(Machine::MapAddress),
@@ -77,11 +77,11 @@ pub(crate) fn handler(operation: &Operation) -> Handler {
         }
         Opcode::WmmaLoad | Opcode::WmmaStore => Handler::Machine(Machine::Fragment),
         // Asynchronous copies.
-        Opcode::CpAsync => Handler::Machine(Machine::Copy(Copying::Start)),
-        Opcode::CpAsyncCommitGroup => Handler::Machine(Machine::Copy(Copying::Commit)),
-        Opcode::CpAsyncWaitGroup => Handler::Machine(Machine::Copy(Copying::WaitGroup)),
-        Opcode::CpAsyncWaitAll => Handler::Machine(Machine::Copy(Copying::WaitAll)),
-        Opcode::CpAsyncMbarrierArrive => Handler::Machine(Machine::Copy(Copying::Arrive)),
+        Opcode::CpAsync => Handler::Machine(Machine::Copy(CopyOp::Start)),
+        Opcode::CpAsyncCommitGroup => Handler::Machine(Machine::Copy(CopyOp::Commit)),
+        Opcode::CpAsyncWaitGroup => Handler::Machine(Machine::Copy(CopyOp::WaitGroup)),
+        Opcode::CpAsyncWaitAll => Handler::Machine(Machine::Copy(CopyOp::WaitAll)),
+        Opcode::CpAsyncMbarrierArrive => Handler::Machine(Machine::Copy(CopyOp::Arrive)),
         opcodes!(refused) => Handler::Refused,
     }
 }

@@ -44,7 +44,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use watch::Unwatched;
+use watch::NoWatch;
 
 /// Receiver of the output of kernels.
 pub type Output = Arc<dyn Fn(&[u8]) + Send + Sync>;
@@ -460,7 +460,7 @@ impl LoadedModule for InterpModule {
             state.findings.order_from(first);
             outcome?
         } else {
-            grid.run(&mut state.memory, &mut Unwatched, &mut sink)?
+            grid.run(&mut state.memory, &mut NoWatch, &mut sink)?
         };
         state.heap_left = outcome.heap_left;
         state.statistics.launches += 1;

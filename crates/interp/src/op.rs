@@ -59,11 +59,11 @@ pub(crate) enum Machine {
     /// `wmma.load`, `wmma.store`.
     Fragment,
     /// `mbarrier.*`
-    Mbarrier(Counting),
+    Mbarrier(MbarrierOp),
     /// Textures and surfaces.
     Image,
     /// `cp.async` and its groups.
-    Copy(Copying),
+    Copy(CopyOp),
     /// `barrier.cluster.arrive`
     ClusterArrive,
     /// `barrier.cluster.wait`
@@ -94,7 +94,7 @@ pub(crate) enum Machine {
 
 /// Operation on an mbarrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Counting {
+pub(crate) enum MbarrierOp {
     /// `mbarrier.init`
     Init,
     /// `mbarrier.inval`
@@ -115,7 +115,7 @@ pub(crate) enum Counting {
 
 /// Operation on asynchronous copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Copying {
+pub(crate) enum CopyOp {
     /// `cp.async`
     Start,
     /// `cp.async.commit_group`
@@ -250,9 +250,9 @@ pub(crate) struct CallSite {
     /// Callee: a function by number, or the register with its address.
     pub(crate) callee: CalleeArg,
     /// Arguments: a value with its size, or bytes of the frame.
-    pub(crate) arguments: Box<[Passed]>,
+    pub(crate) arguments: Box<[PassedValue]>,
     /// Destinations of results.
-    pub(crate) results: Box<[Passed]>,
+    pub(crate) results: Box<[PassedValue]>,
 }
 
 /// Callee of a call.
@@ -266,7 +266,7 @@ pub(crate) enum CalleeArg {
 
 /// Argument or result of a call.
 #[derive(Clone, Debug)]
-pub(crate) enum Passed {
+pub(crate) enum PassedValue {
     /// Bytes of the caller's frame: a `.param` variable.
     Memory { offset: i64, bytes: u64 },
     /// A register or an immediate.

@@ -1,16 +1,16 @@
 //! Interface of watchers of a run.
 //!
-//! The engine is generic over its watcher. [`Unwatched`] costs nothing: every call is empty and inlined away.
+//! The engine is generic over its watcher. [`NoWatch`] costs nothing: every call is empty and inlined away.
 //! The checker ([`crate::check`]) keeps shadow memory and clocks.
 
-use crate::cta::{Cta, Site};
+use crate::cta::{Cta, CodeSite};
 use crate::names::Names;
 use broadloom_device::FaultKind;
 use broadloom_ptx::Space;
 
 /// Memory of a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Home {
+pub(crate) enum ByteMemory {
     /// Allocation, by serial number.
     Device(u64),
     /// Shared memory of the block.
@@ -64,7 +64,7 @@ pub(crate) enum Kind {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Access {
     pub(crate) kind: Kind,
-    pub(crate) home: Home,
+    pub(crate) home: ByteMemory,
     /// First byte within its home.
     pub(crate) offset: u64,
     pub(crate) bytes: u64,
@@ -102,10 +102,10 @@ pub(crate) trait Watch {
     fn instruction(&mut self) {}
 
     /// Reports an access to memory.
-    fn access(&mut self, _cta: &Cta, _site: Site<'_>, _access: Access) {}
+    fn access(&mut self, _cta: &Cta, _site: CodeSite<'_>, _access: Access) {}
 
     /// Reports the read of a register. `slot` is its index among the registers of all frames of the thread.
-    fn read_register(&mut self, _cta: &Cta, _site: Site<'_>, _slot: usize) {}
+    fn read_register(&mut self, _cta: &Cta, _site: CodeSite<'_>, _slot: usize) {}
 
     /// Reports the write of a register.
     fn write_register(&mut self, _cta: &Cta, _thread: usize, _slot: usize) {}
@@ -120,28 +120,28 @@ pub(crate) trait Watch {
     fn define_local(&mut self, _cta: &Cta, _thread: usize, _from: u64, _bytes: u64) {}
 
     /// Reports that a kernel allocated memory from the heap.
-    fn malloc(&mut self, _cta: &Cta, _site: Site<'_>, _serial: u64, _bytes: u64) {}
+    fn malloc(&mut self, _cta: &Cta, _site: CodeSite<'_>, _serial: u64, _bytes: u64) {}
 
     /// Reports that a kernel freed memory of the heap.
-    fn free(&mut self, _cta: &Cta, _site: Site<'_>, _serial: u64) {}
+    fn free(&mut self, _cta: &Cta, _site: CodeSite<'_>, _serial: u64) {}
 
     /// Reports the arrival of a thread at a barrier of the block.
-    fn arrive(&mut self, _cta: &Cta, _site: Site<'_>, _barrier: u8, _waits: bool) {}
+    fn arrive(&mut self, _cta: &Cta, _site: CodeSite<'_>, _barrier: u8, _waits: bool) {}
 
     /// Reports a complete barrier: the waiting threads continue, after the others arrived.
     fn barrier(&mut self, _cta: &Cta, _barrier: u8, _waiting: &[u32], _arrived: &[u32]) {}
 
     /// Reports that these threads met at a warp instruction with this mask.
-    fn warp(&mut self, _cta: &Cta, _site: Site<'_>, _threads: &[usize], _mask: u32) {}
+    fn warp(&mut self, _cta: &Cta, _site: CodeSite<'_>, _threads: &[usize], _mask: u32) {}
 
     /// Reports that a lane read a value of an inactive lane.
-    fn inactive_lane(&mut self, _cta: &Cta, _site: Site<'_>, _lane: u32) {}
+    fn inactive_lane(&mut self, _cta: &Cta, _site: CodeSite<'_>, _lane: u32) {}
 
     /// Reports that a warp instruction ran without some lanes of its mask, which have exited.
-    fn absent_lanes(&mut self, _cta: &Cta, _site: Site<'_>, _mask: u32, _absent: u32) {}
+    fn absent_lanes(&mut self, _cta: &Cta, _site: CodeSite<'_>, _mask: u32, _absent: u32) {}
 
     /// Reports a fence.
-    fn fence(&mut self, _cta: &Cta, _site: Site<'_>, _scope: Scope) {}
+    fn fence(&mut self, _cta: &Cta, _site: CodeSite<'_>, _scope: Scope) {}
 
     /// Reports the arrival of a thread at a meeting. It releases its earlier actions to those who wait there.
     fn arrive_at(&mut self, _cta: &Cta, _thread: usize, _meeting: Meeting) {}
@@ -153,13 +153,13 @@ pub(crate) trait Watch {
     fn learn_from(&mut self, _cta: &Cta, _thread: usize, _meeting: Meeting) {}
 
     /// Reports the start or end of the lifetime of a meeting: its past is forgotten.
-    fn renew(&mut self, _cta: &Cta, _site: Site<'_>, _meeting: Meeting) {}
+    fn renew(&mut self, _cta: &Cta, _site: CodeSite<'_>, _meeting: Meeting) {}
 
     /// Reports that a thread uses a meeting, for any purpose.
-    fn visit(&mut self, _cta: &Cta, _site: Site<'_>, _meeting: Meeting) {}
+    fn visit(&mut self, _cta: &Cta, _site: CodeSite<'_>, _meeting: Meeting) {}
 
     /// Reports that a thread has issued an asynchronous copy into shared memory.
-    fn copy(&mut self, _cta: &Cta, _site: Site<'_>, _offset: u64, _bytes: u64) {}
+    fn copy(&mut self, _cta: &Cta, _site: CodeSite<'_>, _offset: u64, _bytes: u64) {}
 
     /// Reports that a thread commits a group of its copies.
     fn commit_copies(&mut self, _cta: &Cta, _thread: usize) {}
@@ -173,12 +173,12 @@ pub(crate) trait Watch {
 
     /// Reports a fault that would end an unwatched run. The watcher records it, and the run continues as if
     /// the access had not happened.
-    fn fault(&mut self, _cta: &Cta, _site: Site<'_>, _kind: FaultKind, _space: Space, _address: Option<u64>, _message: &str) {}
+    fn fault(&mut self, _cta: &Cta, _site: CodeSite<'_>, _kind: FaultKind, _space: Space, _address: Option<u64>, _message: &str) {}
 }
 
 /// Watcher that does nothing.
-pub(crate) struct Unwatched;
+pub(crate) struct NoWatch;
 
-impl Watch for Unwatched {
+impl Watch for NoWatch {
     const ON: bool = false;
 }

@@ -53,7 +53,7 @@ pub use element::{Element, ElementError};
 pub use error::LaunchError;
 pub use image::ImageSpec;
 pub use npy::{NpyError, read_npy, write_npy, write_npy_bool};
-pub use prepare::{Output, Prepared, prepare};
+pub use prepare::{Output, PreparedLaunch, prepare};
 pub use spec::{InvalidExtent, LaunchSpec, parse_extent};
 pub use words::split_words;
 

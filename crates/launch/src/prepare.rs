@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// Launch that is ready to run.
 #[derive(Debug)]
-pub struct Prepared {
+pub struct PreparedLaunch {
     kernel: Kernel,
     launch: Launch,
     arguments: Vec<Argument>,
@@ -65,7 +65,7 @@ pub struct Output {
 
 /// Prepares a launch. File names are relative to `folder`; buffers are allocated and filled on the module's
 /// device.
-pub fn prepare(module: &Module, spec: &LaunchSpec, folder: &Path) -> Result<Prepared, LaunchError> {
+pub fn prepare(module: &Module, spec: &LaunchSpec, folder: &Path) -> Result<PreparedLaunch, LaunchError> {
     let kernel = choose_kernel(module, spec)?;
     let params: Vec<&Variable> = kernel.function().memory_params().collect();
     if spec.arguments.len() != params.len() {
@@ -86,7 +86,7 @@ pub fn prepare(module: &Module, spec: &LaunchSpec, folder: &Path) -> Result<Prep
         return Err(LaunchError::Wrong(diagnostics));
     }
     let Builder { buffers, images, .. } = builder;
-    Ok(Prepared { kernel, launch: spec.launch.clone(), arguments, buffers, images })
+    Ok(PreparedLaunch { kernel, launch: spec.launch.clone(), arguments, buffers, images })
 }
 
 fn choose_kernel(module: &Module, spec: &LaunchSpec) -> Result<Kernel, LaunchError> {
@@ -319,7 +319,7 @@ impl Builder<'_> {
     }
 }
 
-impl Prepared {
+impl PreparedLaunch {
     /// Returns the kernel.
     pub fn kernel(&self) -> &Kernel {
         &self.kernel

@@ -4,7 +4,7 @@ use broadloom_device::{
     Backend, Device, Error, EventId, GlobalVariable, Launch, LoadedModule, Machine, MachineKind, MemoryUse, Result, Stream,
 };
 use broadloom_diag::Sources;
-use broadloom_launch::{Destination, HostArray, LaunchError, LaunchSpec, Prepared, prepare, read_npy, split_words, write_npy};
+use broadloom_launch::{Destination, HostArray, LaunchError, LaunchSpec, PreparedLaunch, prepare, read_npy, split_words, write_npy};
 use broadloom_ptx::{Func, IsaVersion, Verified, parse, verify};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -150,7 +150,7 @@ const KERNEL: &str = "
 .visible .entry k(.param .u64 out, .param .f32 x, .param .u32 n, .param .align 8 .b8 s[24]) { ret; }
 ";
 
-fn prepared(body: &str, line: &str, folder: &Path) -> std::result::Result<(Prepared, Arc<Mutex<State>>), String> {
+fn prepared(body: &str, line: &str, folder: &Path) -> std::result::Result<(PreparedLaunch, Arc<Mutex<State>>), String> {
     let mut sources = Sources::new();
     let id = sources.add("k.ptx", format!(".version 8.0\n.target sm_90\n.address_size 64\n{body}"));
     let code = Arc::new(parse(&sources, id).and_then(verify).map_err(|wrong| sources.render_all(&wrong))?);

@@ -20,7 +20,7 @@
 pub use crate::run::Column;
 pub use crate::session::Failure;
 
-use crate::eval::{Options, Sealed};
+use crate::eval::{Options, SealedHost};
 use crate::run::{LaunchedCall, Statistics, Target, Templates};
 use crate::session::{Engine, Output, Session, Settings};
 use broadloom_graph::Context;
@@ -65,7 +65,7 @@ impl Program {
     pub fn new(text: &str, function: &str, options: Options, target: Target) -> Result<Program, Failure> {
         let templates = target.has_templates().then(Templates::new);
         let settings = Settings { options, engine: Engine::Vcode, ..Settings::default() };
-        let session = Session::with_device(settings, Box::new(Sealed), target);
+        let session = Session::with_device(settings, Box::new(SealedHost), target);
         let mut session = session.map_err(|error| Failure(format!("there is no thread for the program: {error}")))?;
         for output in session.eval("program", text) {
             if let Output::Error(report) = output {

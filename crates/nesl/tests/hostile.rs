@@ -3,7 +3,7 @@
 mod support;
 
 use broadloom_diag::Sources;
-use broadloom_nesl::eval::Sealed;
+use broadloom_nesl::eval::SealedHost;
 use broadloom_nesl::session::{Output, Session, Settings};
 use broadloom_nesl::syntax::{Lines, MAX_NESTING, is_complete, parse};
 
@@ -21,7 +21,7 @@ fn the_library_has_no_errors() {
 #[test]
 fn sessions_share_the_library_but_not_what_they_change() {
     let answer = |session: &mut Session, text: &str| support::transcript(&session.eval("shared", text));
-    let mut sealed = Session::new(Settings::default(), Box::new(Sealed)).expect("a thread for the session");
+    let mut sealed = Session::new(Settings::default(), Box::new(SealedHost)).expect("a thread for the session");
     let mut own = support::session(Settings::default());
     // Some variables of the library depend on the host.
     assert_eq!(answer(&mut sealed, "user;"), "it = \"\" : [char]\n");

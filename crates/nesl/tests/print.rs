@@ -1,7 +1,7 @@
 //! Printing and parsing: parsing the text of a tree returns an equal tree.
 
 use broadloom_diag::{Sources, Span};
-use broadloom_nesl::eval::Sealed;
+use broadloom_nesl::eval::SealedHost;
 use broadloom_nesl::session::{Session, Settings, verify_library};
 use broadloom_nesl::syntax::{
     Ast, BinaryOp, Each, Expr, ExprId, Form, FormKind, FunctionForm, Generator, Name, Pattern, PatternId, Program, TypeExpr,
@@ -161,13 +161,13 @@ fn floats_print_as_the_original_prints_them() {
         ("-1.0 * 0.0", "-0.0"),
         ("1.0 / 3.0", "0.333333333333333"),
     ];
-    let mut session = Session::new(Settings::default(), Box::new(Sealed)).unwrap();
+    let mut session = Session::new(Settings::default(), Box::new(SealedHost)).unwrap();
     for (expression, text) in cases {
         let outputs = session.eval("floats", &format!("{expression};"));
         assert_eq!(outputs[0].to_string(), format!("it = {text} : float\n"), "{expression}");
     }
     let mut settings = Settings::default();
     settings.options.widths.narrow_float = true;
-    let mut session = Session::new(settings, Box::new(Sealed)).unwrap();
+    let mut session = Session::new(settings, Box::new(SealedHost)).unwrap();
     assert_eq!(session.eval("floats", "0.1;")[0].to_string(), "it = 0.1 : float\n");
 }

@@ -34,15 +34,15 @@ pub enum MentionMut<'a> {
 
 /// Selection among the registers of an instruction.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Which {
+enum RegisterSelection {
     Read,
     Written,
     All,
 }
 
-impl Which {
+impl RegisterSelection {
     fn takes(self, written: Option<bool>) -> bool {
-        self == Which::All || written.is_none_or(|written| written == (self == Which::Written))
+        self == RegisterSelection::All || written.is_none_or(|written| written == (self == RegisterSelection::Written))
     }
 }
 
@@ -63,27 +63,27 @@ impl InstData {
 
     /// Calls `see` for each register that it reads, guard first, in operand order.
     pub fn each_read(&self, mut see: impl FnMut(Reg)) {
-        see::registers(self, Which::Read, &mut |reg| see(*reg));
+        see::registers(self, RegisterSelection::Read, &mut |reg| see(*reg));
     }
 
     /// Calls `see` for each register that it writes, in operand order.
     pub fn each_written(&self, mut see: impl FnMut(Reg)) {
-        see::registers(self, Which::Written, &mut |reg| see(*reg));
+        see::registers(self, RegisterSelection::Written, &mut |reg| see(*reg));
     }
 
     /// Changes the registers that it reads, guard first.
     pub fn change_reads(&mut self, mut change: impl FnMut(&mut Reg)) {
-        change::registers(self, Which::Read, &mut change);
+        change::registers(self, RegisterSelection::Read, &mut change);
     }
 
     /// Changes the registers that it writes.
     pub fn change_writes(&mut self, mut change: impl FnMut(&mut Reg)) {
-        change::registers(self, Which::Written, &mut change);
+        change::registers(self, RegisterSelection::Written, &mut change);
     }
 
     /// Changes all its registers, in text order.
     pub(crate) fn change_registers(&mut self, mut change: impl FnMut(&mut Reg)) {
-        change::registers(self, Which::All, &mut change);
+        change::registers(self, RegisterSelection::All, &mut change);
     }
 
     /// Calls `see` for every mention, in text order.
@@ -200,7 +200,7 @@ macro_rules! walk {
                 }
             }
 
-            fn register(self, which: Which) -> Option<&'a $($mutable)? Reg> {
+            fn register(self, which: RegisterSelection) -> Option<&'a $($mutable)? Reg> {
                 match self {
                     $mention::Operand(Operand::Reg(reg) | Operand::Not(reg) | Operand::Part { reg, .. }, written) => {
                         which.takes(written).then_some(reg)
@@ -214,12 +214,12 @@ macro_rules! walk {
         }
 
         mod $name {
-            use super::{InstData, Operand, $mention as Mention, Reg, Which};
+            use super::{InstData, Operand, $mention as Mention, Reg, RegisterSelection};
 
             type Visit<'v> = &'v mut dyn FnMut(Mention<'_>);
 
-            pub(super) fn registers(data: &$($mutable)? InstData, which: Which, visit: &mut dyn FnMut(&$($mutable)? Reg)) {
-                if which != Which::Written
+            pub(super) fn registers(data: &$($mutable)? InstData, which: RegisterSelection, visit: &mut dyn FnMut(&$($mutable)? Reg)) {
+                if which != RegisterSelection::Written
                     && let Some(guard) = &$($mutable)? data.guard
                 {
                     visit(&$($mutable)? guard.reg);

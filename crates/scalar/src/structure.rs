@@ -110,14 +110,14 @@ impl Structure {
 
 /// The variables and arrays that are set in some blocks, including nested ones.
 #[derive(Default)]
-pub(crate) struct Assigned {
+pub(crate) struct AssignedItems {
     pub(crate) vars: Vec<Var>,
     pub(crate) arrays: Vec<crate::id::ArrayId>,
 }
 
-impl Assigned {
-    pub(crate) fn within(body: &Body, blocks: &[BlockId]) -> Assigned {
-        let mut found = Assigned::default();
+impl AssignedItems {
+    pub(crate) fn within(body: &Body, blocks: &[BlockId]) -> AssignedItems {
+        let mut found = AssignedItems::default();
         let mut stack = blocks.to_vec();
         while let Some(block) = stack.pop() {
             for statement in &body.block(block).statements {
@@ -137,17 +137,17 @@ impl Assigned {
 }
 
 /// The nodes, variables and arrays that live code depends on.
-pub(crate) struct Live {
+pub(crate) struct LiveItems {
     pub(crate) nodes: Vec<bool>,
     pub(crate) vars: Vec<bool>,
     pub(crate) arrays: Vec<bool>,
 }
 
-impl Live {
+impl LiveItems {
     /// Finds the live nodes: those on which these results, side effects such as stores and writes, and the
     /// bounds and conditions of loops and branches depend.
-    pub(crate) fn of(body: &Body, structure: &Structure, results: &[Id]) -> Live {
-        let mut live = Live {
+    pub(crate) fn of(body: &Body, structure: &Structure, results: &[Id]) -> LiveItems {
+        let mut live = LiveItems {
             nodes: vec![false; body.nodes.len()],
             vars: vec![false; body.vars.len()],
             arrays: vec![false; body.arrays.len()],

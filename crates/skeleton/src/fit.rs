@@ -15,7 +15,7 @@ const ALIGNMENT: usize = 256;
 ///
 /// It has the effect of [`LoadedProgram::run`] and takes less host time.
 #[derive(Clone, Debug)]
-pub struct Fitted {
+pub struct FittedProgram {
     loaded: LoadedProgram,
     sizes: Vec<u64>,
     /// Minimum number of bytes of each output.
@@ -35,13 +35,13 @@ struct FittedLaunch {
 
 impl LoadedProgram {
     /// Prepares the program for calls with these sizes: everything that depends on them is computed now.
-    pub fn fit(&self, sizes: &[u64]) -> Result<Fitted> {
-        Fitted::new(self, sizes)
+    pub fn fit(&self, sizes: &[u64]) -> Result<FittedProgram> {
+        FittedProgram::new(self, sizes)
     }
 }
 
-impl Fitted {
-    fn new(loaded: &LoadedProgram, sizes: &[u64]) -> Result<Fitted> {
+impl FittedProgram {
+    fn new(loaded: &LoadedProgram, sizes: &[u64]) -> Result<FittedProgram> {
         let program = loaded.program();
         loaded.check_sizes(sizes)?;
         let mut launches = vec![];
@@ -75,7 +75,7 @@ impl Fitted {
         }
         let outputs = program.outputs.iter().map(|output| loaded.output_bytes(output, sizes)).collect::<Result<_>>()?;
         let temporaries = loaded.temporary_lengths(sizes)?;
-        Ok(Fitted { loaded: loaded.clone(), sizes: sizes.to_vec(), outputs, temporaries, launches })
+        Ok(FittedProgram { loaded: loaded.clone(), sizes: sizes.to_vec(), outputs, temporaries, launches })
     }
 
     /// Returns the sizes.
@@ -95,8 +95,8 @@ impl Fitted {
         self.run_with(call, None)
     }
 
-    /// Runs the program like [`Fitted::run`]. `zeros` is zeroed memory of the caller for temporaries that
-    /// must be zero, [`Fitted::zeroed_bytes`] long. One fill can serve several programs.
+    /// Runs the program like [`FittedProgram::run`]. `zeros` is zeroed memory of the caller for temporaries that
+    /// must be zero, [`FittedProgram::zeroed_bytes`] long. One fill can serve several programs.
     pub fn run_with(&self, call: &Call<'_>, zeros: Option<&Buffer<u8>>) -> Result<()> {
         let loaded = &self.loaded;
         loaded.check_given(call)?;

@@ -189,11 +189,11 @@ impl Histogram {
     }
 }
 
-trait Signed {
+trait SignedTwin {
     fn signed(self) -> Type;
 }
 
-impl Signed for Type {
+impl SignedTwin for Type {
     /// Returns the signed integer type of the same width.
     fn signed(self) -> Type {
         if self.element().bits() == 64 { Type::I64 } else { Type::I32 }

@@ -103,7 +103,7 @@ pub use combine::Combine;
 pub use count::Count;
 pub use domain::Domain;
 pub use error::{Error, Result};
-pub use fit::Fitted;
+pub use fit::FittedProgram;
 pub use histogram::Histogram;
 pub use key::Key;
 pub use layout::{Access, Layout, Number};

@@ -426,22 +426,22 @@ impl ReduceEmitter<'_> {
         });
     }
 
-    fn shape(&self) -> Shape {
+    fn shape(&self) -> ResultThreads {
         let commutative = self.operator().is_commutative();
         if self.is_cpu {
             // Four independent chains of sums hide the latency of additions.
             let (items, chains) = if commutative { (cost::REDUCE_TILE / 32, 4) } else { (8, 1) };
-            return Shape { threads: 32, groups: 1, block: [32, 1, 1], tile: 32 * items, items, chains };
+            return ResultThreads { threads: 32, groups: 1, block: [32, 1, 1], tile: 32 * items, items, chains };
         }
         let vector = self.width().unwrap_or(4) as u32;
         if self.reduce.spread.blocks {
             // If all blocks work on one result, each thread has four accesses in flight.
             let accesses = if self.reduce.spread.split { 4 } else { 1 };
             let items = if commutative { (accesses * vector).clamp(8, 32) } else { 8 };
-            Shape { threads: THREADS, groups: 1, block: [THREADS, 1, 1], tile: THREADS * items, items, chains: 1 }
+            ResultThreads { threads: THREADS, groups: 1, block: [THREADS, 1, 1], tile: THREADS * items, items, chains: 1 }
         } else {
             let items = if commutative { vector.max(8) } else { 8 };
-            Shape { threads: 32, groups: 8, block: [32, 8, 1], tile: 32 * items, items, chains: 1 }
+            ResultThreads { threads: 32, groups: 8, block: [32, 8, 1], tile: 32 * items, items, chains: 1 }
         }
     }
 
@@ -459,7 +459,7 @@ impl ReduceEmitter<'_> {
 
     /// Adds a tile of a row to a sum of thread 0, in order. Each thread has adjacent elements, and threads
     /// are in the order of elements.
-    fn tile_in_order(&self, k: &Writer, shape: &Shape, kept: &[Value], row: &[Value], tile: Value, sum: &Accumulator<'_>) {
+    fn tile_in_order(&self, k: &Writer, shape: &ResultThreads, kept: &[Value], row: &[Value], tile: Value, sum: &Accumulator<'_>) {
         let (_, within) = self.rows();
         let length = k.count(self.product(within), self.index);
         let thread = self.wide(k, k.thread(Axis::X));
@@ -475,7 +475,7 @@ impl ReduceEmitter<'_> {
     }
 
     /// Adds a tile of a row to sums.
-    fn tile(&self, k: &Writer, shape: &Shape, kept: &[Value], row: &[Value], tile: Value, sums: &[Accumulator<'_>]) {
+    fn tile(&self, k: &Writer, shape: &ResultThreads, kept: &[Value], row: &[Value], tile: Value, sums: &[Accumulator<'_>]) {
         let (_, within) = self.rows();
         let length = k.count(self.product(within), self.index);
         let first = k.mul(tile, shape.tile);
@@ -577,7 +577,7 @@ impl ReduceEmitter<'_> {
 }
 
 /// The thread layout for one result.
-struct Shape {
+struct ResultThreads {
     /// Number of threads that compute one result.
     threads: u32,
     /// Number of results per block.
@@ -590,7 +590,7 @@ struct Shape {
     chains: u32,
 }
 
-impl Shape {
+impl ResultThreads {
     /// Returns true if threads combine their values after each tile, so that only thread 0 has a sum.
     fn operates_by_tile(&self, operator: &Operator) -> bool {
         !operator.is_commutative()

@@ -124,7 +124,7 @@ struct ScanEmitter<'a> {
 }
 
 /// The thread layout of a block that works on one line.
-struct Shape {
+struct LineThreads {
     warps: u32,
     /// Number of rows of a warp in a tile, and of neighbours of a lane in a row.
     rows: u32,
@@ -133,7 +133,7 @@ struct Shape {
     blocks: u32,
 }
 
-impl Shape {
+impl LineThreads {
     fn row(&self) -> u32 {
         32 * self.items
     }
@@ -247,9 +247,9 @@ impl ScanEmitter<'_> {
 
     // Spread along the axis: the threads of a block work on one line.
 
-    fn shape(&self) -> Shape {
+    fn shape(&self) -> LineThreads {
         if self.is_cpu {
-            return Shape { warps: 1, rows: 1, items: 1, blocks: 1 };
+            return LineThreads { warps: 1, rows: 1, items: 1, blocks: 1 };
         }
         let bytes: u32 = self.operator().types().iter().map(|ty| ty.bytes()).sum();
         // Registers limit the number of elements and of blocks.
@@ -258,7 +258,7 @@ impl ScanEmitter<'_> {
             6..=12 => (2, 4),
             _ => (1, 2),
         };
-        Shape { warps: 8, rows, items: 4, blocks }
+        LineThreads { warps: 8, rows, items: 4, blocks }
     }
 
     fn along_axis(&self, draft: &mut Draft) -> Result<()> {
@@ -319,7 +319,7 @@ impl ScanEmitter<'_> {
     }
 
     /// Reduces a part of a line. Thread 0 has the result.
-    fn reduce_part(&self, k: &Writer, shape: &Shape, line: &[Value], from: Value, to: Value) -> Vec<Value> {
+    fn reduce_part(&self, k: &Writer, shape: &LineThreads, line: &[Value], from: Value, to: Value) -> Vec<Value> {
         let threads = 32 * shape.warps;
         let thread = k.thread(Axis::X);
         let wide = self.wide(k, thread);
@@ -419,7 +419,7 @@ impl ScanEmitter<'_> {
     }
 
     /// Scans tile by tile, in one block.
-    fn scan_tiles(&self, k: &Writer, shape: &Shape, line: &[Value], from: Value, to: Value, carry: &Accumulator<'_>) {
+    fn scan_tiles(&self, k: &Writer, shape: &LineThreads, line: &[Value], from: Value, to: Value, carry: &Accumulator<'_>) {
         let operator = self.operator();
         let thread = k.thread(Axis::X);
         let (lane, warp) = (k.and(thread, 31), k.shr(thread, 5));

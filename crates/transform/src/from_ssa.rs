@@ -28,7 +28,7 @@ pub fn run(module: &Module, function: &mut Function) {
         return;
     }
     drop_unreachable(function);
-    let mut leaving = Leaving { arrivals: arrivals(function), placed: vec![], function };
+    let mut leaving = FromSsa { arrivals: arrivals(function), placed: vec![], function };
     leaving.place_copies();
     leaving.jump();
     function.form = BodyForm::Registers;
@@ -36,14 +36,14 @@ pub fn run(module: &Module, function: &mut Function) {
     rename(module, function);
 }
 
-struct Leaving<'f> {
+struct FromSsa<'f> {
     function: &'f mut Function,
     arrivals: SecondaryMap<Block, u32>,
     /// New layout.
     placed: Vec<Block>,
 }
 
-impl Leaving<'_> {
+impl FromSsa<'_> {
     /// Replaces arguments of edges by copies. Afterwards no edge has arguments and no block has parameters.
     fn place_copies(&mut self) {
         // Copies at the start of a block with one incoming edge.

@@ -83,7 +83,7 @@ struct Inliner<'m> {
 }
 
 /// Renaming of a function's items at the place where it is inlined.
-struct Places {
+struct RenamedItems {
     regs: SecondaryMap<Reg, Option<Reg>>,
     vars: HashMap<Var, Var>,
     blocks: HashMap<Block, Block>,
@@ -239,8 +239,8 @@ impl Inliner<'_> {
     }
 
     /// Allocates registers, variables and blocks for a function.
-    fn places(&mut self, callee: &Function, call: &Call) -> Places {
-        let mut places = Places {
+    fn places(&mut self, callee: &Function, call: &Call) -> RenamedItems {
+        let mut places = RenamedItems {
             regs: SecondaryMap::new(),
             vars: HashMap::new(),
             blocks: HashMap::new(),
@@ -293,7 +293,7 @@ impl Inliner<'_> {
     }
 
     /// Copies an instruction of a function into a block. `ret` becomes a jump to `landing`.
-    fn copy(&mut self, data: &InstData, from: Func, block: Block, landing: Block, places: &mut Places) {
+    fn copy(&mut self, data: &InstData, from: Func, block: Block, landing: Block, places: &mut RenamedItems) {
         let mut data = data.clone();
         let rename = |reg: &mut Reg| *reg = places.regs[*reg].unwrap_or(*reg);
         data.change_reads(rename);
@@ -340,7 +340,7 @@ impl Inliner<'_> {
     }
 }
 
-impl Places {
+impl RenamedItems {
     fn rename(&self, data: &mut InstData) {
         data.change_mentions(|mention| match mention {
             MentionMut::Operand(Operand::Label(block), _) => *block = self.blocks[block],
@@ -364,7 +364,7 @@ fn variable(operand: &Operand) -> Option<Var> {
 }
 
 /// Assigns an argument to a parameter, unless the variable itself is passed.
-fn bring(writer: &mut Writer<'_>, callee: &Function, places: &Places, param: Param, argument: &Operand) {
+fn bring(writer: &mut Writer<'_>, callee: &Function, places: &RenamedItems, param: Param, argument: &Operand) {
     match (param, variable(argument)) {
         (Param::Memory(_), Some(_)) => {}
         (Param::Memory(var), None) => {
@@ -394,7 +394,7 @@ fn bring(writer: &mut Writer<'_>, callee: &Function, places: &Places, param: Par
 }
 
 /// Assigns a result to its destination, unless it is already in the right variable.
-fn fetch(writer: &mut Writer<'_>, callee: &Function, places: &Places, param: Param, result: &Operand) {
+fn fetch(writer: &mut Writer<'_>, callee: &Function, places: &RenamedItems, param: Param, result: &Operand) {
     match (param, result) {
         (Param::Reg(reg), Operand::Reg(to)) => {
             if let Some(from) = places.regs[reg] {

@@ -20,7 +20,7 @@ use std::collections::{BTreeSet, HashMap};
 
 /// Returns the module without `exit` in called functions; `None` if it has none there.
 pub fn run(module: &Module) -> Option<Module> {
-    let ending = Ending::new(module);
+    let ending = EndingFunctions::new(module);
     if ending.functions.is_empty() {
         return None;
     }
@@ -45,16 +45,16 @@ pub fn run(module: &Module) -> Option<Module> {
 }
 
 /// Functions that may end a thread.
-struct Ending {
+struct EndingFunctions {
     functions: BTreeSet<Func>,
     /// True if a function that is called through a pointer may.
     through_pointers: bool,
 }
 
-impl Ending {
-    fn new(module: &Module) -> Ending {
+impl EndingFunctions {
+    fn new(module: &Module) -> EndingFunctions {
         let pointed = addressed(module);
-        let mut ending = Ending { functions: BTreeSet::new(), through_pointers: false };
+        let mut ending = EndingFunctions { functions: BTreeSet::new(), through_pointers: false };
         // Callers of each function, and functions that call through pointers.
         let mut callers: HashMap<Func, Vec<Func>> = HashMap::new();
         let (mut through_pointers, mut work) = (vec![], vec![]);
@@ -145,7 +145,7 @@ fn place(base: Base) -> Operand {
 /// Function being rewritten.
 struct Rewriting<'m> {
     module: &'m Module,
-    ending: &'m Ending,
+    ending: &'m EndingFunctions,
     function: &'m mut Function,
     names: Names<'m>,
     /// Address of the word.
@@ -153,7 +153,7 @@ struct Rewriting<'m> {
 }
 
 impl<'m> Rewriting<'m> {
-    fn new(module: &'m Module, ending: &'m Ending, function: &'m mut Function) -> Self {
+    fn new(module: &'m Module, ending: &'m EndingFunctions, function: &'m mut Function) -> Self {
         let mut names = Names::all(module, function);
         let word = function.regs.push(RegData { name: names.take("%ended"), ty: address_type(module) });
         Rewriting { module, ending, function, names, word }

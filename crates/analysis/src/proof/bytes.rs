@@ -9,7 +9,7 @@ use crate::conditions::Test;
 use crate::inductions::{Induction, Inductions, Limit};
 use crate::integer::{Arg, Op, Relation, Step};
 use crate::obligations::Obligation;
-use crate::ranges::{Leaving, Merged, PlannedBlock, RangePlan};
+use crate::ranges::{OutgoingEdge, MergedParameter, PlannedBlock, RangePlan};
 use broadloom_ptx::{Block, Inst, Reg, Special, Type};
 
 /// Special registers with facts known before a launch; the others are unknown.
@@ -370,13 +370,13 @@ impl Reader<'_> {
         let tests = self.list(Reader::test)?;
         let params = self.list(|from| {
             let reg = from.reg()?;
-            Some(Merged { reg, first: from.list(Reader::move_number)?, again: from.list(Reader::move_number)? })
+            Some(MergedParameter { reg, first: from.list(Reader::move_number)?, again: from.list(Reader::move_number)? })
         })?;
         let inductions = self.option(|from| from.inductions(params.len()))?;
         let steps = self.list(Reader::step)?;
         let edges = self.list(|from| {
             let tests = from.list(Reader::test)?;
-            Some(Leaving { tests, moves: from.list(|from| Some((from.move_number()?, from.reg()?)))? })
+            Some(OutgoingEdge { tests, moves: from.list(|from| Some((from.move_number()?, from.reg()?)))? })
         })?;
         Some(PlannedBlock { parent, depth, tests, params, is_entered_again, inductions, steps, edges })
     }

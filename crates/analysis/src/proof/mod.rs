@@ -10,7 +10,7 @@ mod bytes;
 use crate::facts::Facts;
 use crate::integer::{Arg, Op, Step};
 use crate::obligations::Obligation;
-use crate::ranges::{Leaving, Merged, PlannedBlock, RangePlan};
+use crate::ranges::{OutgoingEdge, MergedParameter, PlannedBlock, RangePlan};
 use broadloom_ptx::{Block, Reg};
 use cranelift_entity::{EntityRef, SecondaryMap};
 
@@ -25,7 +25,7 @@ pub struct Proof {
 impl Proof {
     /// Extracts the part of a function's plan that its obligations need; `None` if there are none.
     pub fn new(plan: &RangePlan, obligations: &[Obligation]) -> Option<Proof> {
-        (!obligations.is_empty()).then(|| Needed::new(plan, obligations).proof(obligations))
+        (!obligations.is_empty()).then(|| NeededRegisters::new(plan, obligations).proof(obligations))
     }
 
     /// Returns the parameters that it depends on: the offset and the number of bytes of each, in order.
@@ -49,7 +49,7 @@ impl Proof {
 }
 
 /// Needed registers of a plan.
-struct Needed<'a> {
+struct NeededRegisters<'a> {
     plan: &'a RangePlan,
     /// Register of each move.
     moved: Vec<Reg>,
@@ -57,13 +57,13 @@ struct Needed<'a> {
     grows: bool,
 }
 
-impl<'a> Needed<'a> {
+impl<'a> NeededRegisters<'a> {
     fn new(plan: &'a RangePlan, obligations: &[Obligation]) -> Self {
         let mut moved = vec![Reg::from_u32(0); plan.moves];
         for (number, reg) in plan.blocks.iter().flat_map(|place| &place.edges).flat_map(|edge| &edge.moves) {
             moved[*number] = *reg;
         }
-        let mut found = Needed { plan, moved, needed: vec![false; plan.bits.len()], grows: true };
+        let mut found = NeededRegisters { plan, moved, needed: vec![false; plan.bits.len()], grows: true };
         obligations.iter().for_each(|obligation| found.need(obligation.reg));
         // Most needed registers are found on the backward walk through the function; loops require another
         // round.
@@ -143,7 +143,7 @@ impl<'a> Needed<'a> {
 
 /// New names of registers and numbers of moves, for the parts of a plan that are kept.
 struct Renumbering<'a, 'p> {
-    needed: &'a Needed<'p>,
+    needed: &'a NeededRegisters<'p>,
     names: Vec<Option<Reg>>,
     /// New numbers of moves.
     numbers: Vec<Option<usize>>,
@@ -176,7 +176,7 @@ impl Renumbering<'_, '_> {
         let mut params = vec![];
         for (index, param) in old.params.iter().enumerate().filter(|(_, param)| self.needed.is_needed(param.reg)) {
             at[index] = Some(params.len());
-            params.push(Merged {
+            params.push(MergedParameter {
                 reg: self.name(param.reg),
                 first: param.first.iter().map(|number| self.number(*number)).collect(),
                 again: param.again.iter().map(|number| self.number(*number)).collect(),
@@ -192,9 +192,9 @@ impl Renumbering<'_, '_> {
             let wanted = tests.iter().filter(|test| self.needed.is_needed_arg(test.a) || self.needed.is_needed_arg(test.b));
             wanted.map(|test| crate::conditions::Test { a: self.arg(test.a), b: self.arg(test.b), ..*test }).collect()
         };
-        let edge = |edge: &Leaving| {
+        let edge = |edge: &OutgoingEdge| {
             let moves = edge.moves.iter().filter_map(|(number, reg)| Some((self.numbers[*number]?, self.name(*reg))));
-            Leaving { tests: tests(&edge.tests), moves: moves.collect() }
+            OutgoingEdge { tests: tests(&edge.tests), moves: moves.collect() }
         };
         let steps = old.steps.iter().filter(|step| step.result.is_some_and(|reg| self.needed.is_needed(reg)));
         let step = |step: &Step| Step {

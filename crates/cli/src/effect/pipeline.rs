@@ -7,7 +7,7 @@
 use super::failure::{failure, failure_with, usage};
 use super::frames::Pattern;
 use crate::failure::{Exit, Failure, codes};
-use crate::options::{Depth, Effect, Effort, Space};
+use crate::options::{Depth, Effect, CompressionEffort, Space};
 use crate::terminal::Terminal;
 use broadloom::Context;
 use broadloom::cpu::signals;
@@ -57,15 +57,15 @@ struct Times {
 }
 
 /// Error of a stage.
-pub(super) struct Failed {
+pub(super) struct StageError {
     pub(super) error: EffectError,
     /// File whose image could not be computed.
     pub(super) output: Option<Box<Path>>,
 }
 
-impl From<EffectError> for Failed {
-    fn from(error: EffectError) -> Failed {
-        Failed { error, output: None }
+impl From<EffectError> for StageError {
+    fn from(error: EffectError) -> StageError {
+        StageError { error, output: None }
     }
 }
 
@@ -97,7 +97,7 @@ pub fn run(
         // Clears the progress line. A closed standard error is ignored.
         let _ = write!(std::io::stderr(), "\r\x1b[K");
     }
-    let times = outcome.map_err(|Failed { error, output }| {
+    let times = outcome.map_err(|StageError { error, output }| {
         // The message must name the frame of a sequence.
         let place = output.filter(|_| work.written.is_some()).map(|path| format!("while computing {}", path.display()));
         failure_with(error, place)
@@ -269,7 +269,7 @@ impl<'a> Work<'a> {
     }
 
     /// Runs all stages until the last frame is written.
-    fn run(&self, engine: &mut dyn Engine, shows: bool) -> Result<Times, Failed> {
+    fn run(&self, engine: &mut dyn Engine, shows: bool) -> Result<Times, StageError> {
         std::thread::scope(|scope| {
             let (to_effects, from_reader) = sync_channel(AHEAD);
             let (to_writer, from_effects) = sync_channel(AHEAD);
@@ -373,7 +373,7 @@ impl<'a> Work<'a> {
         frames: Receiver<Frame>,
         out: SyncSender<(PathBuf, Image, Option<SampleType>)>,
         shows: bool,
-    ) -> Result<Times, Failed> {
+    ) -> Result<Times, StageError> {
         let mut times = Times::default();
         for (index, frame) in frames.into_iter().enumerate() {
             let path = frame.output.clone();
@@ -398,7 +398,7 @@ impl<'a> Work<'a> {
         frame: Frame,
         times: &mut Times,
         shows: bool,
-    ) -> Result<(PathBuf, Image, Option<SampleType>), Failed> {
+    ) -> Result<(PathBuf, Image, Option<SampleType>), StageError> {
         let total = self.computed.len();
         let source = frame.inputs[frame.inputs.len() / 2 * usize::from(self.around > 0)].clone();
         let inputs: Vec<Image> = frame.inputs.into_iter().map(|image| self.in_light(image)).collect();
@@ -427,10 +427,10 @@ impl<'a> Work<'a> {
         if self.around > 0 && inputs.iter().any(|image| image.orientation() != source.orientation()) {
             let effect = self.steps[0].effect().name;
             let reason = "its frames must have the same orientation: --auto-orient turns them upright".to_owned();
-            return Err(Failed { error: EffectError::Inputs { effect, reason }, output: Some(frame.output.into()) });
+            return Err(StageError { error: EffectError::Inputs { effect, reason }, output: Some(frame.output.into()) });
         }
         let started = Instant::now();
-        let failed = |error| Failed { error, output: Some(frame.output.as_path().into()) };
+        let failed = |error| StageError { error, output: Some(frame.output.as_path().into()) };
         let mut image = engine.run_chain(&chain, &mut progress).map_err(failed)?;
         times.effects += started.elapsed();
         if self.options.explain && index == 0 {
@@ -571,9 +571,9 @@ impl<'a> Work<'a> {
 /// Returns the choices of the written files, without the type of their samples.
 fn write_options(options: &Effect, output: &Path) -> WriteOptions {
     let compression = match options.compression {
-        Effort::Fast => Compression::Fast,
-        Effort::Balanced => Compression::Balanced,
-        Effort::Best => Compression::Best,
+        CompressionEffort::Fast => Compression::Fast,
+        CompressionEffort::Balanced => Compression::Balanced,
+        CompressionEffort::Best => Compression::Best,
     };
     let format = options.format.or_else(|| is_stream(output).then_some(Format::Png));
     let samples = options.depth.map(Depth::sample_type);

@@ -6,7 +6,7 @@
 
 use super::places::Places;
 use crate::abi::Kind;
-use crate::code::{Accesses, AddressedItem, Code, Rare, RareOperand, Site};
+use crate::code::{Accesses, AddressedItem, Code, RareInstruction, RareOperand, FaultSite};
 use broadloom_analysis::Proof;
 use broadloom_device::place::{FileLine, InlinedCall, SourcePlace};
 use broadloom_ptx::{Func, Selector, Var};
@@ -81,13 +81,13 @@ pub fn decode(body: &[u8], places: &Places) -> Option<Code> {
         })
     })?;
     let operations =
-        body.list(|body| Some(Rare { mnemonic: body.text()?, operands: body.list(|body| body.operand(MAX_DEPTH))? }))?;
+        body.list(|body| Some(RareInstruction { mnemonic: body.text()?, operands: body.list(|body| body.operand(MAX_DEPTH))? }))?;
     let sites = body.list(|body| {
         let instruction = body.text()?;
         let span = body.option(|body| places.0.get(usize::try_from(body.number()?).ok()?).copied())?;
         let call = |body: &mut Reader<'_>| Some(InlinedCall { function: body.text()?, at: body.line()?, from: body.line()? });
         let source = |body: &mut Reader<'_>| Some(SourcePlace { line: body.line()?, calls: body.list(call)? });
-        Some(Site { instruction, span, source: body.option(source)? })
+        Some(FaultSite { instruction, span, source: body.option(source)? })
     })?;
     let not_vectorised = body.option(Reader::text)?;
     let mut accesses =

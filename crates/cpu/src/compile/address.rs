@@ -1,6 +1,6 @@
 //! Addresses of all lanes of an access, relative to each other.
 
-use super::emitter::{Emitted, Emitter, Untranslated};
+use super::emitter::{TranslationResult, Emitter, TranslationError};
 use super::layout::SymbolPlace;
 use super::llvm::{IntPred, Val};
 use super::options::Checks;
@@ -42,12 +42,12 @@ impl LaneAccess {
 
 impl Emitter<'_> {
     /// Returns the operand in brackets.
-    pub(crate) fn address_of(&self, inst: &InstData) -> Emitted<Address> {
-        inst.address().ok_or_else(|| Untranslated("an access without an address".into()))
+    pub(crate) fn address_of(&self, inst: &InstData) -> TranslationResult<Address> {
+        inst.address().ok_or_else(|| TranslationError("an access without an address".into()))
     }
 
     /// Returns the addresses of an access.
-    pub(crate) fn reach(&self, inst: &InstData, address: &Address) -> Emitted<Reach> {
+    pub(crate) fn reach(&self, inst: &InstData, address: &Address) -> TranslationResult<Reach> {
         let ir = self.ir;
         let i64 = ir.int(64);
         if let Some((row, bytes)) = self.row_of(address.base) {
@@ -162,7 +162,7 @@ impl Emitter<'_> {
     }
 
     /// Splits a register that is the sum of a uniform value and another value.
-    fn split(&self, reg: Reg) -> Emitted<Option<(Val, Val)>> {
+    fn split(&self, reg: Reg) -> TranslationResult<Option<(Val, Val)>> {
         let Some(inst) = self.definition(reg).filter(|_| self.shows(reg)) else { return Ok(None) };
         if inst.opcode() != Some(Opcode::Add) || inst.types().next().is_none_or(|ty| ty.bits() != 64) {
             return Ok(None);
@@ -245,7 +245,7 @@ impl Emitter<'_> {
     }
 
     /// Returns the target of an access that may go to shared memory of another block.
-    pub(crate) fn reach_cluster(&self, reg: broadloom_ptx::Reg, more: i64) -> Emitted<Reach> {
+    pub(crate) fn reach_cluster(&self, reg: broadloom_ptx::Reg, more: i64) -> TranslationResult<Reach> {
         let ir = self.ir;
         let uniform = self.lanes.is_none() || self.shapes.shape(reg).is_uniform();
         let value = if uniform { self.lane0(reg)? } else { self.all_lanes(reg)? };

@@ -7,8 +7,8 @@
 
 use super::address::Reach;
 use super::counters::is_number;
-use super::emitter::{Emitted, Emitter, Untranslated};
-use super::lane_loop::{Lane, Spilled};
+use super::emitter::{TranslationResult, Emitter, TranslationError};
+use super::lane_loop::{Lane, SpilledValue};
 use super::llvm::{IntPred, Ordering, RealPred, Rmw, Ty, Val};
 use super::operand::bits_type;
 use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Space, Type};
@@ -47,8 +47,8 @@ impl Update {
 }
 
 impl Emitter<'_> {
-    pub(crate) fn atomic(&mut self, inst: &InstData) -> Emitted<()> {
-        let update = Update::of(inst).ok_or_else(|| Untranslated("an atomic that does nothing".into()))?;
+    pub(crate) fn atomic(&mut self, inst: &InstData) -> TranslationResult<()> {
+        let update = Update::of(inst).ok_or_else(|| TranslationError("an atomic that does nothing".into()))?;
         let ty = inst.types().next().unwrap_or(Type::B32);
         let address = self.address_of(inst)?;
         let keeps = inst.opcode() == Some(Opcode::Atom);
@@ -80,7 +80,7 @@ impl Emitter<'_> {
         let values: Vec<Val> = operands
             .iter()
             .map(|operand| self.fetch(operand, bits_type(ty), self.is_same_everywhere(operand)))
-            .collect::<Emitted<_>>()?;
+            .collect::<TranslationResult<_>>()?;
         let active = self.active(inst)?;
         let counts = shared && update == Update::Add && ty.bits() == 32 && is_number(ty);
         let counted = if counts && !wanted { self.count_apart(inst, &address, values[0], active)? } else { None };
@@ -88,7 +88,7 @@ impl Emitter<'_> {
         let old = match same {
             Some(old) => Some(old),
             None => {
-                let values: Vec<Spilled> = values.into_iter().map(|value| self.spill(value)).collect();
+                let values: Vec<SpilledValue> = values.into_iter().map(|value| self.spill(value)).collect();
                 let pointers = self.spill(self.addresses(&reach));
                 let act = |emitter: &Self, lane: Lane| {
                     let pointer = emitter.ir.as_pointer(emitter.lane_of(pointers, lane));
@@ -138,7 +138,7 @@ impl Emitter<'_> {
         shared: bool,
         elements: &[Operand],
         result: Option<&Operand>,
-    ) -> Emitted<()> {
+    ) -> TranslationResult<()> {
         let places = match result {
             Some(Operand::Vector(places)) => places.to_vec(),
             _ => vec![],
@@ -163,7 +163,7 @@ impl Emitter<'_> {
 
     /// Emits one operation for all lanes, if order does not matter and all use one address. Returns whether
     /// it did.
-    fn combine(&mut self, inst: &InstData, update: Update, ty: Type, reach: &Reach, operand: &Operand) -> Emitted<bool> {
+    fn combine(&mut self, inst: &InstData, update: Update, ty: Type, reach: &Reach, operand: &Operand) -> TranslationResult<bool> {
         let ir = self.ir;
         let Reach::Uniform(pointer) = reach else { return Ok(false) };
         if self.lanes.is_none() || !is_number(ty) || !matches!(ty.bits(), 32 | 64) {

@@ -1,13 +1,13 @@
 //! Logic, shifts and bit fields (manual: "Logic and Shift Instructions", "Bit Field Extract", …).
 
 use super::emitter::Emitter;
-use super::evaluate::Lowered;
+use super::evaluate::LoweringResult;
 use super::llvm::{IntPred, Val};
 use broadloom_eval::Operation;
 use broadloom_ptx::{Modifier, Opcode};
 
 impl Emitter<'_> {
-    pub(crate) fn cnot(&self, inputs: &[Val]) -> Lowered {
+    pub(crate) fn cnot(&self, inputs: &[Val]) -> LoweringResult {
         let ir = self.ir;
         let ty = ir.type_of(inputs[0]);
         let is_zero = ir.icmp(IntPred::LLVMIntEQ, inputs[0], ir.constant(ty, 0));
@@ -71,7 +71,7 @@ impl Emitter<'_> {
     }
 
     /// Emits a shift. Amounts of the width or more give zero, or the sign in all bits.
-    pub(crate) fn shift(&self, op: &Operation, inputs: &[Val]) -> Lowered {
+    pub(crate) fn shift(&self, op: &Operation, inputs: &[Val]) -> LoweringResult {
         let ir = self.ir;
         let ty = ir.type_of(inputs[0]);
         let bits = u64::from(op.ty.bits());
@@ -89,7 +89,7 @@ impl Emitter<'_> {
     }
 
     /// Emits `shf`: 32 bits out of 64, shifted by at most 32.
-    pub(crate) fn funnel(&self, op: &Operation, inputs: &[Val]) -> Lowered {
+    pub(crate) fn funnel(&self, op: &Operation, inputs: &[Val]) -> LoweringResult {
         let ir = self.ir;
         let (low, high, amount) = (inputs[0], inputs[1], inputs[2]);
         let ty = ir.type_of(low);
@@ -104,23 +104,23 @@ impl Emitter<'_> {
         Some(ir.select(over, if left { low } else { high }, value))
     }
 
-    pub(crate) fn popc(&self, inputs: &[Val]) -> Lowered {
+    pub(crate) fn popc(&self, inputs: &[Val]) -> LoweringResult {
         let ir = self.ir;
         Some(ir.resize(ir.intrinsic("llvm.ctpop", &[ir.type_of(inputs[0])], &[inputs[0]]), ir.int(32), false))
     }
 
-    pub(crate) fn clz(&self, inputs: &[Val]) -> Lowered {
+    pub(crate) fn clz(&self, inputs: &[Val]) -> LoweringResult {
         let ir = self.ir;
         let defined = ir.constant(ir.int(1), 0);
         Some(ir.resize(ir.intrinsic("llvm.ctlz", &[ir.type_of(inputs[0])], &[inputs[0], defined]), ir.int(32), false))
     }
 
-    pub(crate) fn brev(&self, inputs: &[Val]) -> Lowered {
+    pub(crate) fn brev(&self, inputs: &[Val]) -> LoweringResult {
         Some(self.ir.intrinsic("llvm.bitreverse", &[self.ir.type_of(inputs[0])], &[inputs[0]]))
     }
 
     /// Emits `bfind`: the index of the highest bit that differs from the sign, or its distance from the top.
-    pub(crate) fn bfind(&self, op: &Operation, inputs: &[Val]) -> Lowered {
+    pub(crate) fn bfind(&self, op: &Operation, inputs: &[Val]) -> LoweringResult {
         let ir = self.ir;
         let ty = ir.type_of(inputs[0]);
         let bits = u64::from(op.ty.bits());
@@ -135,7 +135,7 @@ impl Emitter<'_> {
 
     /// Emits `bfe`. Position and length are taken modulo 256. Bits above the top are copies of the sign, or
     /// zero.
-    pub(crate) fn bfe(&self, op: &Operation, inputs: &[Val]) -> Lowered {
+    pub(crate) fn bfe(&self, op: &Operation, inputs: &[Val]) -> LoweringResult {
         let ir = self.ir;
         let (position, length) = (ir.as_constant(self.first_lane(inputs[1]))?, ir.as_constant(self.first_lane(inputs[2]))?);
         if !ir.is_constant(inputs[1]) || !ir.is_constant(inputs[2]) {
@@ -155,7 +155,7 @@ impl Emitter<'_> {
         Some(if op.ty.is_signed() { ir.ashr(up, down) } else { ir.lshr(up, down) })
     }
 
-    pub(crate) fn bfi(&self, op: &Operation, inputs: &[Val]) -> Lowered {
+    pub(crate) fn bfi(&self, op: &Operation, inputs: &[Val]) -> LoweringResult {
         let ir = self.ir;
         if !ir.is_constant(inputs[2]) || !ir.is_constant(inputs[3]) {
             return None;
@@ -174,7 +174,7 @@ impl Emitter<'_> {
     }
 
     /// Emits `prmt`: bytes of two words, selected by the nibbles of a constant.
-    pub(crate) fn prmt(&self, op: &Operation, inputs: &[Val]) -> Lowered {
+    pub(crate) fn prmt(&self, op: &Operation, inputs: &[Val]) -> LoweringResult {
         let ir = self.ir;
         let named = [Modifier::F4e, Modifier::B4e, Modifier::Rc8, Modifier::Ecl, Modifier::Ecr, Modifier::Rc16];
         if named.iter().any(|mode| op.has(*mode)) || !ir.is_constant(inputs[2]) {

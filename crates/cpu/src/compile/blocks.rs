@@ -1,6 +1,6 @@
 //! Blocks of a function: their instructions, and the edges between them.
 
-use super::emitter::{Emitted, Emitter, Untranslated};
+use super::emitter::{TranslationResult, Emitter, TranslationError};
 use super::llvm::{Label, Val};
 use super::state::Specials;
 use crate::abi::Reason;
@@ -34,7 +34,7 @@ impl Emitter<'_> {
         order: &[Block],
         entry: Block,
         emitted: &mut SecondaryMap<Block, bool>,
-    ) -> Emitted<()> {
+    ) -> TranslationResult<()> {
         let function = self.function;
         for block in order {
             self.labels[*block] = Some(self.ir.block(&block.to_string()));
@@ -102,12 +102,12 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    fn label(&self, block: Block) -> Emitted<Label> {
-        self.labels[block].ok_or_else(|| Untranslated(format!("{block} has no label")))
+    fn label(&self, block: Block) -> TranslationResult<Label> {
+        self.labels[block].ok_or_else(|| TranslationError(format!("{block} has no label")))
     }
 
     /// Follows an edge of a block from the builder's position.
-    fn go_on(&mut self, block: Block, edge: usize) -> Emitted<()> {
+    fn go_on(&mut self, block: Block, edge: usize) -> TranslationResult<()> {
         match self.function.blocks[block].edges.get(edge) {
             None => self.finish_thread(Opcode::Ret)?,
             Some(edge) => {
@@ -122,19 +122,19 @@ impl Emitter<'_> {
     }
 
     /// Passes the arguments of an edge from here to the parameters of a block.
-    fn pass(&mut self, args: &[Reg], target: Block) -> Emitted<()> {
+    fn pass(&mut self, args: &[Reg], target: Block) -> TranslationResult<()> {
         let function = self.function;
         for (arg, param) in args.iter().zip(&function.blocks[target].params) {
             let value = self.handed_on(*arg, *param)?;
-            let phi = self.values[*param].ok_or_else(|| Untranslated("a parameter without a place".into()))?;
+            let phi = self.values[*param].ok_or_else(|| TranslationError("a parameter without a place".into()))?;
             self.ir.incoming(phi, value, self.ir.here());
         }
         Ok(())
     }
 
     /// Emits the last instruction of a block.
-    fn leave(&mut self, block: Block, inst: &InstData) -> Emitted<()> {
-        let opcode = inst.opcode().ok_or_else(|| Untranslated("an opaque instruction".into()))?;
+    fn leave(&mut self, block: Block, inst: &InstData) -> TranslationResult<()> {
+        let opcode = inst.opcode().ok_or_else(|| TranslationError("an opaque instruction".into()))?;
         let condition = match inst.guard {
             None => None,
             Some(guard) => {
@@ -159,16 +159,16 @@ impl Emitter<'_> {
                 self.ir.go_on_in(on);
                 self.go_on(block, 0)
             }
-            None | Some(_) => Err(Untranslated(format!("`{}` ends a block", inst.mnemonic_text()))),
+            None | Some(_) => Err(TranslationError(format!("`{}` ends a block", inst.mnemonic_text()))),
         }
     }
 
     /// Emits `ret` and `exit`. In a called function `exit` ends the thread; in vector code it occurs only in
     /// kernels.
-    fn finish_thread(&mut self, opcode: Opcode) -> Emitted<()> {
+    fn finish_thread(&mut self, opcode: Opcode) -> TranslationResult<()> {
         if opcode == Opcode::Exit && self.passed.is_some() {
             if self.lanes.is_some() {
-                return Err(Untranslated("an `exit` of a function in vector code".into()));
+                return Err(TranslationError("an `exit` of a function in vector code".into()));
             }
             self.serve(super::runtime::Service::Exit, self.ir.void(), &[self.warp]);
             return self.end_here();
@@ -179,15 +179,15 @@ impl Emitter<'_> {
     }
 
     /// Marks this point as unreachable.
-    fn end_here(&mut self) -> Emitted<()> {
+    fn end_here(&mut self) -> TranslationResult<()> {
         self.ir.unreachable();
         Ok(())
     }
 
-    fn two_ways(&mut self, block: Block, condition: Val) -> Emitted<()> {
+    fn two_ways(&mut self, block: Block, condition: Val) -> TranslationResult<()> {
         let function = self.function;
         let [taken, other] = function.blocks[block].edges.as_slice() else {
-            return Err(Untranslated(format!("{block} does not have two edges")));
+            return Err(TranslationError(format!("{block} does not have two edges")));
         };
         let crosses = self.crosses(taken.target).is_some() || self.crosses(other.target).is_some();
         if crosses || taken.target == other.target && !taken.args.is_empty() {
@@ -208,7 +208,7 @@ impl Emitter<'_> {
     }
 
     /// Emits `trap` for the lanes whose guard holds; the others continue.
-    pub(crate) fn trap(&mut self, inst: &InstData) -> Emitted<()> {
+    pub(crate) fn trap(&mut self, inst: &InstData) -> TranslationResult<()> {
         let active = self.active(inst)?;
         let nowhere = self.ir.constant(self.ir.int(64), 0);
         self.fault(inst, Reason::Trap, active, nowhere);

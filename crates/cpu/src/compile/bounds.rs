@@ -12,7 +12,7 @@
 //! and near offsets.
 
 use super::address::{LaneAccess, Reach};
-use super::emitter::{Emitted, Emitter};
+use super::emitter::{TranslationResult, Emitter};
 use super::layout::SymbolPlace;
 use super::llvm::{IntPred, Val};
 use super::options::Checks;
@@ -41,7 +41,7 @@ struct Addresses {
 impl Emitter<'_> {
     /// Emits the check of an access of `bytes` bytes at the address of an instruction. Matrices are checked where
     /// their rows are accessed ([`Emitter::check_lanes`]), and the runtime checks mbarriers and textures.
-    pub(super) fn check_access(&mut self, inst: &InstData, address: &Address, bytes: u64) -> Emitted<()> {
+    pub(super) fn check_access(&mut self, inst: &InstData, address: &Address, bytes: u64) -> TranslationResult<()> {
         if self.checks == Checks::None || self.row_of(address.base).is_some() || self.is_inside(address, bytes) {
             return Ok(());
         }
@@ -63,7 +63,7 @@ impl Emitter<'_> {
     }
 
     /// Emits the check of one of several loads that are emitted together.
-    pub(super) fn check_load(&mut self, id: Inst) -> Emitted<()> {
+    pub(super) fn check_load(&mut self, id: Inst) -> TranslationResult<()> {
         if self.checks == Checks::None {
             return Ok(());
         }
@@ -77,7 +77,7 @@ impl Emitter<'_> {
     }
 
     /// Emits the check of an access of `bytes` aligned bytes by the active lanes.
-    pub(super) fn check_lanes(&mut self, inst: &InstData, pointers: Val, bytes: u64, active: Val) -> Emitted<()> {
+    pub(super) fn check_lanes(&mut self, inst: &InstData, pointers: Val, bytes: u64, active: Val) -> TranslationResult<()> {
         let ir = self.ir;
         let space = match self.space_of(inst, &self.address_of(inst)?) {
             Space::Shared => AccessSpace::Shared,
@@ -116,7 +116,7 @@ impl Emitter<'_> {
     }
 
     /// Emits the check of confined code.
-    fn confine(&mut self, inst: &InstData, address: &Address, bytes: u64, space: AccessSpace) -> Emitted<()> {
+    fn confine(&mut self, inst: &InstData, address: &Address, bytes: u64, space: AccessSpace) -> TranslationResult<()> {
         if space != AccessSpace::Device {
             return Ok(());
         }
@@ -155,7 +155,7 @@ impl Emitter<'_> {
     }
 
     /// Emits the check of strict code.
-    fn check_strictly(&mut self, inst: &InstData, address: &Address, access: Access) -> Emitted<()> {
+    fn check_strictly(&mut self, inst: &InstData, address: &Address, access: Access) -> TranslationResult<()> {
         let ir = self.ir;
         let reach = self.reach(inst, address)?;
         let at = self.addresses_of(&reach, access.align.into());
@@ -180,7 +180,7 @@ impl Emitter<'_> {
     }
 
     /// Restricts a condition on a whole access to the case that a lane is active.
-    fn among_active(&self, inst: &InstData, reach: &Reach, stray: Val) -> Emitted<Val> {
+    fn among_active(&self, inst: &InstData, reach: &Reach, stray: Val) -> TranslationResult<Val> {
         if self.ir.lanes(stray).is_some() {
             return Ok(self.any(stray));
         }
@@ -285,7 +285,7 @@ impl Emitter<'_> {
         (stray, refined): (Val, Option<(u64, Val)>),
         addresses: Val,
         access: Access,
-    ) -> Emitted<()> {
+    ) -> TranslationResult<()> {
         let ir = self.ir;
         let (i1, i32, i64) = (ir.int(1), ir.int(32), ir.int(64));
         let site = self.site_of(inst);

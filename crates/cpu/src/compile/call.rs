@@ -2,7 +2,7 @@
 //! [`super::in_step`] has the calls by whole warps.
 
 use super::address::Reach;
-use super::emitter::{Emitted, Emitter, Untranslated};
+use super::emitter::{TranslationResult, Emitter, TranslationError};
 use super::llvm::{IntPred, Ty, Val};
 use super::runtime::Service;
 use crate::abi::{Builtin, Reason, function_address};
@@ -12,9 +12,9 @@ use broadloom_ptx::{Address, Base, Call, Callee, Func, InstData, Operand, Param,
 const MOST_IN_WORDS: u64 = 256;
 
 impl Emitter<'_> {
-    pub(super) fn call(&mut self, inst: &InstData) -> Emitted<()> {
+    pub(super) fn call(&mut self, inst: &InstData) -> TranslationResult<()> {
         let Some(call) = inst.call().cloned() else {
-            return Err(Untranslated("a `call` without operands".into()));
+            return Err(TranslationError("a `call` without operands".into()));
         };
         match call.callee {
             Callee::Direct(func) if self.is_builtin(func) => self.call_builtin(inst, &call, func),
@@ -32,7 +32,7 @@ impl Emitter<'_> {
 
     /// Returns the value of an argument in 64 bits: a register, a number, or the contents of a variable in
     /// the frame.
-    fn argument(&self, inst: &InstData, operand: &Operand) -> Emitted<Val> {
+    fn argument(&self, inst: &InstData, operand: &Operand) -> TranslationResult<Val> {
         let ir = self.ir;
         let i64 = ir.int(64);
         let scalar = self.lanes.is_none();
@@ -71,9 +71,9 @@ impl Emitter<'_> {
         }
     }
 
-    fn call_builtin(&mut self, inst: &InstData, call: &Call, func: Func) -> Emitted<()> {
+    fn call_builtin(&mut self, inst: &InstData, call: &Call, func: Func) -> TranslationResult<()> {
         let ir = self.ir;
-        let builtin = builtin(&self.module.functions[func].name).ok_or_else(|| Untranslated("an unknown builtin".into()))?;
+        let builtin = builtin(&self.module.functions[func].name).ok_or_else(|| TranslationError("an unknown builtin".into()))?;
         let (i32, i64) = (ir.int(32), ir.int(64));
         let lanes = self.lanes.unwrap_or(1);
         let count = call.arguments.len().max(1) as u32;
@@ -98,7 +98,7 @@ impl Emitter<'_> {
     }
 
     /// Assigns the result of a call, 64 bits per lane, to its operand.
-    fn give(&mut self, inst: &InstData, operand: &Operand, value: Val) -> Emitted<()> {
+    fn give(&mut self, inst: &InstData, operand: &Operand, value: Val) -> TranslationResult<()> {
         let ir = self.ir;
         match operand {
             Operand::Symbol(symbol @ Symbol::Local(var), _) => {
@@ -130,7 +130,7 @@ impl Emitter<'_> {
 
     /// Emits a call of a function of the module, on the slow path. Arguments and results lie in the caller's
     /// memory.
-    fn call_function(&mut self, inst: &InstData, call: &Call, func: Func) -> Emitted<()> {
+    fn call_function(&mut self, inst: &InstData, call: &Call, func: Func) -> TranslationResult<()> {
         let ir = self.ir;
         let active = self.active(inst)?;
         let Some(target) = self.callees.get(&func).map(|target| target.function) else {
@@ -155,7 +155,7 @@ impl Emitter<'_> {
 
     /// Emits an indirect call, on the slow path. The address is compared with those of all functions with a
     /// fitting signature.
-    fn call_indirect(&mut self, inst: &InstData, call: &Call, reg: broadloom_ptx::Reg) -> Emitted<()> {
+    fn call_indirect(&mut self, inst: &InstData, call: &Call, reg: broadloom_ptx::Reg) -> TranslationResult<()> {
         let ir = self.ir;
         let address = ir.resize(self.lane0(reg)?, ir.int(64), false);
         let fits = |func: &Func| self.fits(call, &self.module.functions[*func]);
@@ -204,7 +204,7 @@ impl Emitter<'_> {
         call: &Call,
         params: &[Param],
         callee: &broadloom_ptx::Function,
-    ) -> Emitted<(Val, Val)> {
+    ) -> TranslationResult<(Val, Val)> {
         let ir = self.ir;
         let (places, bytes) = super::layout::passed(callee, params);
         let (_, result_bytes) = super::layout::passed(callee, &callee.results);
@@ -216,7 +216,7 @@ impl Emitter<'_> {
                 Operand::Symbol(symbol @ Symbol::Local(_), _) => {
                     let address = Address { base: Base::Symbol(*symbol), offset: 0 };
                     let Reach::Uniform(from) = self.reach(inst, &address)? else {
-                        return Err(Untranslated("an argument that is not in the frame".into()));
+                        return Err(TranslationError("an argument that is not in the frame".into()));
                     };
                     self.copy_passed(from, to, size);
                 }
@@ -236,7 +236,7 @@ impl Emitter<'_> {
         results: &[Param],
         callee: &broadloom_ptx::Function,
         from: Val,
-    ) -> Emitted<()> {
+    ) -> TranslationResult<()> {
         let ir = self.ir;
         let (places, _) = super::layout::passed(callee, results);
         for (operand, (place, size)) in call.results.iter().zip(places) {
@@ -245,7 +245,7 @@ impl Emitter<'_> {
                 Operand::Symbol(symbol @ Symbol::Local(_), _) => {
                     let address = Address { base: Base::Symbol(*symbol), offset: 0 };
                     let Reach::Uniform(to) = self.reach(inst, &address)? else {
-                        return Err(Untranslated("a result that is not in the frame".into()));
+                        return Err(TranslationError("a result that is not in the frame".into()));
                     };
                     self.copy_passed(from, to, size);
                 }
@@ -299,7 +299,7 @@ impl Emitter<'_> {
     }
 
     /// Stores results in registers at the end of the function.
-    pub(crate) fn give_results(&mut self) -> Emitted<()> {
+    pub(crate) fn give_results(&mut self) -> TranslationResult<()> {
         let ir = self.ir;
         let function = self.function;
         // In vector code all results are in memory.

@@ -5,7 +5,7 @@
 //! shared memory is known at compile time: see [`crate::abi::WINDOW`]. Asynchronous operations are done at
 //! once; the manual gives no duration for them.
 
-use super::emitter::{Emitted, Emitter, Untranslated};
+use super::emitter::{TranslationResult, Emitter, TranslationError};
 use super::llvm::{IntPred, Val};
 use super::runtime::Service;
 use crate::abi::{Meeting, offset};
@@ -13,8 +13,8 @@ use broadloom_ptx::{Address, InstData, Modifier, Opcode, Operand, Type};
 
 impl Emitter<'_> {
     /// Emits an instruction of the class `mbarrier`.
-    pub(crate) fn mbarrier(&mut self, opcode: Opcode, inst: &InstData) -> Emitted<()> {
-        let what = meeting(opcode, inst).ok_or_else(|| Untranslated(format!("`{}`", opcode.name())))?;
+    pub(crate) fn mbarrier(&mut self, opcode: Opcode, inst: &InstData) -> TranslationResult<()> {
+        let what = meeting(opcode, inst).ok_or_else(|| TranslationError(format!("`{}`", opcode.name())))?;
         let address = self.address_of(inst)?;
         let operand = match broadloom_eval::inputs(inst).nth(1) {
             Some((operand, ty)) if !matches!(operand, Operand::Absent | Operand::Sink) => {
@@ -31,7 +31,7 @@ impl Emitter<'_> {
     }
 
     /// Emits `barrier.cluster.arrive` and `barrier.cluster.wait`.
-    pub(crate) fn cluster_barrier(&mut self, opcode: Opcode, inst: &InstData) -> Emitted<()> {
+    pub(crate) fn cluster_barrier(&mut self, opcode: Opcode, inst: &InstData) -> TranslationResult<()> {
         let what = if opcode == Opcode::BarrierClusterArrive { Meeting::ArriveAtCluster } else { Meeting::WaitForCluster };
         let nothing = self.ir.constant(self.ir.int(64), 0);
         if self.lanes.is_some() {
@@ -45,7 +45,7 @@ impl Emitter<'_> {
 
     /// Emits `st.async` and `red.async`: the access itself, then the update of the mbarrier that waits for
     /// its bytes, if there is one.
-    pub(crate) fn access_async(&mut self, opcode: Opcode, inst: &InstData) -> Emitted<()> {
+    pub(crate) fn access_async(&mut self, opcode: Opcode, inst: &InstData) -> TranslationResult<()> {
         if opcode == Opcode::RedAsync {
             self.atomic(inst)?;
         } else {
@@ -63,16 +63,16 @@ impl Emitter<'_> {
     }
 
     /// Emits `st.bulk`, which stores zeros.
-    pub(crate) fn store_bulk(&mut self, inst: &InstData) -> Emitted<()> {
+    pub(crate) fn store_bulk(&mut self, inst: &InstData) -> TranslationResult<()> {
         let address = self.address_of(inst)?;
         let Some((operand, ty)) = broadloom_eval::inputs(inst).nth(1) else {
-            return Err(Untranslated("an `st.bulk` without a size".into()));
+            return Err(TranslationError("an `st.bulk` without a size".into()));
         };
         let bytes = self.fetch(operand, ty, self.lanes.is_none())?;
         self.meet_at(inst, Meeting::Zero, &address, bytes).map(drop)
     }
 
-    fn meet_at(&mut self, inst: &InstData, what: Meeting, address: &Address, operand: Val) -> Emitted<Val> {
+    fn meet_at(&mut self, inst: &InstData, what: Meeting, address: &Address, operand: Val) -> TranslationResult<Val> {
         let reach = self.reach(inst, address)?;
         let addresses = self.addresses(&reach);
         let active = self.active(inst)?;
@@ -80,7 +80,7 @@ impl Emitter<'_> {
     }
 
     /// Calls the runtime for the active lanes. Returns its result, 64 bits per lane.
-    fn meet(&mut self, inst: &InstData, what: Meeting, address: Val, operand: Val, active: Val) -> Emitted<Val> {
+    fn meet(&mut self, inst: &InstData, what: Meeting, address: Val, operand: Val, active: Val) -> TranslationResult<Val> {
         let ir = self.ir;
         let (i32, i64) = (ir.int(32), ir.int(64));
         let lanes = self.lanes.unwrap_or(1);
@@ -102,7 +102,7 @@ impl Emitter<'_> {
     }
 
     /// Assigns the result of the runtime to its register.
-    fn give_met(&mut self, inst: &InstData, value: Val) -> Emitted<()> {
+    fn give_met(&mut self, inst: &InstData, value: Val) -> TranslationResult<()> {
         let ir = self.ir;
         for (operand, ty) in self.written(inst) {
             let scalar = match &operand {

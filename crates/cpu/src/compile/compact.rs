@@ -7,7 +7,7 @@
 //! value is stored on its own.
 
 use super::address::LaneAccess;
-use super::emitter::{Emitted, Emitter};
+use super::emitter::{TranslationResult, Emitter};
 use super::llvm::{IntPred, Val};
 use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Reg, Space, Type};
 
@@ -15,7 +15,7 @@ use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Reg, Space, Type};
 const STEPS: u32 = 8;
 
 /// Number that differs between lanes only by the count of a mask's lanes below each lane.
-pub(super) struct Ranked {
+pub(super) struct RankedNumber {
     /// Mask of the counted lanes.
     mask: Val,
     /// Condition that the lanes below are counted.
@@ -27,11 +27,11 @@ pub(super) struct Ranked {
 
 impl Emitter<'_> {
     /// Returns the form of an address that grows with the number of lanes below, if it can be derived.
-    pub(super) fn ranked(&self, reg: Reg) -> Emitted<Option<Ranked>> {
+    pub(super) fn ranked(&self, reg: Reg) -> TranslationResult<Option<RankedNumber>> {
         if self.lanes != Some(32) || !self.host.avx512 { Ok(None) } else { self.ranked_in(reg, STEPS) }
     }
 
-    fn ranked_in(&self, reg: Reg, steps: u32) -> Emitted<Option<Ranked>> {
+    fn ranked_in(&self, reg: Reg, steps: u32) -> TranslationResult<Option<RankedNumber>> {
         let ir = self.ir;
         let shown = |inst: &&InstData| steps > 0 && inst.guard.is_none() && self.shows(reg);
         let Some(inst) = self.definition(reg).filter(shown) else { return Ok(None) };
@@ -56,8 +56,8 @@ impl Emitter<'_> {
             Some(operand @ (Operand::Reg(_) | Operand::Imm(_))) => Ok(Some(self.fetch(operand, ty, true)?)),
             _ => Ok(None),
         };
-        let changed = |ranked: Option<Ranked>, change: &dyn Fn(Val) -> Val| {
-            ranked.map(|ranked| Ranked { first: change(ranked.first), last: change(ranked.last), ..ranked })
+        let changed = |ranked: Option<RankedNumber>, change: &dyn Fn(Val) -> Val| {
+            ranked.map(|ranked| RankedNumber { first: change(ranked.first), last: change(ranked.last), ..ranked })
         };
         let is = |opcode: Opcode| inst.opcode() == Some(opcode);
         let is_wider = types.iter().map(|ty| ty.bits()).eq([64, 32]) && types.iter().all(|ty| ty.is_integer());
@@ -93,7 +93,7 @@ impl Emitter<'_> {
 
     /// Matches the population count of a register that is a uniform mask, restricted in each lane to the
     /// lanes below it.
-    fn rank(&self, reg: Reg) -> Emitted<Option<Ranked>> {
+    fn rank(&self, reg: Reg) -> TranslationResult<Option<RankedNumber>> {
         let ir = self.ir;
         let i32 = ir.int(32);
         let shown = |inst: &&InstData| inst.opcode() == Some(Opcode::And) && inst.guard.is_none() && self.shows(reg);
@@ -109,18 +109,18 @@ impl Emitter<'_> {
         let equal = ir.icmp(IntPred::LLVMIntEQ, self.all_lanes(lanes)?, self.numbers(i32, &expected));
         let below = ir.icmp(IntPred::LLVMIntEQ, self.as_mask(equal), ir.constant(i32, u64::from(u32::MAX)));
         let count = ir.intrinsic("llvm.ctpop", &[i32], &[mask]);
-        Ok(Some(Ranked { mask, below, first: ir.constant(i32, 0), last: ir.sub(count, ir.constant(i32, 1)) }))
+        Ok(Some(RankedNumber { mask, below, first: ir.constant(i32, 0), last: ir.sub(count, ir.constant(i32, 1)) }))
     }
 
     /// Stores the values of the lanes as a row if their addresses are consecutive.
     pub(super) fn store_compact(
         &self,
         access: &LaneAccess,
-        ranked: &Ranked,
+        ranked: &RankedNumber,
         offset: i64,
         pointers: Val,
         guard: Val,
-    ) -> Emitted<()> {
+    ) -> TranslationResult<()> {
         let ir = self.ir;
         let i64 = ir.int(64);
         let lanes = self.broadcast(guard, 32);
@@ -144,7 +144,7 @@ impl Emitter<'_> {
 
     /// Stores the values of a mask's lanes contiguously. Hosts that can compress words may lack it for
     /// smaller elements, and on some hosts a compressing store to memory is very slow.
-    fn store_together(&self, access: &LaneAccess, start: Val, lanes: Val) -> Emitted<()> {
+    fn store_together(&self, access: &LaneAccess, start: Val, lanes: Val) -> TranslationResult<()> {
         let ir = self.ir;
         let (i32, i64) = (ir.int(32), ir.int(64));
         let all = self.together(&self.stored(access)?, 32);

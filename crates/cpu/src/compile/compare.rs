@@ -1,7 +1,7 @@
 //! Comparison and selection (manual: "Comparison and Selection Instructions").
 
 use super::emitter::Emitter;
-use super::evaluate::Lowered;
+use super::evaluate::LoweringResult;
 use super::llvm::{IntPred, RealPred, Val};
 use broadloom_eval::Operation;
 use broadloom_ptx::{Modifier, Type, TypeKind};
@@ -30,7 +30,7 @@ const OPERATORS: [(Modifier, IntPred, IntPred, RealPred); 18] = [
 
 impl Emitter<'_> {
     /// Emits the comparison of an instruction, on operands of a type.
-    fn comparison(&self, op: &Operation, ty: Type, inputs: &[Val]) -> Lowered {
+    fn comparison(&self, op: &Operation, ty: Type, inputs: &[Val]) -> LoweringResult {
         let ir = self.ir;
         let (_, signed, unsigned, real) = OPERATORS.iter().find(|(modifier, ..)| op.has(*modifier))?;
         match ty {
@@ -67,7 +67,7 @@ impl Emitter<'_> {
         Some(vec![first, second])
     }
 
-    pub(crate) fn set(&self, op: &Operation, inputs: &[Val]) -> Lowered {
+    pub(crate) fn set(&self, op: &Operation, inputs: &[Val]) -> LoweringResult {
         let ir = self.ir;
         let value = self.comparison(op, op.source_ty, inputs)?;
         let value = self.combined(op, value, inputs.get(2));
@@ -81,7 +81,7 @@ impl Emitter<'_> {
         }
     }
 
-    pub(crate) fn slct(&self, op: &Operation, inputs: &[Val]) -> Lowered {
+    pub(crate) fn slct(&self, op: &Operation, inputs: &[Val]) -> LoweringResult {
         let ir = self.ir;
         let ty = ir.type_of(inputs[2]);
         let condition = match op.source_ty {

@@ -6,7 +6,7 @@
 //! at once. The last lane at an address writes the total.
 
 use super::address::Reach;
-use super::emitter::{Emitted, Emitter};
+use super::emitter::{TranslationResult, Emitter};
 use super::llvm::Val;
 use broadloom_ptx::{Address, Base};
 
@@ -16,7 +16,7 @@ const HALF: u32 = 16;
 impl Emitter<'_> {
     /// Adds a number to 32 bits in each active lane and returns the old value. Returns `None` if the host or
     /// the address does not allow it.
-    pub(crate) fn add_same(&self, address: &Address, reach: &Reach, number: Val, active: Val) -> Emitted<Option<Val>> {
+    pub(crate) fn add_same(&self, address: &Address, reach: &Reach, number: Val, active: Val) -> TranslationResult<Option<Val>> {
         let ir = self.ir;
         let (Base::Reg(reg), Some(lanes), true) = (address.base, self.lanes, self.host.conflicts) else { return Ok(None) };
         if matches!(reach, Reach::Uniform(_)) || ir.lanes(number).is_some() {

@@ -1,14 +1,14 @@
 //! Conversions (manual: "cvt"). Values outside the range of an integer type are clamped to it.
 
 use super::emitter::Emitter;
-use super::evaluate::Lowered;
+use super::evaluate::LoweringResult;
 use super::float::rounds_specially;
 use super::llvm::{RealPred, Val};
 use broadloom_eval::Operation;
 use broadloom_ptx::{Modifier, Type};
 
 impl Emitter<'_> {
-    pub(crate) fn cvt(&self, op: &Operation, inputs: &[Val]) -> Lowered {
+    pub(crate) fn cvt(&self, op: &Operation, inputs: &[Val]) -> LoweringResult {
         if inputs.len() != 1 || op.has(Modifier::Relu) || op.has(Modifier::Satfinite) {
             return None;
         }
@@ -51,7 +51,7 @@ impl Emitter<'_> {
 
     /// Converts a float to an integer. NaN becomes zero, except from `f64` and to 64 bits, where it becomes 1
     /// << (width - 1).
-    fn to_integer(&self, op: &Operation, value: Val) -> Lowered {
+    fn to_integer(&self, op: &Operation, value: Val) -> LoweringResult {
         let ir = self.ir;
         let (to, from) = (op.ty, op.source_ty);
         if from == Type::F16 || to.bits() < 32 {
@@ -95,7 +95,7 @@ impl Emitter<'_> {
         ir.select(below, ir.constant(int, 1 << (bits - 1)), whole)
     }
 
-    fn of_integer(&self, op: &Operation, value: Val) -> Lowered {
+    fn of_integer(&self, op: &Operation, value: Val) -> LoweringResult {
         let ir = self.ir;
         if op.ty == Type::F16 {
             return None;
@@ -105,7 +105,7 @@ impl Emitter<'_> {
         Some(if op.has(Modifier::Sat) { self.saturated(converted) } else { converted })
     }
 
-    fn to_float(&self, op: &Operation, value: Val) -> Lowered {
+    fn to_float(&self, op: &Operation, value: Val) -> LoweringResult {
         let ir = self.ir;
         let (to, from) = (op.ty, op.source_ty);
         let finished = |value: Val| {

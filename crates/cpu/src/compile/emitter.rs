@@ -16,7 +16,7 @@ use super::nans::Nans;
 use super::options::Checks;
 use super::plan::{CurrentPiece, Plan};
 use super::state::{BlockChecks, Counters, NextAddress, Specials, Streams};
-use crate::code::{Accesses, Rare, Site};
+use crate::code::{Accesses, RareInstruction, FaultSite};
 use broadloom_analysis::LANE_BITS;
 use broadloom_eval::matrix::Product;
 use broadloom_ptx::{Block, Func, Function, Inst, InstData, Lines, Module, Reg, Type};
@@ -28,9 +28,9 @@ use std::rc::Rc;
 /// Reason why a function could not be translated. It is an internal error, since every verified kernel can be
 /// translated.
 #[derive(Debug)]
-pub(crate) struct Untranslated(pub(crate) String);
+pub(crate) struct TranslationError(pub(crate) String);
 
-pub(crate) type Emitted<T> = Result<T, Untranslated>;
+pub(crate) type TranslationResult<T> = Result<T, TranslationError>;
 
 /// Translation of one kernel.
 pub(crate) struct Emitter<'e> {
@@ -53,8 +53,8 @@ pub(crate) struct Emitter<'e> {
     pub(super) nans: Nans,
     /// Label at which the warp is done.
     pub(crate) done: Label,
-    pub(crate) rare: Vec<Rare>,
-    pub(crate) sites: Vec<Site>,
+    pub(crate) rare: Vec<RareInstruction>,
+    pub(crate) sites: Vec<FaultSite>,
     /// Instruction being translated.
     pub(crate) at: Option<Inst>,
     /// Reads at which a loop may wait for another thread.
@@ -162,22 +162,22 @@ impl<'e> Emitter<'e> {
         if self.is_kept_as_scalar(reg) { ty } else { self.ir.lanes_of(ty, self.lanes) }
     }
 
-    pub(crate) fn kept(&self, reg: Reg) -> Emitted<Val> {
+    pub(crate) fn kept(&self, reg: Reg) -> TranslationResult<Val> {
         if let Some(variable) = self.current.variables[reg] {
             return Ok(self.ir.load(self.kept_type(reg), variable, 64));
         }
         let name = || format!("`{}` has no value yet", self.function.regs[reg].name);
-        self.values[reg].ok_or_else(|| Untranslated(name()))
+        self.values[reg].ok_or_else(|| TranslationError(name()))
     }
 
     /// Returns the value of a register in lane 0.
-    pub(crate) fn lane0(&self, reg: Reg) -> Emitted<Val> {
+    pub(crate) fn lane0(&self, reg: Reg) -> TranslationResult<Val> {
         let value = self.kept(reg)?;
         Ok(if self.ir.lanes(value).is_some() { self.ir.extract_at(value, 0) } else { value })
     }
 
     /// Returns the value of a register in all lanes.
-    pub(crate) fn all_lanes(&self, reg: Reg) -> Emitted<Val> {
+    pub(crate) fn all_lanes(&self, reg: Reg) -> TranslationResult<Val> {
         let value = self.kept(reg)?;
         let Some(lanes) = self.lanes else { return Ok(value) };
         if self.ir.lanes(value).is_some() {

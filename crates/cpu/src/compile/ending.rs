@@ -45,11 +45,11 @@ pub struct Gate {
 }
 
 /// Presence of a thread inside a gate, while this value lives.
-pub struct Inside<'g>(&'g Gate);
+pub struct GatePresence<'g>(&'g Gate);
 
-struct Farewell;
+struct ThreadEnd;
 
-impl Drop for Farewell {
+impl Drop for ThreadEnd {
     fn drop(&mut self) {
         thread_ends();
     }
@@ -81,7 +81,7 @@ static ABANDONED: AtomicUsize = AtomicUsize::new(0);
 
 /// Compilation that the waiting thread may abandon.
 #[derive(Clone, Default)]
-pub(crate) struct Abandoned(Arc<Mutex<State>>);
+pub(crate) struct AbandonableCompilation(Arc<Mutex<State>>);
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum State {
@@ -92,16 +92,16 @@ enum State {
 }
 
 /// The compilation itself, while it runs.
-pub(crate) struct Ongoing(Abandoned);
+pub(crate) struct RunningCompilation(AbandonableCompilation);
 
-impl Abandoned {
+impl AbandonableCompilation {
     fn change(&self, change: impl FnOnce(&mut State)) {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Begins the compilation.
-    pub(crate) fn enter(self) -> Ongoing {
-        Ongoing(self)
+    pub(crate) fn enter(self) -> RunningCompilation {
+        RunningCompilation(self)
     }
 
     /// Abandons the compilation.
@@ -115,7 +115,7 @@ impl Abandoned {
     }
 }
 
-impl Drop for Ongoing {
+impl Drop for RunningCompilation {
     fn drop(&mut self) {
         self.0.change(|state| {
             if *state == State::Abandoned {
@@ -151,7 +151,7 @@ extern "C" fn leave(status: c_int, _: *mut c_void) {
 thread_local! {
     /// Number of times this thread has entered any gate.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
-    static FAREWELL: Farewell = const { Farewell };
+    static FAREWELL: ThreadEnd = const { ThreadEnd };
 }
 
 /// Runs when this library is loaded, by the thread that loads it.
@@ -165,7 +165,7 @@ static LOADED: extern "C" fn() = {
 };
 
 /// Enters LLVM.
-pub(super) fn enter() -> Inside<'static> {
+pub(super) fn enter() -> GatePresence<'static> {
     static ONCE: Once = Once::new();
     extern "C" fn at_exit(status: c_int, argument: *mut c_void) {
         OVER.store(true, SeqCst);
@@ -202,7 +202,7 @@ impl Gate {
         by != 0 && by != this_thread()
     }
 
-    pub fn enter(&self) -> Inside<'_> {
+    pub fn enter(&self) -> GatePresence<'_> {
         // Counts first and checks then. `close` does it in the opposite order, so one of the two sees the
         // other.
         self.inside.fetch_add(1, SeqCst);
@@ -216,7 +216,7 @@ impl Gate {
             self.inside.fetch_add(1, SeqCst);
         }
         DEPTH.set(DEPTH.get() + 1);
-        Inside(self)
+        GatePresence(self)
     }
 
     /// Closes the gate, and waits until all other threads that are not abandoned are out.
@@ -233,7 +233,7 @@ impl Gate {
     }
 }
 
-impl Drop for Inside<'_> {
+impl Drop for GatePresence<'_> {
     fn drop(&mut self) {
         DEPTH.set(DEPTH.get() - 1);
         self.0.inside.fetch_sub(1, SeqCst);

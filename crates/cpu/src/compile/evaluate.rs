@@ -1,17 +1,17 @@
 //! Rare instructions: the runtime evaluates them lane by lane.
 
-use super::emitter::{Emitted, Emitter};
+use super::emitter::{TranslationResult, Emitter};
 use super::llvm::Val;
 use super::runtime::Service;
-use crate::code::Rare;
+use crate::code::RareInstruction;
 use broadloom_ptx::{InstData, Operand, Type};
 
 /// Result of lowering: the value written, or `None` if there is no vector code.
-pub(crate) type Lowered = Option<Val>;
+pub(crate) type LoweringResult = Option<Val>;
 
 impl Emitter<'_> {
     /// Emits a rare instruction: the runtime evaluates it lane by lane.
-    pub(crate) fn evaluate(&mut self, inst: &InstData, written: &[(Operand, Type)], scalar: bool) -> Emitted<()> {
+    pub(crate) fn evaluate(&mut self, inst: &InstData, written: &[(Operand, Type)], scalar: bool) -> TranslationResult<()> {
         for ((operand, ty), value) in written.iter().zip(self.evaluated(inst, written, scalar)?) {
             self.assign(operand, *ty, value)?;
         }
@@ -19,13 +19,13 @@ impl Emitter<'_> {
     }
 
     /// Returns the results of the runtime for an instruction, one value for each written operand.
-    pub(crate) fn evaluated(&mut self, inst: &InstData, written: &[(Operand, Type)], scalar: bool) -> Emitted<Vec<Val>> {
+    pub(crate) fn evaluated(&mut self, inst: &InstData, written: &[(Operand, Type)], scalar: bool) -> TranslationResult<Vec<Val>> {
         let ir = self.ir;
         let (i32, i64) = (ir.int(32), ir.int(64));
         let inputs = self.inputs(inst, scalar)?;
         let lanes = self.lanes.unwrap_or(1);
         let number = self.rare.len() as u64;
-        self.rare.push(Rare::of(inst));
+        self.rare.push(RareInstruction::of(inst));
         // The runtime writes both results of an instruction that can have two, even if only one is used.
         let from = self.room(ir.vector(i64, lanes * (inputs.len() + written.len().max(2)) as u32));
         let to = ir.offset_by(from, inputs.len() as u64 * 8 * u64::from(lanes));

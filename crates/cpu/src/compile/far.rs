@@ -6,7 +6,7 @@
 //! at its head, as if there were a barrier without waiting, and all warps of the block do one iteration
 //! before the next.
 
-use super::emitter::{Emitted, Emitter};
+use super::emitter::{TranslationResult, Emitter};
 use super::moves::is_computed;
 use super::pattern::{LINE, is_row};
 use super::state::NextAddress;
@@ -210,7 +210,7 @@ impl Search<'_> {
 
 impl Emitter<'_> {
     /// Prefetches the row that an access uses in the next iteration, if it is known.
-    pub(crate) fn look_ahead(&mut self, reg: Reg, offset: i64, bytes: u64) -> Emitted<()> {
+    pub(crate) fn look_ahead(&mut self, reg: Reg, offset: i64, bytes: u64) -> TranslationResult<()> {
         let Some(ahead) = self.ahead[reg].clone() else { return Ok(()) };
         let function = self.function;
         let results: Vec<Reg> = ahead

@@ -5,8 +5,8 @@
 //! contracted. Halves are computed in `f32`, or for `fma` in `f64`. These formats are wide enough that double
 //! rounding equals single rounding.
 
-use super::emitter::{Emitted, Emitter};
-use super::evaluate::Lowered;
+use super::emitter::{TranslationResult, Emitter};
+use super::evaluate::LoweringResult;
 use super::llvm::{IntPred, RealPred, Val};
 use broadloom_eval::Operation;
 use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Type};
@@ -77,7 +77,7 @@ impl Emitter<'_> {
         if op.has(Modifier::Sat) { self.saturated(value) } else { value }
     }
 
-    pub(crate) fn float_arith(&self, op: &Operation, inputs: &[Val]) -> Lowered {
+    pub(crate) fn float_arith(&self, op: &Operation, inputs: &[Val]) -> LoweringResult {
         let plain = op.source_ty == op.ty && op.third_ty == op.ty && !op.has(Modifier::Relu) && !op.has(Modifier::Oob);
         if !plain {
             return None;
@@ -99,7 +99,7 @@ impl Emitter<'_> {
     }
 
     /// Emits arithmetic with directed rounding, on hosts whose instructions have a rounding mode.
-    fn directed(&self, op: &Operation, inputs: &[Val]) -> Lowered {
+    fn directed(&self, op: &Operation, inputs: &[Val]) -> LoweringResult {
         let ir = self.ir;
         // `_MM_FROUND_NO_EXC` with the direction.
         let directions = [(Modifier::Rm, 9), (Modifier::Rp, 10), (Modifier::Rz, 11)];
@@ -134,7 +134,7 @@ impl Emitter<'_> {
         written: &[(Operand, Type)],
         values: Vec<Val>,
         scalar: bool,
-    ) -> Emitted<Vec<Val>> {
+    ) -> TranslationResult<Vec<Val>> {
         let ir = self.ir;
         let value = values[0];
         let ty = ir.type_of(value);
@@ -207,7 +207,7 @@ impl Emitter<'_> {
         ir.select(unordered, nan, half)
     }
 
-    pub(crate) fn root(&self, op: &Operation, inputs: &[Val]) -> Lowered {
+    pub(crate) fn root(&self, op: &Operation, inputs: &[Val]) -> LoweringResult {
         let ir = self.ir;
         if rounds_specially(op) || !matches!(op.ty, Type::F32 | Type::F64) {
             return None;
@@ -255,7 +255,7 @@ impl Emitter<'_> {
         Some(ir.select(unordered, y, better))
     }
 
-    pub(crate) fn float_sign(&self, op: &Operation, inputs: &[Val]) -> Lowered {
+    pub(crate) fn float_sign(&self, op: &Operation, inputs: &[Val]) -> LoweringResult {
         let ir = self.ir;
         match op.ty {
             Type::F32 | Type::F64 => {
@@ -267,13 +267,13 @@ impl Emitter<'_> {
         }
     }
 
-    pub(crate) fn copysign(&self, inputs: &[Val]) -> Lowered {
+    pub(crate) fn copysign(&self, inputs: &[Val]) -> LoweringResult {
         let ir = self.ir;
         Some(ir.intrinsic("llvm.copysign", &[ir.type_of(inputs[0])], &[inputs[1], inputs[0]]))
     }
 
     /// Emits minimum and maximum. A number beats NaN, or the other way round with `.NaN`; -0 is less than +0.
-    pub(crate) fn float_min_max(&self, op: &Operation, inputs: &[Val]) -> Lowered {
+    pub(crate) fn float_min_max(&self, op: &Operation, inputs: &[Val]) -> LoweringResult {
         let ir = self.ir;
         if !matches!(op.ty, Type::F32 | Type::F64) || op.has(Modifier::Abs) || inputs.len() != 2 {
             return None;
@@ -326,7 +326,7 @@ impl Emitter<'_> {
         ir.select(equal, ir.bitcast(merged, self.value_type(ty)), chosen)
     }
 
-    pub(crate) fn testp(&self, op: &Operation, inputs: &[Val]) -> Lowered {
+    pub(crate) fn testp(&self, op: &Operation, inputs: &[Val]) -> LoweringResult {
         let ir = self.ir;
         if !matches!(op.ty, Type::F32 | Type::F64) {
             return None;

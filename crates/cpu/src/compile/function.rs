@@ -1,7 +1,7 @@
 //! Translation of a function in SSA form with uniform branches to LLVM code for one warp, or for all warps of a
 //! block.
 
-use super::emitter::{CallTarget, Emitted, Emitter, Untranslated};
+use super::emitter::{CallTarget, TranslationResult, Emitter, TranslationError};
 use super::lanes::Shapes;
 use super::llvm::{Ir, Val};
 use super::machine::Host;
@@ -10,7 +10,7 @@ use super::options::Checks;
 use super::plan::CurrentPiece;
 use super::state::{BlockChecks, Specials, Streams};
 use crate::abi::{self, Kind};
-use crate::code::{Accesses, Rare, Site};
+use crate::code::{Accesses, RareInstruction, FaultSite};
 use broadloom_analysis::Cfg;
 use broadloom_eval::matrix::Product;
 use broadloom_ptx::{Func, Function, Inst, Module};
@@ -38,8 +38,8 @@ pub(crate) struct Input<'e> {
 /// Results of an emitter besides the code.
 #[derive(Default)]
 pub(crate) struct Output {
-    pub(crate) rare: Vec<Rare>,
-    pub(crate) sites: Vec<Site>,
+    pub(crate) rare: Vec<RareInstruction>,
+    pub(crate) sites: Vec<FaultSite>,
     pub(crate) loads: Accesses,
     pub(crate) stores: Accesses,
     pub(crate) exchanges: u32,
@@ -50,7 +50,7 @@ pub(crate) struct Output {
 
 /// Translates a function into the body of the one that `input.ir` has begun. `output` continues the results
 /// of other functions.
-pub(crate) fn emit(input: Input<'_>, output: Output) -> Emitted<Output> {
+pub(crate) fn emit(input: Input<'_>, output: Output) -> TranslationResult<Output> {
     let ir = input.ir;
     let entry = ir.block("entry");
     ir.go_on_in(entry);
@@ -143,7 +143,7 @@ pub(crate) fn emit(input: Input<'_>, output: Output) -> Emitted<Output> {
         let bytes = ir.vector(ir.int(8), input.layout.local_bytes as u32);
         emitter.frame = Some(ir.stack(bytes, 64));
     }
-    let cfg = Cfg::new(input.function).ok_or_else(|| Untranslated("a kernel without a body".into()))?;
+    let cfg = Cfg::new(input.function).ok_or_else(|| TranslationError("a kernel without a body".into()))?;
     match kind {
         Kind::Block => {
             emitter.make_rows();

@@ -1,7 +1,7 @@
 //! Several loads from one array at loaded indices, such as the pixels that a resampled one is made of. They share a
 //! window ([`super::window`]).
 
-use super::emitter::{Emitted, Emitter, Untranslated};
+use super::emitter::{TranslationResult, Emitter, TranslationError};
 use super::llvm::IntPred;
 use super::scattered::Sum;
 use super::window::{IndexedWords, WordLoad};
@@ -72,7 +72,7 @@ impl Emitter<'_> {
     }
 
     /// Emits the loads at the start of a list that read one array at loaded indices. Returns their number; 0 if there are fewer than two.
-    pub(super) fn load_group(&mut self, insts: &[Inst]) -> Emitted<usize> {
+    pub(super) fn load_group(&mut self, insts: &[Inst]) -> TranslationResult<usize> {
         let function = self.function;
         let Some(first) = insts.first().map(|id| &function.insts[*id]) else { return Ok(0) };
         let Some(single) = self.at_loaded(first) else { return Ok(0) };
@@ -111,7 +111,7 @@ impl Emitter<'_> {
         let gathered = || {
             let gather = |(own, sum): &(WordLoad, Sum)| {
                 let word = self.gather_by_index(&own.access, sum, offset, guard)?;
-                word.ok_or_else(|| Untranslated("words at indices that are not gathered".into()))
+                word.ok_or_else(|| TranslationError("words at indices that are not gathered".into()))
             };
             singles.iter().map(gather).collect()
         };

@@ -1,7 +1,7 @@
 //! Textures and surfaces. The runtime evaluates them lane by lane (manual: "Texture Instructions", "Surface
 //! Instructions").
 
-use super::emitter::{Emitted, Emitter, Untranslated};
+use super::emitter::{TranslationResult, Emitter, TranslationError};
 use super::llvm::Val;
 use super::runtime::Service;
 use crate::abi::ImageKind;
@@ -10,8 +10,8 @@ use broadloom_ptx::{Base, InstData, Opcode, Operand, Type};
 
 impl Emitter<'_> {
     /// Emits an instruction of the classes `texture` and `surface`.
-    pub(crate) fn image(&mut self, opcode: Opcode, inst: &InstData) -> Emitted<()> {
-        let unknown = || Untranslated(format!("`{}`", inst.mnemonic_text()));
+    pub(crate) fn image(&mut self, opcode: Opcode, inst: &InstData) -> TranslationResult<()> {
+        let unknown = || TranslationError(format!("`{}`", inst.mnemonic_text()));
         let mut words: Vec<(Operand, Type)> = vec![];
         let mut take = |operands: &mut dyn Iterator<Item = &Operand>, ty: Type| {
             words.extend(operands.map(|operand| (operand.clone(), ty)));
@@ -62,12 +62,12 @@ impl Emitter<'_> {
     }
 
     /// Returns the handle of the texture or surface.
-    fn handle(&self, inst: &InstData) -> Emitted<Val> {
+    fn handle(&self, inst: &InstData) -> TranslationResult<Val> {
         let scalar = self.lanes.is_none();
         match inst.bracketed().map(|address| address.base) {
             Some(Base::Reg(reg)) => self.fetch(&Operand::Reg(reg), Type::B64, scalar),
             Some(Base::Symbol(symbol)) => self.symbol_address(symbol, scalar),
-            Some(Base::Absolute) | None => Err(Untranslated("a texture without a name".into())),
+            Some(Base::Absolute) | None => Err(TranslationError("a texture without a name".into())),
         }
     }
 
@@ -80,7 +80,7 @@ impl Emitter<'_> {
         handle: Val,
         words: &[(Operand, Type)],
         results: usize,
-    ) -> Emitted<Vec<Val>> {
+    ) -> TranslationResult<Vec<Val>> {
         let ir = self.ir;
         let (i32, i64) = (ir.int(32), ir.int(64));
         let lanes = self.lanes.unwrap_or(1);

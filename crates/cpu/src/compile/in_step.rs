@@ -9,7 +9,7 @@
 //! Rows have memory for all lanes, so no mask is needed to read or write them. Lanes that do not call keep
 //! their values.
 
-use super::emitter::{CallTarget, Emitted, Emitter, Untranslated};
+use super::emitter::{CallTarget, TranslationResult, Emitter, TranslationError};
 use super::layout::{LANES, row_bytes, rows};
 use super::llvm::{IntPred, Ty, Val};
 use super::operand::bits_type;
@@ -58,14 +58,14 @@ impl Emitter<'_> {
     }
 
     /// Emits a call of a function of the module.
-    pub(crate) fn call_in_step(&mut self, inst: &InstData, call: &Call) -> Emitted<()> {
+    pub(crate) fn call_in_step(&mut self, inst: &InstData, call: &Call) -> TranslationResult<()> {
         match call.callee {
             Callee::Direct(func) => self.call_one(inst, call, func),
             Callee::Indirect { reg, .. } => self.call_each(inst, call, reg),
         }
     }
 
-    fn call_one(&mut self, inst: &InstData, call: &Call, func: Func) -> Emitted<()> {
+    fn call_one(&mut self, inst: &InstData, call: &Call, func: Func) -> TranslationResult<()> {
         let ir = self.ir;
         let active = self.active(inst)?;
         let Some(target) = self.callees.get(&func).copied() else {
@@ -92,7 +92,7 @@ impl Emitter<'_> {
 
     /// Emits an indirect call. While lanes are left, the function of the first one is called for all lanes
     /// with the same function.
-    fn call_each(&mut self, inst: &InstData, call: &Call, reg: Reg) -> Emitted<()> {
+    fn call_each(&mut self, inst: &InstData, call: &Call, reg: Reg) -> TranslationResult<()> {
         let ir = self.ir;
         let (i32, i64) = (ir.int(32), ir.int(64));
         let active = self.active(inst)?;
@@ -146,7 +146,7 @@ impl Emitter<'_> {
     /// Returns the functions that a pointer may lead to, in groups with the same passing of arguments, with
     /// the memory for them.
     #[allow(clippy::type_complexity, reason = "used once, where it is taken apart")]
-    fn fitting(&mut self, call: &Call) -> Emitted<Vec<(Func, CallRows, Vec<(Func, CallTarget)>)>> {
+    fn fitting(&mut self, call: &Call) -> TranslationResult<Vec<(Func, CallRows, Vec<(Func, CallTarget)>)>> {
         let callees: Vec<(Func, CallTarget)> = self.callees.iter().map(|(func, target)| (*func, *target)).collect();
         let mut groups: Vec<(Func, CallRows, Vec<(Func, CallTarget)>)> = vec![];
         for (func, target) in callees.into_iter().filter(|(_, target)| target.is_addressed) {
@@ -192,7 +192,7 @@ impl Emitter<'_> {
     }
 
     /// Stores arguments into rows, and allocates space for results.
-    fn pass_in_rows(&mut self, call: &Call, callee: &Function) -> Emitted<CallRows> {
+    fn pass_in_rows(&mut self, call: &Call, callee: &Function) -> TranslationResult<CallRows> {
         let ir = self.ir;
         let (places, bytes) = rows(callee, &callee.params);
         let (result_places, result_bytes) = rows(callee, &callee.results);
@@ -222,7 +222,7 @@ impl Emitter<'_> {
     }
 
     /// Returns the value for a parameter of a type, in all lanes.
-    fn passed_value(&self, operand: &Operand, ty: Type) -> Emitted<Val> {
+    fn passed_value(&self, operand: &Operand, ty: Type) -> TranslationResult<Val> {
         let ir = self.ir;
         let value = match operand {
             Operand::Imm(imm) => self.constant(immediate(*imm, ty), bits_type_of(ty), false),
@@ -232,9 +232,9 @@ impl Emitter<'_> {
         Ok(ir.resize(value, ir.int(8 * ty.bytes()), false))
     }
 
-    fn row(&self, symbol: Symbol) -> Emitted<Val> {
+    fn row(&self, symbol: Symbol) -> TranslationResult<Val> {
         let row = self.row_of(Base::Symbol(symbol));
-        row.map(|(row, _)| row).ok_or_else(|| Untranslated("an argument that lies in no row".into()))
+        row.map(|(row, _)| row).ok_or_else(|| TranslationError("an argument that lies in no row".into()))
     }
 
     /// Returns the vector type with one element per lane that fills a row, if there is one.
@@ -243,7 +243,7 @@ impl Emitter<'_> {
     }
 
     /// Returns the destinations of a call's results: rows, and temporary rows for registers.
-    fn places(&self, call: &Call) -> Emitted<Vec<Option<Val>>> {
+    fn places(&self, call: &Call) -> TranslationResult<Vec<Option<Val>>> {
         let ir = self.ir;
         let place = |operand: &Operand| match operand {
             Operand::Symbol(symbol @ Symbol::Local(_), _) => self.row(*symbol).map(Some),
@@ -274,7 +274,7 @@ impl Emitter<'_> {
     }
 
     /// Defines the result registers of a call.
-    fn define_results(&mut self, call: &Call, places: &[Option<Val>]) -> Emitted<()> {
+    fn define_results(&mut self, call: &Call, places: &[Option<Val>]) -> TranslationResult<()> {
         for (operand, place) in call.results.iter().zip(places) {
             if let (Operand::Reg(reg), Some(place)) = (operand, place) {
                 let value = self.load_register(*reg, *place);
@@ -338,7 +338,7 @@ impl Emitter<'_> {
     }
 
     /// Defines the result registers of a call that never happens.
-    pub(crate) fn without_results(&mut self, call: &Call) -> Emitted<()> {
+    pub(crate) fn without_results(&mut self, call: &Call) -> TranslationResult<()> {
         for operand in &call.results {
             if let Operand::Reg(reg) = operand {
                 let zero = self.ir.zero(self.register_type(self.function.regs[*reg].ty));

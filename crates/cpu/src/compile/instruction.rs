@@ -1,13 +1,13 @@
 //! Dispatch of an instruction to the code that emits it.
 
-use super::emitter::{Emitted, Emitter, Untranslated};
+use super::emitter::{TranslationResult, Emitter, TranslationError};
 use super::moves::is_computed;
 use broadloom_ptx::{InstData, Opcode, opcodes};
 
 impl Emitter<'_> {
     /// Emits an instruction that does not end its block.
-    pub(crate) fn instruction(&mut self, inst: &InstData) -> Emitted<()> {
-        let opcode = inst.opcode().ok_or_else(|| Untranslated("an opaque instruction".into()))?;
+    pub(crate) fn instruction(&mut self, inst: &InstData) -> TranslationResult<()> {
+        let opcode = inst.opcode().ok_or_else(|| TranslationError("an opaque instruction".into()))?;
         if is_computed(inst) {
             return self.compute(inst);
         }
@@ -15,7 +15,7 @@ impl Emitter<'_> {
     }
 
     /// Emits an instruction that needs memory, other threads or the machine.
-    fn machine(&mut self, opcode: Opcode, inst: &InstData) -> Emitted<()> {
+    fn machine(&mut self, opcode: Opcode, inst: &InstData) -> TranslationResult<()> {
         match opcode {
             Opcode::Ld | Opcode::Ldu => self.load(inst),
             Opcode::St => self.store(inst),
@@ -87,10 +87,10 @@ impl Emitter<'_> {
             | Opcode::CpAsyncCommitGroup
             | Opcode::CpAsyncWaitGroup
             | Opcode::CpAsyncWaitAll
-            | Opcode::CpAsyncMbarrierArrive => Err(Untranslated(format!("`{}`", opcode.name()))),
+            | Opcode::CpAsyncMbarrierArrive => Err(TranslationError(format!("`{}`", opcode.name()))),
             // These end a block.
             Opcode::Bra | Opcode::BrxIdx | Opcode::Ret | Opcode::Exit | Opcode::Trap => {
-                Err(Untranslated(format!("`{}` inside of a block", opcode.name())))
+                Err(TranslationError(format!("`{}` inside of a block", opcode.name())))
             }
             // These are computed from registers. A form that `eval` does not have is unknown.
             Opcode::Mov
@@ -99,7 +99,7 @@ impl Emitter<'_> {
             | Opcode::Isspacep
             | Opcode::Mapa
             | Opcode::Getctarank
-            | opcodes!(function) => Err(Untranslated(format!("`{}`", inst.mnemonic_text()))),
+            | opcodes!(function) => Err(TranslationError(format!("`{}`", inst.mnemonic_text()))),
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Integer arithmetic (manual: "Integer Arithmetic Instructions").
 
-use super::emitter::{Emitted, Emitter};
-use super::evaluate::Lowered;
+use super::emitter::{TranslationResult, Emitter};
+use super::evaluate::LoweringResult;
 use super::llvm::{IntPred, Val};
 use broadloom_eval::Operation;
 use broadloom_ptx::{InstData, Modifier, Opcode, Operand, TypeKind};
 
 impl Emitter<'_> {
-    pub(crate) fn add(&self, op: &Operation, inputs: &[Val]) -> Lowered {
+    pub(crate) fn add(&self, op: &Operation, inputs: &[Val]) -> LoweringResult {
         if op.has(Modifier::Sat) && is_plain_but_for_sat(op) {
             let name = if op.ty.is_signed() { "llvm.sadd.sat" } else { "llvm.uadd.sat" };
             return Some(self.ir.intrinsic(name, &[self.ir.type_of(inputs[0])], &inputs[..2]));
@@ -15,7 +15,7 @@ impl Emitter<'_> {
         is_plain(op).then(|| self.ir.add(inputs[0], inputs[1]))
     }
 
-    pub(crate) fn sub(&self, op: &Operation, inputs: &[Val]) -> Lowered {
+    pub(crate) fn sub(&self, op: &Operation, inputs: &[Val]) -> LoweringResult {
         if op.has(Modifier::Sat) && is_plain_but_for_sat(op) {
             let name = if op.ty.is_signed() { "llvm.ssub.sat" } else { "llvm.usub.sat" };
             return Some(self.ir.intrinsic(name, &[self.ir.type_of(inputs[0])], &inputs[..2]));
@@ -23,16 +23,16 @@ impl Emitter<'_> {
         is_plain(op).then(|| self.ir.sub(inputs[0], inputs[1]))
     }
 
-    pub(crate) fn neg(&self, op: &Operation, inputs: &[Val]) -> Lowered {
+    pub(crate) fn neg(&self, op: &Operation, inputs: &[Val]) -> LoweringResult {
         is_plain(op).then(|| self.ir.neg(inputs[0]))
     }
 
-    pub(crate) fn abs(&self, op: &Operation, inputs: &[Val]) -> Lowered {
+    pub(crate) fn abs(&self, op: &Operation, inputs: &[Val]) -> LoweringResult {
         let wrap = self.ir.constant(self.ir.int(1), 0);
         is_plain(op).then(|| self.ir.intrinsic("llvm.abs", &[self.ir.type_of(inputs[0])], &[inputs[0], wrap]))
     }
 
-    pub(crate) fn min_max(&self, op: &Operation, inputs: &[Val]) -> Lowered {
+    pub(crate) fn min_max(&self, op: &Operation, inputs: &[Val]) -> LoweringResult {
         let name = match (op.opcode == Opcode::Min, op.ty.is_signed()) {
             (true, true) => "llvm.smin",
             (true, false) => "llvm.umin",
@@ -80,18 +80,18 @@ impl Emitter<'_> {
         ir.sub(ir.sub(all, if_negative(a, b)), if_negative(b, a))
     }
 
-    pub(crate) fn mul(&self, op: &Operation, inputs: &[Val]) -> Lowered {
+    pub(crate) fn mul(&self, op: &Operation, inputs: &[Val]) -> LoweringResult {
         is_plain(op).then(|| self.product(op, inputs))
     }
 
-    pub(crate) fn mad(&self, op: &Operation, inputs: &[Val]) -> Lowered {
+    pub(crate) fn mad(&self, op: &Operation, inputs: &[Val]) -> LoweringResult {
         if op.has(Modifier::Cc) || !is_plain(op) {
             return None;
         }
         Some(self.ir.add(self.product(op, inputs), inputs[2]))
     }
 
-    pub(crate) fn mul24(&self, op: &Operation, inputs: &[Val]) -> Lowered {
+    pub(crate) fn mul24(&self, op: &Operation, inputs: &[Val]) -> LoweringResult {
         if op.has(Modifier::Hi) || op.has(Modifier::Sat) {
             return None;
         }
@@ -105,7 +105,7 @@ impl Emitter<'_> {
         Some(if op.opcode == Opcode::Mad24 { ir.add(product, inputs[2]) } else { product })
     }
 
-    pub(crate) fn sad(&self, op: &Operation, inputs: &[Val]) -> Lowered {
+    pub(crate) fn sad(&self, op: &Operation, inputs: &[Val]) -> LoweringResult {
         let ir = self.ir;
         let less = ir.icmp(if op.ty.is_signed() { IntPred::LLVMIntSLT } else { IntPred::LLVMIntULT }, inputs[0], inputs[1]);
         let (forth, back) = (ir.sub(inputs[0], inputs[1]), ir.sub(inputs[1], inputs[0]));
@@ -114,7 +114,7 @@ impl Emitter<'_> {
 
     /// Emits a division that never traps. Division by zero gives all ones; the most negative number is not
     /// divided by -1. The divisor is a scalar if all lanes have the same one.
-    fn divide(&self, op: &Operation, [a, b]: [Val; 2], take: impl Fn(Val, Val) -> Val) -> Lowered {
+    fn divide(&self, op: &Operation, [a, b]: [Val; 2], take: impl Fn(Val, Val) -> Val) -> LoweringResult {
         let ir = self.ir;
         let (ty, by) = (ir.type_of(a), ir.type_of(b));
         let by_zero = ir.icmp(IntPred::LLVMIntEQ, b, ir.constant(by, 0));
@@ -134,7 +134,7 @@ impl Emitter<'_> {
 
     /// Returns the divisor of vectors of 32-bit integers as a scalar, if all lanes have the same one and it is
     /// not known before the launch.
-    fn common_divisor(&self, op: &Operation, inst: &InstData, a: Val) -> Emitted<Option<Val>> {
+    fn common_divisor(&self, op: &Operation, inst: &InstData, a: Val) -> TranslationResult<Option<Val>> {
         let Some((Operand::Reg(reg), ty)) = broadloom_eval::inputs(inst).nth(1) else { return Ok(None) };
         if self.ir.lanes(a).is_none() || op.ty.bits() != 32 || !self.shapes.shape(*reg).is_uniform() {
             return Ok(None);
@@ -143,12 +143,12 @@ impl Emitter<'_> {
         Ok((self.ir.lanes(divisor).is_none() && !self.ir.is_constant(divisor)).then_some(divisor))
     }
 
-    pub(crate) fn div(&self, op: &Operation, inst: &InstData, inputs: &[Val]) -> Emitted<Lowered> {
+    pub(crate) fn div(&self, op: &Operation, inst: &InstData, inputs: &[Val]) -> TranslationResult<LoweringResult> {
         let divisor = self.common_divisor(op, inst, inputs[0])?.unwrap_or(inputs[1]);
         Ok(self.divide(op, [inputs[0], divisor], |a, b| self.quotient(op, a, b)))
     }
 
-    pub(crate) fn rem(&self, op: &Operation, inst: &InstData, inputs: &[Val]) -> Emitted<Lowered> {
+    pub(crate) fn rem(&self, op: &Operation, inst: &InstData, inputs: &[Val]) -> TranslationResult<LoweringResult> {
         let ir = self.ir;
         let divisor = self.common_divisor(op, inst, inputs[0])?.unwrap_or(inputs[1]);
         let operands = [inputs[0], divisor];
@@ -190,7 +190,7 @@ impl Emitter<'_> {
         if signed { ir.fptosi(quotient, ty) } else { ir.fptoui(quotient, ty) }
     }
 
-    pub(crate) fn dp4a(&self, op: &Operation, inputs: &[Val]) -> Lowered {
+    pub(crate) fn dp4a(&self, op: &Operation, inputs: &[Val]) -> LoweringResult {
         let ir = self.ir;
         let ty = ir.type_of(inputs[0]);
         let byte = |value: Val, index: u64, signed: bool| {

@@ -13,7 +13,7 @@ pub(crate) enum Lane {
 
 /// Value whose lanes can be selected one by one.
 #[derive(Clone, Copy)]
-pub(crate) enum Spilled {
+pub(crate) enum SpilledValue {
     /// Equal in all lanes.
     Same(Val),
     /// On the stack.
@@ -22,30 +22,30 @@ pub(crate) enum Spilled {
 
 impl Emitter<'_> {
     /// Spills the lanes of a value, so that a lane can be selected by number.
-    pub(crate) fn spill(&self, value: Val) -> Spilled {
+    pub(crate) fn spill(&self, value: Val) -> SpilledValue {
         let ir = self.ir;
         match ir.lanes(value) {
-            None => Spilled::Same(value),
+            None => SpilledValue::Same(value),
             Some(_) => {
                 let ty = ir.type_of(value);
                 let place = ir.stack(ty, 64);
                 ir.store(value, place, 64);
-                Spilled::Stack { place, element: ir.element(ty) }
+                SpilledValue::Stack { place, element: ir.element(ty) }
             }
         }
     }
 
     /// Returns the value of a lane.
-    pub(crate) fn lane_of(&self, value: Spilled, lane: Lane) -> Val {
+    pub(crate) fn lane_of(&self, value: SpilledValue, lane: Lane) -> Val {
         let ir = self.ir;
         match (value, lane) {
-            (Spilled::Same(value), _) => value,
-            (Spilled::Stack { place, element }, Lane::Number(lane)) => {
+            (SpilledValue::Same(value), _) => value,
+            (SpilledValue::Stack { place, element }, Lane::Number(lane)) => {
                 let bytes = u64::from(ir.bits(element).div_ceil(8));
                 let offset = ir.mul(ir.zext(lane, ir.int(64)), ir.constant(ir.int(64), bytes));
                 ir.load(element, ir.offset(place, offset), bytes as u32)
             }
-            (Spilled::Stack { place, element }, Lane::Fixed(lane)) => {
+            (SpilledValue::Stack { place, element }, Lane::Fixed(lane)) => {
                 // Loads from memory on purpose: hosts extract single lanes from vectors slowly.
                 let bytes = u64::from(ir.bits(element).div_ceil(8));
                 ir.load_as_is(element, ir.offset_by(place, u64::from(lane) * bytes), bytes as u32)

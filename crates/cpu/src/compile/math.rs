@@ -6,7 +6,7 @@
 //! place.
 
 use super::emitter::Emitter;
-use super::evaluate::Lowered;
+use super::evaluate::LoweringResult;
 use super::llvm::{IntPred, RealPred, Ty, Val};
 use broadloom_eval::Operation;
 use broadloom_ptx::{Modifier, Type};
@@ -81,7 +81,7 @@ const TANH: [f64; 5] =
 
 impl Emitter<'_> {
     /// Emits `ex2`, `lg2`, `sin`, `cos` or `tanh` of `f32`.
-    pub(crate) fn approximate(&self, op: &Operation, inputs: &[Val], function: impl Fn(&Self, Val) -> Val) -> Lowered {
+    pub(crate) fn approximate(&self, op: &Operation, inputs: &[Val], function: impl Fn(&Self, Val) -> Val) -> LoweringResult {
         if op.ty != Type::F32 {
             return None;
         }

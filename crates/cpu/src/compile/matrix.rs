@@ -4,12 +4,12 @@
 //! runtime for rare products. Instructions that move matrices are loads and stores for which lanes exchange
 //! addresses. On the slow path, where a warp is one thread, the runtime brings the lanes together.
 
-use super::emitter::{Emitted, Emitter, Untranslated};
+use super::emitter::{TranslationResult, Emitter, TranslationError};
 use super::llvm::{IntPred, Ir, Ty, Val};
 use super::product;
 use super::runtime::Service;
-use crate::abi::{Exchange, Exchanged, Reason};
-use crate::code::Rare;
+use crate::abi::{Exchange, ExchangeOperands, Reason};
+use crate::code::RareInstruction;
 use broadloom_eval::matrix::{Product, Rows, Transfer};
 use broadloom_ptx::{InstData, Opcode, Operand, Type};
 use std::mem::offset_of;
@@ -21,8 +21,8 @@ fn registers(inst: &InstData, index: usize) -> Vec<Operand> {
 
 impl Emitter<'_> {
     /// Emits an instruction of the class `matrix`.
-    pub(crate) fn matrix(&mut self, opcode: Opcode, inst: &InstData) -> Emitted<()> {
-        let unknown = || Untranslated(format!("`{}`", inst.mnemonic_text()));
+    pub(crate) fn matrix(&mut self, opcode: Opcode, inst: &InstData) -> TranslationResult<()> {
+        let unknown = || TranslationError(format!("`{}`", inst.mnemonic_text()));
         if matches!(opcode, Opcode::WmmaLoad | Opcode::WmmaStore) {
             let transfer = Transfer::of(inst).ok_or_else(unknown)?;
             return self.fragment(inst, &transfer);
@@ -39,7 +39,7 @@ impl Emitter<'_> {
     }
 
     /// Emits a fault if some lanes are missing.
-    fn demand_whole_warp(&mut self, inst: &InstData) -> Emitted<()> {
+    fn demand_whole_warp(&mut self, inst: &InstData) -> TranslationResult<()> {
         let ir = self.ir;
         let i32 = ir.int(32);
         let active = self.active(inst)?;
@@ -65,18 +65,18 @@ impl Emitter<'_> {
         let ir = self.ir;
         let (i32, i64) = (ir.int(32), ir.int(64));
         let site = self.next_site();
-        let place = ir.stack(ir.vector(ir.int(8), size_of::<Exchanged>() as u32), 8);
+        let place = ir.stack(ir.vector(ir.int(8), size_of::<ExchangeOperands>() as u32), 8);
         let put = |value: Val, at: usize, align: u32| ir.store(value, ir.offset_by(place, at as u64), align);
         let result = self.each_lane(active, Type::B64, true, |emitter, _| {
-            put(ir.constant(i32, 0xffff_ffff), offset_of!(Exchanged, members), 4);
-            put(select, offset_of!(Exchanged, select), 4);
-            put(ir.constant(i32, 0x1f), offset_of!(Exchanged, control), 4);
-            put(ir.constant(i32, 0), offset_of!(Exchanged, flag), 4);
-            put(ir.constant(i32, site), offset_of!(Exchanged, site), 4);
-            put(ir.constant(i32, 0), offset_of!(Exchanged, convergent), 4);
-            put(value, offset_of!(Exchanged, value), 8);
+            put(ir.constant(i32, 0xffff_ffff), offset_of!(ExchangeOperands, members), 4);
+            put(select, offset_of!(ExchangeOperands, select), 4);
+            put(ir.constant(i32, 0x1f), offset_of!(ExchangeOperands, control), 4);
+            put(ir.constant(i32, 0), offset_of!(ExchangeOperands, flag), 4);
+            put(ir.constant(i32, site), offset_of!(ExchangeOperands, site), 4);
+            put(ir.constant(i32, 0), offset_of!(ExchangeOperands, convergent), 4);
+            put(value, offset_of!(ExchangeOperands, value), 8);
             emitter.serve(Service::Exchange, ir.void(), &[emitter.warp, ir.constant(i32, kind as u64), place]);
-            ir.load(i64, ir.offset_by(place, offset_of!(Exchanged, value) as u64), 8)
+            ir.load(i64, ir.offset_by(place, offset_of!(ExchangeOperands, value) as u64), 8)
         });
         result.unwrap_or(ir.constant(i64, 0))
     }
@@ -88,7 +88,7 @@ impl Emitter<'_> {
 
     /// Returns the value of another lane, in 64 bits. `source` computes that lane's number from the own
     /// number.
-    fn of_lane(&mut self, inst: &InstData, value: Val, source: impl Fn(&Ir, Val) -> Val) -> Emitted<Val> {
+    fn of_lane(&mut self, inst: &InstData, value: Val, source: impl Fn(&Ir, Val) -> Val) -> TranslationResult<Val> {
         let ir = self.ir;
         let value = ir.resize(value, ir.int(64), false);
         let Some(lanes) = self.lanes else {
@@ -99,17 +99,17 @@ impl Emitter<'_> {
         let sources = source(ir, ir.steps(ir.int(32), lanes, 1));
         let picks: Option<Vec<u32>> =
             (0..lanes).map(|lane| ir.as_constant(ir.extract_at(sources, lane)).map(|number| number as u32 & 31)).collect();
-        let picks = picks.ok_or_else(|| Untranslated("lanes that are not known".into()))?;
+        let picks = picks.ok_or_else(|| TranslationError("lanes that are not known".into()))?;
         let value = if ir.lanes(value).is_some() { value } else { ir.splat(value, lanes) };
         Ok(ir.pick(value, &picks))
     }
 
     // Products.
 
-    fn multiply(&mut self, inst: &InstData, product: &Product) -> Emitted<()> {
+    fn multiply(&mut self, inst: &InstData, product: &Product) -> TranslationResult<()> {
         let ir = self.ir;
         let inputs = broadloom_eval::inputs(inst).map(|(operand, ty)| self.fetch(operand, ty, self.lanes.is_none()));
-        let inputs: Vec<Val> = inputs.collect::<Emitted<_>>()?;
+        let inputs: Vec<Val> = inputs.collect::<TranslationResult<_>>()?;
         let places = registers(inst, 0);
         let (i32, i64) = (ir.int(32), ir.int(64));
         let ty = if product.d == Type::F64 { Type::B64 } else { Type::B32 };
@@ -133,7 +133,7 @@ impl Emitter<'_> {
             });
         } else {
             let number = ir.constant(i32, self.rare.len() as u64);
-            self.rare.push(Rare::of(inst));
+            self.rare.push(RareInstruction::of(inst));
             if self.lanes.is_some() {
                 let mask = self.as_mask(active);
                 self.if_any(active, i32, |emitter| {
@@ -198,7 +198,7 @@ impl Emitter<'_> {
     }
 
     /// Emits `ldmatrix` and `stmatrix`: a lane moves its own elements, at addresses that other lanes provide.
-    fn rows_of_matrices(&mut self, inst: &InstData, rows: Rows) -> Emitted<()> {
+    fn rows_of_matrices(&mut self, inst: &InstData, rows: Rows) -> TranslationResult<()> {
         let ir = self.ir;
         let i64 = ir.int(64);
         let address = self.address_of(inst)?;
@@ -256,10 +256,10 @@ impl Emitter<'_> {
     }
 
     /// Emits `movmatrix`.
-    fn transpose(&mut self, inst: &InstData) -> Emitted<()> {
+    fn transpose(&mut self, inst: &InstData) -> TranslationResult<()> {
         let ir = self.ir;
         let (Some(result), Some(source)) = (inst.operands.first().cloned(), inst.operands.get(1)) else {
-            return Err(Untranslated("a `movmatrix` without operands".into()));
+            return Err(TranslationError("a `movmatrix` without operands".into()));
         };
         let value = self.fetch(source, Type::B32, self.lanes.is_none())?;
         let numbers = match self.lanes {
@@ -284,7 +284,7 @@ impl Emitter<'_> {
     }
 
     /// Emits `wmma.load` and `wmma.store`: each lane moves the elements that it holds.
-    fn fragment(&mut self, inst: &InstData, transfer: &Transfer) -> Emitted<()> {
+    fn fragment(&mut self, inst: &InstData, transfer: &Transfer) -> TranslationResult<()> {
         let ir = self.ir;
         let i64 = ir.int(64);
         let loads = inst.opcode() == Some(Opcode::WmmaLoad);

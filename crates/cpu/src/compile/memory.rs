@@ -8,7 +8,7 @@
 //! warp's own state if no lane is active; that memory is always readable.
 
 use super::address::{LaneAccess, Reach};
-use super::emitter::{Emitted, Emitter, Untranslated};
+use super::emitter::{TranslationResult, Emitter, TranslationError};
 use super::pattern::{LINE, Pattern, are_apart};
 use crate::abi::offset;
 use broadloom_ptx::{Base, InstData, Modifier, Space};
@@ -19,7 +19,7 @@ const ROW_AHEAD: i64 = 8 * LINE as i64;
 impl Emitter<'_> {
     /// Prefetches the lines of a row; scattered addresses are not prefetched. Hosts accept any address in a
     /// prefetch, so no mask is needed.
-    pub(crate) fn prefetch(&mut self, inst: &InstData) -> Emitted<()> {
+    pub(crate) fn prefetch(&mut self, inst: &InstData) -> TranslationResult<()> {
         if inst.has(Modifier::Tensormap) {
             return Ok(());
         }
@@ -39,8 +39,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    pub(crate) fn load(&mut self, inst: &InstData) -> Emitted<()> {
-        let access = LaneAccess::of(inst, inst.operands.first().ok_or_else(|| Untranslated("a load without a result".into()))?);
+    pub(crate) fn load(&mut self, inst: &InstData) -> TranslationResult<()> {
+        let access = LaneAccess::of(inst, inst.operands.first().ok_or_else(|| TranslationError("a load without a result".into()))?);
         let address = self.address_of(inst)?;
         self.check_access(inst, &address, access.total())?;
         let reach = self.reach(inst, &address)?;
@@ -136,8 +136,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    pub(crate) fn store(&mut self, inst: &InstData) -> Emitted<()> {
-        let source = inst.operands.get(1).ok_or_else(|| Untranslated("a store without a value".into()))?;
+    pub(crate) fn store(&mut self, inst: &InstData) -> TranslationResult<()> {
+        let source = inst.operands.get(1).ok_or_else(|| TranslationError("a store without a value".into()))?;
         let access = LaneAccess::of(inst, source);
         let address = self.address_of(inst)?;
         if self.store_row_whole(inst, &address, source, access.ty)? {
@@ -229,7 +229,7 @@ impl Emitter<'_> {
 
     /// Emits `stacksave` and `stackrestore`. Memory of `alloca` is released when the function ends, so the
     /// top is only a number.
-    pub(super) fn stack_top(&mut self, inst: &InstData) -> Emitted<()> {
+    pub(super) fn stack_top(&mut self, inst: &InstData) -> TranslationResult<()> {
         for (operand, ty) in self.written(inst) {
             let zero = self.constant(0, ty, true);
             self.assign(&operand, ty, zero)?;
@@ -238,13 +238,13 @@ impl Emitter<'_> {
     }
 
     /// Emits `alloca`, on the slow path only: an offset in the local window.
-    pub(super) fn allocate_on_stack(&mut self, inst: &InstData) -> Emitted<()> {
+    pub(super) fn allocate_on_stack(&mut self, inst: &InstData) -> TranslationResult<()> {
         let ir = self.ir;
         if self.lanes.is_some() {
-            return Err(Untranslated("`alloca` in vector code".into()));
+            return Err(TranslationError("`alloca` in vector code".into()));
         }
         let inputs = self.inputs(inst, true)?;
-        let size = inputs.first().copied().ok_or_else(|| Untranslated("an `alloca` without a size".into()))?;
+        let size = inputs.first().copied().ok_or_else(|| TranslationError("an `alloca` without a size".into()))?;
         let align = inputs.get(1).and_then(|align| ir.as_constant(*align)).unwrap_or(8).clamp(1, 4096);
         let pointer = ir.stack_bytes(ir.resize(size, ir.int(64), false), align as u32);
         let start = ir.ptrtoint(self.pointer_field(offset::LOCAL), ir.int(64));

@@ -81,7 +81,7 @@ mod warp;
 mod warps;
 mod window;
 
-pub(crate) use ending::Abandoned;
+pub(crate) use ending::AbandonableCompilation;
 pub use ending::{before_leaving, is_over, thread_ends};
 pub use error::{CompileError, CompileFailure};
 pub use machine::{Machine, MachineError};

@@ -1,7 +1,7 @@
 //! Instructions that compute registers from registers: functions of their inputs, copies, and conversions of
 //! addresses.
 
-use super::emitter::{Emitted, Emitter, Untranslated};
+use super::emitter::{TranslationResult, Emitter, TranslationError};
 use super::llvm::{IntPred, Val};
 use super::operand::bits_type;
 use crate::abi::{FAR, Reason, WINDOW, offset};
@@ -10,7 +10,7 @@ use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Space, Type};
 
 impl Emitter<'_> {
     /// Emits an instruction that [`is_computed`].
-    pub(super) fn compute(&mut self, inst: &InstData) -> Emitted<()> {
+    pub(super) fn compute(&mut self, inst: &InstData) -> TranslationResult<()> {
         let is = |opcode: Opcode| inst.opcode() == Some(opcode);
         if is(Opcode::Mov) {
             self.mov(inst)
@@ -28,9 +28,9 @@ impl Emitter<'_> {
     }
 
     /// Emits `mov`: copies, packs and unpacks.
-    fn mov(&mut self, inst: &InstData) -> Emitted<()> {
+    fn mov(&mut self, inst: &InstData) -> TranslationResult<()> {
         let ty = inst.types().next().unwrap_or(Type::B32);
-        let [to, from] = inst.operands.as_slice() else { return Err(Untranslated("a `mov` without operands".into())) };
+        let [to, from] = inst.operands.as_slice() else { return Err(TranslationError("a `mov` without operands".into())) };
         let scalar = inst.writes().iter().all(|reg| self.is_kept_as_scalar(*reg));
         match (to, from) {
             (Operand::Vector(to), Operand::Vector(from)) => {
@@ -59,28 +59,28 @@ impl Emitter<'_> {
         }
     }
 
-    fn pack(&self, ty: Type, from: &[Operand], scalar: bool) -> Emitted<Val> {
+    fn pack(&self, ty: Type, from: &[Operand], scalar: bool) -> TranslationResult<Val> {
         let ir = self.ir;
         let bits = ty.bits();
         let each = bits / from.len().max(1) as u32;
-        let part = Type::bits_of(each).ok_or_else(|| Untranslated("parts of no width".into()))?;
+        let part = Type::bits_of(each).ok_or_else(|| TranslationError("parts of no width".into()))?;
         let mut all = None;
         for (index, operand) in from.iter().enumerate() {
             let value = ir.resize(self.fetch(operand, part, scalar)?, ir.int(bits), false);
             let moved = self.shifted(value, u64::from(each) * index as u64);
             all = Some(all.map_or(moved, |all| ir.or(all, moved)));
         }
-        all.ok_or_else(|| Untranslated("nothing to pack".into()))
+        all.ok_or_else(|| TranslationError("nothing to pack".into()))
     }
 
     fn shifted(&self, value: Val, by: u64) -> Val {
         if by == 0 { value } else { self.ir.shl(value, self.ir.constant(self.ir.type_of(value), by)) }
     }
 
-    fn unpack(&mut self, ty: Type, value: Val, to: &[Operand]) -> Emitted<()> {
+    fn unpack(&mut self, ty: Type, value: Val, to: &[Operand]) -> TranslationResult<()> {
         let ir = self.ir;
         let each = ty.bits() / to.len().max(1) as u32;
-        let part = Type::bits_of(each).ok_or_else(|| Untranslated("parts of no width".into()))?;
+        let part = Type::bits_of(each).ok_or_else(|| TranslationError("parts of no width".into()))?;
         for (index, operand) in to.iter().enumerate() {
             let down = ir.constant(ir.type_of(value), u64::from(each) * index as u64);
             let piece = ir.resize(ir.lshr(value, down), ir.int(each), false);
@@ -91,10 +91,10 @@ impl Emitter<'_> {
 
     /// Emits `cvta` and `cvta.to`. Generic addresses are pointers; those of shared and local memory are
     /// offsets from their window.
-    fn convert_address(&mut self, inst: &InstData) -> Emitted<()> {
+    fn convert_address(&mut self, inst: &InstData) -> TranslationResult<()> {
         let ir = self.ir;
         let to = inst.opcode() == Some(Opcode::CvtaTo);
-        let [result, from] = inst.operands.as_slice() else { return Err(Untranslated("a `cvta` without operands".into())) };
+        let [result, from] = inst.operands.as_slice() else { return Err(TranslationError("a `cvta` without operands".into())) };
         let ty = inst.types().next().unwrap_or(Type::U64);
         let scalar = inst.writes().iter().all(|reg| self.is_kept_as_scalar(*reg));
         let value = self.fetch(from, ty, scalar)?;
@@ -131,10 +131,10 @@ impl Emitter<'_> {
     }
 
     /// Emits `isspacep`: tests whether a generic address lies in a window of the warp.
-    fn is_space(&mut self, inst: &InstData) -> Emitted<()> {
+    fn is_space(&mut self, inst: &InstData) -> TranslationResult<()> {
         let ir = self.ir;
         let i64 = ir.int(64);
-        let [result, from] = inst.operands.as_slice() else { return Err(Untranslated("an `isspacep` without operands".into())) };
+        let [result, from] = inst.operands.as_slice() else { return Err(TranslationError("an `isspacep` without operands".into())) };
         let scalar = inst.writes().iter().all(|reg| self.is_kept_as_scalar(*reg));
         let address = ir.resize(self.fetch(from, self.operand_type(from), scalar)?, i64, false);
         let ty = ir.type_of(address);
@@ -202,10 +202,10 @@ impl Emitter<'_> {
     }
 
     /// Emits `mapa`. In a cluster of one block, the address does not change.
-    fn map_address(&mut self, inst: &InstData) -> Emitted<()> {
+    fn map_address(&mut self, inst: &InstData) -> TranslationResult<()> {
         let ir = self.ir;
         let i64 = ir.int(64);
-        let [result, from, rank] = inst.operands.as_slice() else { return Err(Untranslated("a `mapa` without operands".into())) };
+        let [result, from, rank] = inst.operands.as_slice() else { return Err(TranslationError("a `mapa` without operands".into())) };
         let ty = inst.types().next().unwrap_or(Type::U64);
         let scalar = self.lanes.is_none();
         let address = self.mapped(inst, from, ty, scalar)?;
@@ -235,10 +235,10 @@ impl Emitter<'_> {
     }
 
     /// Emits `getctarank`.
-    fn rank_of_address(&mut self, inst: &InstData) -> Emitted<()> {
+    fn rank_of_address(&mut self, inst: &InstData) -> TranslationResult<()> {
         let ir = self.ir;
         let i64 = ir.int(64);
-        let [result, from] = inst.operands.as_slice() else { return Err(Untranslated("a `getctarank` without operands".into())) };
+        let [result, from] = inst.operands.as_slice() else { return Err(TranslationError("a `getctarank` without operands".into())) };
         let ty = inst.types().next().unwrap_or(Type::U64);
         let address = self.mapped(inst, from, ty, self.lanes.is_none())?;
         let wide = ir.type_of(address);
@@ -258,7 +258,7 @@ impl Emitter<'_> {
 
     /// Returns the address operand of `mapa` and `getctarank` in 64 bits. The name of a variable becomes an
     /// address of the kind that the instruction expects.
-    fn mapped(&self, inst: &InstData, from: &Operand, ty: Type, scalar: bool) -> Emitted<Val> {
+    fn mapped(&self, inst: &InstData, from: &Operand, ty: Type, scalar: bool) -> TranslationResult<Val> {
         let ir = self.ir;
         let value = ir.resize(self.fetch(from, ty, scalar)?, ir.int(64), false);
         Ok(match from {

@@ -4,7 +4,7 @@
 //! result is converted to the type of its register; a wider register is filled by extension as the
 //! instruction's type says.
 
-use super::emitter::{Emitted, Emitter, Untranslated};
+use super::emitter::{TranslationResult, Emitter, TranslationError};
 use super::layout::{SymbolPlace, row_bytes};
 use super::llvm::{Ty, Val};
 use super::nans::sees_nan_bits;
@@ -34,13 +34,13 @@ impl Emitter<'_> {
 
     /// Returns the values that an instruction reads, in order, each in its own type: of lane 0, or of all
     /// lanes. NaNs are canonical.
-    pub(crate) fn inputs(&self, inst: &InstData, scalar: bool) -> Emitted<Vec<Val>> {
+    pub(crate) fn inputs(&self, inst: &InstData, scalar: bool) -> TranslationResult<Vec<Val>> {
         broadloom_eval::inputs(inst).map(|(operand, ty)| self.fetch(operand, ty, scalar)).collect()
     }
 
     /// Returns the inputs of an instruction for vector code, which computes with the NaNs that the host
     /// produced unless its result depends on their bits.
-    pub(crate) fn vector_inputs(&self, inst: &InstData, scalar: bool) -> Emitted<Vec<Val>> {
+    pub(crate) fn vector_inputs(&self, inst: &InstData, scalar: bool) -> TranslationResult<Vec<Val>> {
         let sees_bits = sees_nan_bits(inst);
         let input = |(operand, ty)| match ty {
             Type::F32 if !sees_bits => self.fetch_as_is(operand, ty, scalar),
@@ -50,7 +50,7 @@ impl Emitter<'_> {
     }
 
     /// Fetches an operand in a type: of lane 0, or of all lanes. NaNs are made canonical.
-    pub(crate) fn fetch(&self, operand: &Operand, ty: Type, scalar: bool) -> Emitted<Val> {
+    pub(crate) fn fetch(&self, operand: &Operand, ty: Type, scalar: bool) -> TranslationResult<Val> {
         let ir = self.ir;
         let value = self.fetch_as_is(operand, ty, scalar)?;
         let (Operand::Reg(reg) | Operand::Part { reg, .. }) = operand else { return Ok(value) };
@@ -62,7 +62,7 @@ impl Emitter<'_> {
     }
 
     /// Fetches an operand in a type, with the NaNs that the host produced.
-    pub(crate) fn fetch_as_is(&self, operand: &Operand, ty: Type, scalar: bool) -> Emitted<Val> {
+    pub(crate) fn fetch_as_is(&self, operand: &Operand, ty: Type, scalar: bool) -> TranslationResult<Val> {
         let ir = self.ir;
         match operand {
             Operand::Reg(reg) | Operand::Part { reg, .. } => {
@@ -90,7 +90,7 @@ impl Emitter<'_> {
             | Operand::Label(_)
             | Operand::Targets(_)
             | Operand::Pair(_)
-            | Operand::Call(_) => Err(Untranslated("an operand that is no value".into())),
+            | Operand::Call(_) => Err(TranslationError("an operand that is no value".into())),
         }
     }
 
@@ -136,7 +136,7 @@ impl Emitter<'_> {
     }
 
     /// Assigns a result of a type to an operand.
-    pub(crate) fn assign(&mut self, operand: &Operand, ty: Type, value: Val) -> Emitted<()> {
+    pub(crate) fn assign(&mut self, operand: &Operand, ty: Type, value: Val) -> TranslationResult<()> {
         match operand {
             Operand::Reg(reg) | Operand::Part { reg, .. } => {
                 let register = self.function.regs[*reg].ty;
@@ -145,7 +145,7 @@ impl Emitter<'_> {
                 Ok(())
             }
             Operand::Sink | Operand::Absent => Ok(()),
-            _ => Err(Untranslated("a result that goes nowhere".into())),
+            _ => Err(TranslationError("a result that goes nowhere".into())),
         }
     }
 
@@ -164,7 +164,7 @@ impl Emitter<'_> {
 
     /// Returns the instruction's own guard: in all lanes, or in lane 0 if it is uniform. Returns `None` if it
     /// has none.
-    pub(crate) fn own_guard(&self, inst: &InstData) -> Emitted<Option<Val>> {
+    pub(crate) fn own_guard(&self, inst: &InstData) -> TranslationResult<Option<Val>> {
         let Some(Guard { reg, negated }) = inst.guard else { return Ok(None) };
         let value = if self.is_kept_as_scalar(reg) { self.lane0(reg)? } else { self.all_lanes(reg)? };
         Ok(Some(if negated { self.ir.not(value) } else { value }))
@@ -172,11 +172,11 @@ impl Emitter<'_> {
 
     /// Returns the lanes that run an instruction: those whose guard holds, among the lanes that exist.
     /// Returns `None` if all do.
-    pub(crate) fn guard(&self, inst: &InstData) -> Emitted<Option<Val>> {
+    pub(crate) fn guard(&self, inst: &InstData) -> TranslationResult<Option<Val>> {
         self.guard_among(inst, self.exists)
     }
 
-    fn guard_among(&self, inst: &InstData, exists: Option<Val>) -> Emitted<Option<Val>> {
+    fn guard_among(&self, inst: &InstData, exists: Option<Val>) -> TranslationResult<Option<Val>> {
         let own = self.own_guard(inst)?;
         Ok(match (own, exists) {
             (own, None) => own,
@@ -189,12 +189,12 @@ impl Emitter<'_> {
     }
 
     /// Returns the lanes that run an instruction, as a predicate for each lane.
-    pub(crate) fn active(&self, inst: &InstData) -> Emitted<Val> {
+    pub(crate) fn active(&self, inst: &InstData) -> TranslationResult<Val> {
         self.active_among(inst, self.exists)
     }
 
     /// Returns the lanes that run an instruction, among those in `exists`.
-    pub(crate) fn active_among(&self, inst: &InstData, exists: Option<Val>) -> Emitted<Val> {
+    pub(crate) fn active_among(&self, inst: &InstData, exists: Option<Val>) -> TranslationResult<Val> {
         let i1 = self.ir.int(1);
         let guard = self.guard_among(inst, exists)?;
         Ok(match (guard, self.lanes) {
@@ -206,7 +206,7 @@ impl Emitter<'_> {
 
     /// Returns the address of a name, as `mov` gives it: an offset in shared, local and parameter memory, a
     /// pointer elsewhere.
-    pub(crate) fn symbol_address(&self, symbol: Symbol, scalar: bool) -> Emitted<Val> {
+    pub(crate) fn symbol_address(&self, symbol: Symbol, scalar: bool) -> TranslationResult<Val> {
         let ir = self.ir;
         let i64 = ir.int(64);
         let value = match self.layout.place(symbol) {
@@ -221,7 +221,7 @@ impl Emitter<'_> {
             },
             Some(place @ (SymbolPlace::Argument(_) | SymbolPlace::Result(_))) => match self.frame_pointer(place) {
                 Some(pointer) => ir.ptrtoint(pointer, i64),
-                None => return Err(Untranslated("a parameter of no call".into())),
+                None => return Err(TranslationError("a parameter of no call".into())),
             },
             Some(SymbolPlace::Dynamic) => {
                 let offset = self.field(ir.int(32), offset::DYNAMIC_SHARED_OFFSET);
@@ -235,7 +235,7 @@ impl Emitter<'_> {
                 let table = self.pointer_field(offset::VARIABLES);
                 ir.load_invariant(i64, ir.offset_by(table, 8 * u64::from(index)), 8)
             }
-            Some(SymbolPlace::Row(_)) | None => return Err(Untranslated("a name without a place".into())),
+            Some(SymbolPlace::Row(_)) | None => return Err(TranslationError("a name without a place".into())),
         };
         Ok(match (scalar, self.lanes) {
             (false, Some(lanes)) => ir.splat(value, lanes),
@@ -252,7 +252,7 @@ impl Emitter<'_> {
     }
 
     /// Returns the value of a register as a block parameter keeps it.
-    pub(crate) fn handed_on(&self, arg: Reg, param: Reg) -> Emitted<Val> {
+    pub(crate) fn handed_on(&self, arg: Reg, param: Reg) -> TranslationResult<Val> {
         let value = if self.is_kept_as_scalar(param) { self.lane0(arg)? } else { self.all_lanes(arg)? };
         Ok(if self.is_noisy(arg) && !self.is_noisy(param) { self.canonical_bits(value) } else { value })
     }
@@ -290,7 +290,7 @@ impl Emitter<'_> {
 
     /// Returns the lanes that reach a barrier: those whose guard holds, among all threads of the warp. Lanes
     /// outside the call have no barrier ahead of them.
-    pub(crate) fn arriving_lanes(&self, inst: &InstData) -> Emitted<Val> {
+    pub(crate) fn arriving_lanes(&self, inst: &InstData) -> TranslationResult<Val> {
         self.active_among(inst, self.threads)
     }
 

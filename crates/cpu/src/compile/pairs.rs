@@ -4,7 +4,7 @@
 //! The time of a gather depends on its number of lanes, not on their width. The adjacency of the two loads is
 //! checked at run time, because clamping at edges may break it.
 
-use super::emitter::{Emitted, Emitter, Untranslated};
+use super::emitter::{TranslationResult, Emitter, TranslationError};
 use super::llvm::{IntPred, Val};
 use super::scattered::{HALF, Index, Sum};
 use super::window::{IndexedWords, WordLoad};
@@ -58,7 +58,7 @@ impl Emitter<'_> {
 
     /// Emits two loads whose addresses may be adjacent in every lane. Returns whether the loads are of this
     /// kind.
-    pub(super) fn load_pair(&mut self, pair: [Inst; 2]) -> Emitted<bool> {
+    pub(super) fn load_pair(&mut self, pair: [Inst; 2]) -> TranslationResult<bool> {
         let function = self.function;
         let [first, second] = pair.map(|id| &function.insts[id]);
         let (Some(a), Some(b)) = (self.single(first), self.single(second)) else { return Ok(false) };
@@ -79,7 +79,7 @@ impl Emitter<'_> {
         ir.go_on_in(apart);
         let alone = |single: &WordLoad, sum: &Sum| {
             let word = self.load_at_index(&single.access, sum, single.address.offset, guard)?;
-            word.ok_or_else(|| Untranslated("words at indices that are not gathered".into()))
+            word.ok_or_else(|| TranslationError("words at indices that are not gathered".into()))
         };
         let (alone_a, alone_b) = (alone(&a, &sum_a)?, alone(&b, &sum_b)?);
         let apart = ir.here();
@@ -109,7 +109,7 @@ impl Emitter<'_> {
 
     /// Returns the index of the first address, and whether the second one is the next word in all active
     /// lanes. Returns `None` if the addresses have another form.
-    fn are_beside(&self, a: &Sum, from: i64, b: &Sum, to: i64, guard: Option<Val>) -> Emitted<Option<(Index, Val)>> {
+    fn are_beside(&self, a: &Sum, from: i64, b: &Sum, to: i64, guard: Option<Val>) -> TranslationResult<Option<(Index, Val)>> {
         let ir = self.ir;
         let (Some(index_a), Some(index_b)) = (a.index, b.index) else { return Ok(None) };
         if (index_a.scale, index_b.scale) != (4, 4) || index_a.signed != index_b.signed {
@@ -139,7 +139,7 @@ impl Emitter<'_> {
     }
 
     /// Gathers the words at some indices and the words after them, eight lanes at a time.
-    fn gather_twice(&self, single: &WordLoad, base: Val, index: Index, guard: Option<Val>) -> Emitted<[Val; 2]> {
+    fn gather_twice(&self, single: &WordLoad, base: Val, index: Index, guard: Option<Val>) -> TranslationResult<[Val; 2]> {
         let (ir, access) = (self.ir, &single.access);
         let (i32, i64) = (ir.int(32), ir.int(64));
         let all = self.all_lanes(index.reg)?;

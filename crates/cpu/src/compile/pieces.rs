@@ -1,6 +1,6 @@
 //! Values that a warp keeps between the pieces of a kernel, and the edges that lead from piece to piece.
 
-use super::emitter::{Emitted, Emitter, Untranslated};
+use super::emitter::{TranslationResult, Emitter, TranslationError};
 use super::llvm::Val;
 use super::plan::{Plan, WAITING, local_of_warp};
 use crate::abi::offset;
@@ -10,13 +10,13 @@ use std::rc::Rc;
 
 impl Emitter<'_> {
     /// Leaves the piece in a state.
-    pub(super) fn leave_piece(&mut self, state: Val) -> Emitted<()> {
+    pub(super) fn leave_piece(&mut self, state: Val) -> TranslationResult<()> {
         let ir = self.ir;
         if let Some(states) = self.states {
             ir.store(state, self.state_of(states, self.first), 1);
         }
         self.current.leaving.push((ir.here(), state));
-        let latch = self.current.latch.ok_or_else(|| Untranslated("a piece without an end".into()))?;
+        let latch = self.current.latch.ok_or_else(|| TranslationError("a piece without an end".into()))?;
         ir.branch(latch);
         Ok(())
     }
@@ -76,7 +76,7 @@ impl Emitter<'_> {
     }
 
     /// Leaves for another piece along an edge of a block.
-    pub(crate) fn cross(&mut self, plan: &Plan, target: usize, args: &[Reg], block: Block) -> Emitted<()> {
+    pub(crate) fn cross(&mut self, plan: &Plan, target: usize, args: &[Reg], block: Block) -> TranslationResult<()> {
         let ir = self.ir;
         let function = self.function;
         let waits = waits(function, block);

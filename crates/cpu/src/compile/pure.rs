@@ -1,8 +1,8 @@
 //! Instructions that are functions of their inputs: vector code for the common ones, and lane-by-lane
 //! evaluation of the others.
 
-use super::emitter::{Emitted, Emitter};
-use super::evaluate::Lowered;
+use super::emitter::{TranslationResult, Emitter};
+use super::evaluate::LoweringResult;
 use super::llvm::Val;
 use super::nans::is_choice;
 use broadloom_eval::Operation;
@@ -11,9 +11,9 @@ use broadloom_ptx::{InstData, Opcode, Operand, Type, TypeKind, opcodes};
 impl Emitter<'_> {
     /// Returns the results of a pure instruction, in all lanes or in lane 0 like its inputs. Returns `None`
     /// if the runtime must evaluate it.
-    pub(crate) fn lower_pure(&mut self, inst: &InstData, inputs: &[Val]) -> Emitted<Option<Vec<Val>>> {
+    pub(crate) fn lower_pure(&mut self, inst: &InstData, inputs: &[Val]) -> TranslationResult<Option<Vec<Val>>> {
         let Some(op) = Operation::of(inst) else { return Ok(None) };
-        let one = |value: Lowered| Ok(value.map(|value| vec![value]));
+        let one = |value: LoweringResult| Ok(value.map(|value| vec![value]));
         let integer = op.ty.is_integer() || op.ty.kind() == TypeKind::Bits;
         match op.opcode {
             Opcode::Add if integer => one(self.add(&op, inputs)),
@@ -74,7 +74,7 @@ impl Emitter<'_> {
     }
 
     /// Emits an instruction that is a function of its inputs.
-    pub(super) fn pure(&mut self, inst: &InstData) -> Emitted<()> {
+    pub(super) fn pure(&mut self, inst: &InstData) -> TranslationResult<()> {
         let results = inst.writes();
         if results.is_empty() {
             return Ok(());
@@ -85,7 +85,7 @@ impl Emitter<'_> {
             (false, _) => self.vector_inputs(inst, scalar)?,
             (true, true) => {
                 let each = broadloom_eval::inputs(inst).map(|(operand, ty)| self.fetch_as_is(operand, ty, scalar));
-                each.collect::<Emitted<_>>()?
+                each.collect::<TranslationResult<_>>()?
             }
             (true, false) => self.inputs(inst, scalar)?,
         };

@@ -6,7 +6,7 @@
 //! rows gives the words of all lanes in order, and the other way round.
 
 use super::address::LaneAccess;
-use super::emitter::{Emitted, Emitter};
+use super::emitter::{TranslationResult, Emitter};
 use super::llvm::{IntPred, Val};
 
 /// Lanes of a row.
@@ -64,8 +64,8 @@ impl Emitter<'_> {
         access: &LaneAccess,
         pointer_of: &dyn Fn(u32) -> Val,
         guard: Option<Val>,
-        otherwise: &dyn Fn() -> Emitted<()>,
-    ) -> Emitted<()> {
+        otherwise: &dyn Fn() -> TranslationResult<()>,
+    ) -> TranslationResult<()> {
         let (ir, Some(lanes)) = (self.ir, self.has_quads(access)) else { return otherwise() };
         let values = self.stored(access)?;
         let after = guard.map(|guard| {

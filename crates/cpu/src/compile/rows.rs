@@ -1,7 +1,7 @@
 //! Vector accesses: rows of adjacent lanes, groups of lanes, and one address for all lanes.
 
 use super::address::LaneAccess;
-use super::emitter::{Emitted, Emitter};
+use super::emitter::{TranslationResult, Emitter};
 use super::llvm::{IntPred, Val};
 use super::operand::bits_type;
 use super::pattern::LINE;
@@ -110,13 +110,13 @@ impl Emitter<'_> {
     }
 
     /// Returns the values that a store writes, in all lanes.
-    pub(super) fn stored(&self, access: &LaneAccess) -> Emitted<Vec<Val>> {
+    pub(super) fn stored(&self, access: &LaneAccess) -> TranslationResult<Vec<Val>> {
         access.operands.iter().map(|element| self.fetch(element, bits_type(access.ty), false)).collect()
     }
 
     /// Stores with one access for all lanes. The last active lane wins, as if they had stored one after the
     /// other. With `around`, the store is non-temporal.
-    pub(super) fn store_one(&mut self, access: &LaneAccess, pointer: Val, guard: Option<Val>, around: bool) -> Emitted<()> {
+    pub(super) fn store_one(&mut self, access: &LaneAccess, pointer: Val, guard: Option<Val>, around: bool) -> TranslationResult<()> {
         let ir = self.ir;
         let is_uniform = |element: &Operand| match element {
             Operand::Reg(reg) => self.shapes.shape(*reg).is_uniform(),
@@ -214,7 +214,7 @@ impl Emitter<'_> {
         pointer_of: &dyn Fn(u32) -> Val,
         group: u32,
         guard: Option<Val>,
-    ) -> Emitted<()> {
+    ) -> TranslationResult<()> {
         let lanes = self.lanes.unwrap_or(1);
         let values = self.stored(access)?;
         for start in (0..lanes).step_by(group as usize) {
@@ -291,7 +291,7 @@ impl Emitter<'_> {
     }
 
     /// Stores one element per lane into the row of an argument or result of a call, if it fills the row. Returns `false` if it does not.
-    pub(crate) fn store_row_whole(&mut self, inst: &InstData, address: &Address, value: &Operand, ty: Type) -> Emitted<bool> {
+    pub(crate) fn store_row_whole(&mut self, inst: &InstData, address: &Address, value: &Operand, ty: Type) -> TranslationResult<bool> {
         let ir = self.ir;
         let Some((row, bytes)) = self.row_of(address.base) else { return Ok(false) };
         if address.offset != 0 || bytes != u64::from(ty.bytes()) || matches!(value, Operand::Vector(_)) {

@@ -3,7 +3,7 @@
 use super::emitter::Emitter;
 use super::llvm::{IntPred, Ty, Val};
 use crate::abi::{Reason, Services};
-use crate::code::Site;
+use crate::code::FaultSite;
 use broadloom_device::place::SourcePlace;
 use broadloom_ptx::{InstData, Lines, Printer};
 use std::mem::offset_of;
@@ -84,7 +84,7 @@ impl Emitter<'_> {
         let lines = self.lines.get_or_insert_with(|| Lines::of(module));
         let source = inst.loc.and_then(|loc| SourcePlace::of(lines, function, loc));
         let span = (!inst.span.is_synthetic()).then_some(inst.span);
-        self.sites.push(Site { instruction, span, source });
+        self.sites.push(FaultSite { instruction, span, source });
         self.sites.len() as u64 - 1
     }
 

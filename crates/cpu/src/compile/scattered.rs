@@ -6,7 +6,7 @@
 //! dozens of blocks out of one access, slow to compile and to run.
 
 use super::address::LaneAccess;
-use super::emitter::{Emitted, Emitter};
+use super::emitter::{TranslationResult, Emitter};
 use super::llvm::{IntPred, Label, Val};
 use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Reg, Space, Type};
 
@@ -41,7 +41,7 @@ impl Emitter<'_> {
         pointers: Val,
         guard: Option<Val>,
         invariant: bool,
-    ) -> Emitted<Vec<Val>> {
+    ) -> TranslationResult<Vec<Val>> {
         let ir = self.ir;
         let lanes = self.lanes.unwrap_or(1);
         let row = match sum.and_then(|sum| sum.row(access.total())) {
@@ -189,7 +189,7 @@ impl Emitter<'_> {
     }
 
     /// Splits the addresses of an access into a uniform base and a 32-bit index, if they have this form.
-    pub(super) fn sum_of(&self, space: Space, reg: Reg) -> Emitted<Option<Sum>> {
+    pub(super) fn sum_of(&self, space: Space, reg: Reg) -> TranslationResult<Option<Sum>> {
         match space {
             Space::Global | Space::Generic => self.sum(reg, STEPS),
             Space::Shared if self.function.regs[reg].ty.bits() == 32 => {
@@ -209,7 +209,7 @@ impl Emitter<'_> {
         sum: &Sum,
         offset: i64,
         guard: Option<Val>,
-    ) -> Emitted<Option<Val>> {
+    ) -> TranslationResult<Option<Val>> {
         let ir = self.ir;
         let (Some(lanes), true, 4, [_]) = (self.lanes, self.host.avx512, access.bytes, access.operands.as_slice()) else {
             return Ok(None);
@@ -297,7 +297,7 @@ impl Emitter<'_> {
     }
 
     /// Scatters the values of the lanes. Of lanes with one address the last wins.
-    pub(super) fn scatter(&self, access: &LaneAccess, pointers: Val, guard: Option<Val>) -> Emitted<()> {
+    pub(super) fn scatter(&self, access: &LaneAccess, pointers: Val, guard: Option<Val>) -> TranslationResult<()> {
         let ir = self.ir;
         let lanes = self.lanes.unwrap_or(1);
         let mask = guard.map(|guard| self.broadcast(guard, lanes));
@@ -349,7 +349,7 @@ impl Emitter<'_> {
 
     /// Splits an address into a uniform base and a scaled 32-bit index, if it has this form. `base` is the
     /// value of lane 0.
-    fn sum(&self, reg: Reg, steps: u32) -> Emitted<Option<Sum>> {
+    fn sum(&self, reg: Reg, steps: u32) -> TranslationResult<Option<Sum>> {
         let ir = self.ir;
         let i64 = ir.int(64);
         if self.is_kept_as_scalar(reg) {

@@ -3,7 +3,7 @@
 //!
 //! Lanes after the last thread of a block do not exist; their thread ids continue to count in `z`.
 
-use super::emitter::{Emitted, Emitter, Untranslated};
+use super::emitter::{TranslationResult, Emitter, TranslationError};
 use super::llvm::Val;
 use super::state::SpecialValue;
 use crate::abi::offset;
@@ -31,7 +31,7 @@ impl Emitter<'_> {
     }
 
     /// Returns the value of a special register: of lane 0, or of all lanes.
-    pub(crate) fn special(&self, special: Special, scalar: bool) -> Emitted<Val> {
+    pub(crate) fn special(&self, special: Special, scalar: bool) -> TranslationResult<Val> {
         let held = match self.specials.0.get(&special) {
             Some(held) => *held,
             None => SpecialValue::Scalar(self.changing(special)?, 0),
@@ -45,14 +45,14 @@ impl Emitter<'_> {
     }
 
     /// Reads a clock, which has another value each time.
-    fn changing(&self, special: Special) -> Emitted<Val> {
+    fn changing(&self, special: Special) -> TranslationResult<Val> {
         let ir = self.ir;
         let (timer, high) = match special {
             Special::Clock | Special::Clock64 => (false, false),
             Special::ClockHi => (false, true),
             Special::Globaltimer | Special::GlobaltimerLo => (true, false),
             Special::GlobaltimerHi => (true, true),
-            other => return Err(Untranslated(format!("the special register `{}`", other.text()))),
+            other => return Err(TranslationError(format!("the special register `{}`", other.text()))),
         };
         let which = ir.constant(ir.int(32), u64::from(timer));
         let value = self.serve(super::runtime::Service::Clock, ir.int(64), &[which]);

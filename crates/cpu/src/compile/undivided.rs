@@ -7,7 +7,7 @@
 //! and these are aligned.
 
 use super::address::{LaneAccess, Reach};
-use super::emitter::{Emitted, Emitter};
+use super::emitter::{TranslationResult, Emitter};
 use super::llvm::Val;
 use super::operand::bits_type;
 use broadloom_ptx::{InstData, Space, Type};
@@ -20,7 +20,7 @@ impl Emitter<'_> {
     }
 
     /// Loads the values of the lanes, one vector for each part, with one access per lane.
-    pub(super) fn load_undivided(&self, inst: &InstData, access: &LaneAccess, reach: &Reach) -> Emitted<Vec<Val>> {
+    pub(super) fn load_undivided(&self, inst: &InstData, access: &LaneAccess, reach: &Reach) -> TranslationResult<Vec<Val>> {
         let ir = self.ir;
         let count = access.operands.len() as u32;
         let lanes = self.lanes.unwrap_or(1);
@@ -45,11 +45,11 @@ impl Emitter<'_> {
     }
 
     /// Stores the values of the lanes, with one access per lane. Of lanes with one address the last wins.
-    pub(super) fn store_undivided(&self, inst: &InstData, access: &LaneAccess, reach: &Reach) -> Emitted<()> {
+    pub(super) fn store_undivided(&self, inst: &InstData, access: &LaneAccess, reach: &Reach) -> TranslationResult<()> {
         let ir = self.ir;
         let pointers = self.spill(self.addresses(reach));
         let fetched = |element| self.fetch(element, bits_type(access.ty), self.lanes.is_none());
-        let values = access.operands.iter().map(|element| Ok(self.spill(fetched(element)?))).collect::<Emitted<Vec<_>>>()?;
+        let values = access.operands.iter().map(|element| Ok(self.spill(fetched(element)?))).collect::<TranslationResult<Vec<_>>>()?;
         let vector = ir.vector(ir.int(8 * access.bytes as u32), values.len() as u32);
         self.each_lane(self.active(inst)?, access.ty, false, |emitter, lane| {
             let pointer = ir.as_pointer(emitter.lane_of(pointers, lane));

@@ -4,20 +4,20 @@
 //! On vectors they are permutations and arithmetic on masks. The active lanes are those whose guard holds. On
 //! the slow path, where a warp is one thread, the runtime brings the lanes together.
 
-use super::emitter::{Emitted, Emitter, Untranslated};
+use super::emitter::{TranslationResult, Emitter, TranslationError};
 use super::llvm::{IntPred, RealPred, Val};
 use super::runtime::Service;
-use crate::abi::{BarrierKind, Exchange, Exchanged, offset};
+use crate::abi::{BarrierKind, Exchange, ExchangeOperands, offset};
 use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Type};
 use std::mem::offset_of;
 
 impl Emitter<'_> {
-    fn operand<'i>(&self, inst: &'i InstData, index: usize) -> Emitted<&'i Operand> {
-        inst.operands.get(index).ok_or_else(|| Untranslated(format!("`{}` without operand {index}", inst.mnemonic_text())))
+    fn operand<'i>(&self, inst: &'i InstData, index: usize) -> TranslationResult<&'i Operand> {
+        inst.operands.get(index).ok_or_else(|| TranslationError(format!("`{}` without operand {index}", inst.mnemonic_text())))
     }
 
     /// Returns an input of an instruction by index, in all lanes. Returns all ones if there is no such input.
-    fn input(&self, inst: &InstData, index: usize) -> Emitted<Val> {
+    fn input(&self, inst: &InstData, index: usize) -> TranslationResult<Val> {
         match broadloom_eval::inputs(inst).nth(index) {
             Some((operand, ty)) => self.fetch(operand, ty, self.lanes.is_none()),
             None => Ok(self.constant(u64::MAX, Type::U32, self.lanes.is_none())),
@@ -25,24 +25,24 @@ impl Emitter<'_> {
     }
 
     /// Emits an instruction of a warp: on vectors, or on the slow path as an exchange between threads.
-    pub(crate) fn warp_operation(&mut self, inst: &InstData, in_step: fn(&mut Self, &InstData) -> Emitted<()>) -> Emitted<()> {
+    pub(crate) fn warp_operation(&mut self, inst: &InstData, in_step: fn(&mut Self, &InstData) -> TranslationResult<()>) -> TranslationResult<()> {
         if self.lanes.is_none() { self.exchange(inst) } else { in_step(self, inst) }
     }
 
-    pub(crate) fn active_mask(&mut self, inst: &InstData) -> Emitted<()> {
+    pub(crate) fn active_mask(&mut self, inst: &InstData) -> TranslationResult<()> {
         let mask = self.as_mask(self.active(inst)?);
         let result = self.operand(inst, 0)?.clone();
         self.assign(&result, Type::B32, mask)
     }
 
     /// Emits `bar.warp.sync`. Lanes in lockstep are together already.
-    pub(crate) fn warp_barrier(&mut self, _inst: &InstData) -> Emitted<()> {
+    pub(crate) fn warp_barrier(&mut self, _inst: &InstData) -> TranslationResult<()> {
         self.ir.compiler_fence();
         Ok(())
     }
 
     /// Emits a shuffle. The source lane follows the manual's pseudocode.
-    pub(crate) fn shuffle(&mut self, inst: &InstData) -> Emitted<()> {
+    pub(crate) fn shuffle(&mut self, inst: &InstData) -> TranslationResult<()> {
         let ir = self.ir;
         let lanes = self.lanes.unwrap_or(1);
         let value = match broadloom_eval::inputs(inst).next() {
@@ -95,7 +95,7 @@ impl Emitter<'_> {
     }
 
     /// Returns the member mask of an instruction, as a scalar if it is uniform; `None` if there is none.
-    fn members(&self, inst: &InstData) -> Emitted<Option<Val>> {
+    fn members(&self, inst: &InstData) -> TranslationResult<Option<Val>> {
         let unmasked = inst.opcode().is_some_and(Opcode::takes_active_lanes);
         match broadloom_eval::inputs(inst).last() {
             Some((operand, ty)) if !unmasked => {
@@ -120,7 +120,7 @@ impl Emitter<'_> {
         }
     }
 
-    pub(crate) fn vote(&mut self, inst: &InstData) -> Emitted<()> {
+    pub(crate) fn vote(&mut self, inst: &InstData) -> TranslationResult<()> {
         let ir = self.ir;
         let predicate = self.input(inst, 0)?;
         let active = self.active(inst)?;
@@ -145,7 +145,7 @@ impl Emitter<'_> {
         }
     }
 
-    pub(crate) fn match_any(&mut self, inst: &InstData) -> Emitted<()> {
+    pub(crate) fn match_any(&mut self, inst: &InstData) -> TranslationResult<()> {
         let ir = self.ir;
         let lanes = self.lanes.unwrap_or(1);
         let value = self.input(inst, 0)?;
@@ -168,7 +168,7 @@ impl Emitter<'_> {
         }
     }
 
-    pub(crate) fn match_all(&mut self, inst: &InstData) -> Emitted<()> {
+    pub(crate) fn match_all(&mut self, inst: &InstData) -> TranslationResult<()> {
         let ir = self.ir;
         let lanes = self.lanes.unwrap_or(1);
         let i32 = ir.int(32);
@@ -187,7 +187,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    pub(crate) fn redux(&mut self, inst: &InstData) -> Emitted<()> {
+    pub(crate) fn redux(&mut self, inst: &InstData) -> TranslationResult<()> {
         let ir = self.ir;
         let ty = inst.types().next().unwrap_or(Type::B32);
         let value = self.input(inst, 0)?;
@@ -268,7 +268,7 @@ impl Emitter<'_> {
         ir.select(gives_nan, nan, best)
     }
 
-    pub(crate) fn elect(&mut self, inst: &InstData) -> Emitted<()> {
+    pub(crate) fn elect(&mut self, inst: &InstData) -> TranslationResult<()> {
         let ir = self.ir;
         let i32 = ir.int(32);
         let lanes = self.lanes.unwrap_or(1);
@@ -283,12 +283,12 @@ impl Emitter<'_> {
     }
 
     /// Emits `bar` and `barrier`: the runtime brings the warps of a block together.
-    pub(crate) fn barrier(&mut self, inst: &InstData) -> Emitted<()> {
+    pub(crate) fn barrier(&mut self, inst: &InstData) -> TranslationResult<()> {
         let ir = self.ir;
         let i32 = ir.int(32);
         let inputs: Vec<(Operand, Type)> = broadloom_eval::inputs(inst).map(|(operand, ty)| (operand.clone(), ty)).collect();
         let numbers: Vec<&(Operand, Type)> = inputs.iter().filter(|(_, ty)| *ty != Type::Pred).collect();
-        let number = |index: usize| -> Emitted<Val> {
+        let number = |index: usize| -> TranslationResult<Val> {
             match numbers.get(index) {
                 Some((operand, ty)) => self.fetch(operand, *ty, true),
                 None => Ok(ir.constant(i32, 0)),
@@ -340,10 +340,10 @@ impl Emitter<'_> {
     }
 
     /// Emits an instruction of a warp on the slow path.
-    fn exchange(&mut self, inst: &InstData) -> Emitted<()> {
+    fn exchange(&mut self, inst: &InstData) -> TranslationResult<()> {
         let ir = self.ir;
         let (i32, i64) = (ir.int(32), ir.int(64));
-        let opcode = inst.opcode().ok_or_else(|| Untranslated("an opaque instruction".into()))?;
+        let opcode = inst.opcode().ok_or_else(|| TranslationError("an opaque instruction".into()))?;
         let ty = inst.types().next().unwrap_or(Type::B32);
         let kind = exchange_kind(opcode, inst, ty);
         let convergent = opcode.takes_active_lanes();
@@ -361,22 +361,22 @@ impl Emitter<'_> {
             }
         };
         let site = self.next_site();
-        let bytes = ir.vector(ir.int(8), size_of::<Exchanged>() as u32);
+        let bytes = ir.vector(ir.int(8), size_of::<ExchangeOperands>() as u32);
         let place = ir.stack(bytes, 8);
         let put = |value: Val, at: usize, align: u32| ir.store(value, ir.offset_by(place, at as u64), align);
         let active = self.active(inst)?;
         let result = self.each_lane(active, Type::B64, true, |emitter, _| {
-            put(members, offset_of!(Exchanged, members), 4);
-            put(select, offset_of!(Exchanged, select), 4);
-            put(control, offset_of!(Exchanged, control), 4);
-            put(ir.constant(i32, 0), offset_of!(Exchanged, flag), 4);
-            put(ir.constant(i32, site), offset_of!(Exchanged, site), 4);
-            put(ir.constant(i32, u64::from(convergent)), offset_of!(Exchanged, convergent), 4);
-            put(ir.resize(value, i64, false), offset_of!(Exchanged, value), 8);
+            put(members, offset_of!(ExchangeOperands, members), 4);
+            put(select, offset_of!(ExchangeOperands, select), 4);
+            put(control, offset_of!(ExchangeOperands, control), 4);
+            put(ir.constant(i32, 0), offset_of!(ExchangeOperands, flag), 4);
+            put(ir.constant(i32, site), offset_of!(ExchangeOperands, site), 4);
+            put(ir.constant(i32, u64::from(convergent)), offset_of!(ExchangeOperands, convergent), 4);
+            put(ir.resize(value, i64, false), offset_of!(ExchangeOperands, value), 8);
             emitter.serve(Service::Exchange, ir.void(), &[emitter.warp, ir.constant(i32, kind as u64), place]);
-            ir.load(i64, ir.offset_by(place, offset_of!(Exchanged, value) as u64), 8)
+            ir.load(i64, ir.offset_by(place, offset_of!(ExchangeOperands, value) as u64), 8)
         });
-        let flag = ir.load(i32, ir.offset_by(place, offset_of!(Exchanged, flag) as u64), 4);
+        let flag = ir.load(i32, ir.offset_by(place, offset_of!(ExchangeOperands, flag) as u64), 4);
         let result = result.unwrap_or(ir.constant(i64, 0));
         for (index, (operand, ty)) in self.written(inst).iter().enumerate() {
             let value = match (index, *ty) {

@@ -10,7 +10,7 @@
 //! that are uniform in the block are computed once at the start. Values that are cheap to compute from the
 //! thread index are recomputed.
 
-use super::emitter::{Emitted, Emitter, Untranslated};
+use super::emitter::{TranslationResult, Emitter, TranslationError};
 use super::llvm::{IntPred, Label, Val};
 use super::plan::{CurrentPiece, ENDED, Exits, MOST_PIECES, Plan, WAITING, local_of_warp};
 use crate::abi::offset;
@@ -37,7 +37,7 @@ struct PieceEnd {
 
 impl Emitter<'_> {
     /// Emits all warps of a block.
-    pub(crate) fn whole_block(&mut self, cfg: &Cfg) -> Emitted<()> {
+    pub(crate) fn whole_block(&mut self, cfg: &Cfg) -> TranslationResult<()> {
         let ir = self.ir;
         let threads: u32 = self.block.iter().product();
         let warps = threads.div_ceil(32);
@@ -110,7 +110,7 @@ impl Emitter<'_> {
         exit: Label,
         states: Option<Val>,
         emitted: &mut SecondaryMap<Block, bool>,
-    ) -> Emitted<PieceEnd> {
+    ) -> TranslationResult<PieceEnd> {
         let ir = self.ir;
         let (i8, i32) = (ir.int(8), ir.int(32));
         let threads: u32 = self.block.iter().product();
@@ -235,7 +235,7 @@ impl Emitter<'_> {
     }
 
     /// Loads the values that are live into a piece.
-    fn fetch_live(&mut self, plan: &Plan, piece: usize) -> Emitted<()> {
+    fn fetch_live(&mut self, plan: &Plan, piece: usize) -> TranslationResult<()> {
         let ir = self.ir;
         if piece == 0 && plan.places.values().all(Option::is_none) {
             return Ok(());
@@ -268,13 +268,13 @@ impl Emitter<'_> {
     }
 
     /// Recomputes a register from values that are always known in a warp.
-    fn compute_again(&mut self, reg: Reg) -> Emitted<()> {
+    fn compute_again(&mut self, reg: Reg) -> TranslationResult<()> {
         if self.has_value(reg) {
             return Ok(());
         }
         let function = self.function;
         let Some(inst) = self.definitions[reg] else {
-            return Err(Untranslated(format!("`{}` is neither kept nor computed again", function.regs[reg].name)));
+            return Err(TranslationError(format!("`{}` is neither kept nor computed again", function.regs[reg].name)));
         };
         let data = &function.insts[inst];
         for read in data.reads() {

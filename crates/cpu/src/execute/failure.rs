@@ -3,7 +3,7 @@
 use super::{Block, Strand, Wait};
 use crate::abi::Kind;
 use crate::grid::Failure;
-use crate::memory::Near;
+use crate::memory::AddressSurroundings;
 use broadloom_device::FaultKind;
 
 impl Block {
@@ -60,9 +60,9 @@ impl Block {
                 // SAFETY: the surroundings outlive the worker.
                 let near = unsafe { (*self.surroundings).memory.near(address as u64) };
                 match near {
-                    Near::Freed(text) => (FaultKind::UseAfterFree, format!("a stray access: {text}{place}")),
-                    Near::Outside(text) => (FaultKind::OutOfBounds, format!("a stray access: {text}{place}")),
-                    Near::Nowhere => {
+                    AddressSurroundings::Freed(text) => (FaultKind::UseAfterFree, format!("a stray access: {text}{place}")),
+                    AddressSurroundings::Outside(text) => (FaultKind::OutOfBounds, format!("a stray access: {text}{place}")),
+                    AddressSurroundings::Nowhere => {
                         (FaultKind::OutOfBounds, format!("a stray access: {address:#x} is not in any memory{place}"))
                     }
                 }

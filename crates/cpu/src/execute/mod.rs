@@ -13,12 +13,12 @@ mod failure;
 mod gather;
 mod windows;
 
-use crate::abi::{AdmittedRange, Bounds, Exchange, Exchanged, Kind, Services, Warp};
+use crate::abi::{AdmittedRange, Bounds, Exchange, ExchangeOperands, Kind, Services, Warp};
 use crate::barrier::Barriers;
 use crate::cluster;
 use crate::compile::Checks;
 use crate::exchange::{self, Lane};
-use crate::faults::{Caught, Gate};
+use crate::faults::{CaughtEvent, Gate};
 use crate::fiber::{Context, Stack, switch};
 use crate::grid::{Failure, Grid};
 use crate::map::{Mapping, Pages};
@@ -91,7 +91,7 @@ pub(crate) struct Strand {
     pub(crate) reduced: (u32, u32),
     /// Exchange that it takes part in.
     exchanges: Option<Exchange>,
-    exchanged: *mut Exchanged,
+    exchanged: *mut ExchangeOperands,
     /// Hash of the calls by which it reached the exchange.
     calls: u64,
 }
@@ -648,7 +648,7 @@ impl Strand {
     }
 
     /// Records the operands of an exchange. Their place must not move until the strand continues.
-    pub(crate) fn bring(&mut self, kind: Exchange, exchanged: *mut Exchanged, wait: Wait) {
+    pub(crate) fn bring(&mut self, kind: Exchange, exchanged: *mut ExchangeOperands, wait: Wait) {
         (self.exchanges, self.exchanged, self.wait) = (Some(kind), exchanged, wait);
     }
 
@@ -748,7 +748,7 @@ pub(crate) unsafe fn stop(strand: *mut Strand) -> ! {
     unsafe {
         let gate = &*(*(*strand).block).gate;
         gate.close();
-        gate.note(Caught::Interruption);
+        gate.note(CaughtEvent::Interruption);
         switch(&raw mut (*strand).context, *gate.scheduler.get());
     }
     std::process::abort()
@@ -851,8 +851,8 @@ unsafe fn resume(block: *mut Block, index: usize) -> Result<(), TurnOutcome> {
     }
     match caught {
         None => Ok(()),
-        Some(Caught::Interruption) => Err(TurnOutcome::Stopped),
-        Some(Caught::Signal { number, address, known }) => Err(TurnOutcome::Failed(block.signal(number, address, known))),
+        Some(CaughtEvent::Interruption) => Err(TurnOutcome::Stopped),
+        Some(CaughtEvent::Signal { number, address, known }) => Err(TurnOutcome::Failed(block.signal(number, address, known))),
     }
 }
 

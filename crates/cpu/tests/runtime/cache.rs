@@ -4,7 +4,7 @@ use crate::testing::{code, module};
 use broadloom_cpu::abi::Kind;
 use broadloom_cpu::cache::{Cache, Places, entry};
 use broadloom_cpu::code::Code;
-use broadloom_cpu::code::{Accesses, AddressedItem, Rare, RareOperand, Site};
+use broadloom_cpu::code::{Accesses, AddressedItem, RareInstruction, RareOperand, FaultSite};
 use broadloom_cpu::compile;
 use broadloom_device::CacheFolder;
 use broadloom_device::cache::Miss;
@@ -66,13 +66,13 @@ fn everything() -> Code {
             AddressedItem::Function(Func::from_u32(1)),
             AddressedItem::Local(Func::from_u32(0), Var::from_u32(2)),
         ],
-        operations: vec![Rare {
+        operations: vec![RareInstruction {
             mnemonic: "vadd4.u32.u32.u32".into(),
             operands: vec![RareOperand::Sink, part, RareOperand::Vector(vec![RareOperand::Value, RareOperand::Absent])],
         }],
         sites: vec![
-            Site { instruction: "trap;".into(), span: Some(Span { source, start: 3, end: 7 }), source: Some(source_place) },
-            Site { instruction: String::new(), span: None, source: None },
+            FaultSite { instruction: "trap;".into(), span: Some(Span { source, start: 3, end: 7 }), source: Some(source_place) },
+            FaultSite { instruction: String::new(), span: None, source: None },
         ],
         not_vectorised: Some("because".into()),
         loads: Accesses { uniform: 1, contiguous: 2, strided: 3, scattered: 4 },

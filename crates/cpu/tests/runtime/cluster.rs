@@ -1,10 +1,10 @@
 //! Shapes of clusters and their barriers.
 
-use broadloom_cpu::cluster::{Barrier, Shape};
+use broadloom_cpu::cluster::{Barrier, ClusterShape};
 
 #[test]
 fn blocks_of_a_cluster_lie_beside_each_other() {
-    let shape = Shape { size: [2, 2, 1], explicit: true };
+    let shape = ClusterShape { size: [2, 2, 1], explicit: true };
     let grid = [4, 2, 3];
     assert_eq!(shape.ctaid(grid, 0, 3), [1, 1, 0]);
     assert_eq!(shape.ctaid(grid, 1, 0), [2, 0, 0]);
@@ -13,7 +13,7 @@ fn blocks_of_a_cluster_lie_beside_each_other() {
     seen.sort_unstable();
     seen.dedup();
     assert_eq!(seen.len(), 24);
-    assert_eq!(Shape::default().ctaid(grid, 13, 0), [1, 1, 1]);
+    assert_eq!(ClusterShape::default().ctaid(grid, 13, 0), [1, 1, 1]);
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Exchanges between the lanes of a warp.
 
-use broadloom_cpu::abi::{Exchange, Exchanged};
+use broadloom_cpu::abi::{Exchange, ExchangeOperands};
 use broadloom_cpu::exchange::{Lane, result};
 
 fn lanes(values: &[(u32, u64)], control: u32, select: u32) -> Vec<Lane> {
-    let brings = |value| Exchanged { value, control, select, ..Exchanged::default() };
+    let brings = |value| ExchangeOperands { value, control, select, ..ExchangeOperands::default() };
     values.iter().map(|&(number, value)| Lane { number, brings: brings(value) }).collect()
 }
 

@@ -1,6 +1,6 @@
 //! Memory of the device.
 
-use broadloom_cpu::memory::{Memory, Near, Owner};
+use broadloom_cpu::memory::{Memory, AddressSurroundings, Owner};
 use broadloom_device::Error;
 
 fn release(memory: &Memory, address: u64) {
@@ -100,9 +100,9 @@ fn a_stray_address_is_described() {
     let buffer = memory.allocate(1 << 20, Owner::Buffer).unwrap();
     let end = buffer + (1 << 20);
     let behind = format!("{end:#x} is right behind the end of a buffer of 1048576 bytes at {buffer:#x}");
-    assert_eq!(memory.near(end), Near::Outside(behind));
-    assert_eq!(memory.near(16), Near::Outside("0x10 is near the null pointer".into()));
+    assert_eq!(memory.near(end), AddressSurroundings::Outside(behind));
+    assert_eq!(memory.near(16), AddressSurroundings::Outside("0x10 is near the null pointer".into()));
     release(&memory, buffer);
     let dead = format!("{:#x} is in a buffer of 1048576 bytes at {buffer:#x}, freed before", buffer + 4);
-    assert_eq!(memory.near(buffer + 4), Near::Freed(dead));
+    assert_eq!(memory.near(buffer + 4), AddressSurroundings::Freed(dead));
 }

@@ -16,11 +16,11 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Mapped memory by start address: size, handle and memory.
-type Mapped = BTreeMap<usize, (usize, Handle, Arc<Physical>)>;
+type MappedRanges = BTreeMap<usize, (usize, Handle, Arc<Physical>)>;
 
-static MAPPED: Mutex<Mapped> = Mutex::new(BTreeMap::new());
+static MAPPED: Mutex<MappedRanges> = Mutex::new(BTreeMap::new());
 
-fn mapped() -> MutexGuard<'static, Mapped> {
+fn mapped() -> MutexGuard<'static, MappedRanges> {
     MAPPED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

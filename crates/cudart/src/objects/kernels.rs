@@ -25,7 +25,7 @@ pub(crate) struct Kernel {
     pub(crate) handle: Handle,
     pub(crate) image: Arc<Image>,
     pub(crate) name: String,
-    pub(crate) resolved: OnceLock<Outcome<Resolved>>,
+    pub(crate) resolved: OnceLock<Outcome<ResolvedKernel>>,
     /// Limit of dynamic shared memory set by the program; negative if unset.
     pub(crate) max_dynamic: AtomicI32,
     /// Preferred share of the cache for shared memory.
@@ -42,7 +42,7 @@ pub(crate) struct Kernel {
 
 /// Kernel of a loaded module.
 #[derive(Debug)]
-pub(crate) struct Resolved {
+pub(crate) struct ResolvedKernel {
     /// The device's kernel.
     pub(crate) kernel: broadloom_device::Kernel,
     /// Static shared memory in bytes.
@@ -79,7 +79,7 @@ impl Kernel {
     }
 
     /// Returns the maximum dynamic shared memory of a launch in bytes.
-    pub(crate) fn max_dynamic(&self, resolved: &Resolved) -> u32 {
+    pub(crate) fn max_dynamic(&self, resolved: &ResolvedKernel) -> u32 {
         match u32::try_from(self.max_dynamic.load(Ordering::Relaxed)) {
             Ok(raised) => raised,
             Err(_) => DEFAULT_SHARED.saturating_sub(resolved.static_shared),
@@ -93,7 +93,7 @@ pub(crate) const CLUSTER_BLOCKS: [u64; 2] = [8, 16];
 impl Kernel {
     /// Returns the required cluster size: the one that the kernel was compiled for, or the one that the
     /// program set.
-    pub(crate) fn required(&self, resolved: &Resolved) -> Option<[u32; 3]> {
+    pub(crate) fn required(&self, resolved: &ResolvedKernel) -> Option<[u32; 3]> {
         let compiled = Launch::linear(1, 1).cluster_of(resolved.kernel.function());
         let set = self.required_cluster.each_ref().map(|blocks| blocks.load(Ordering::Relaxed));
         compiled.or_else(|| (set != [0; 3]).then(|| set.map(|blocks| blocks.max(1))))
@@ -105,7 +105,7 @@ impl Kernel {
     }
 
     /// Returns the cluster size of a launch, given the requested size if any.
-    pub(crate) fn cluster(&self, resolved: &Resolved, wanted: Option<[u32; 3]>) -> Outcome<Option<[u32; 3]>> {
+    pub(crate) fn cluster(&self, resolved: &ResolvedKernel, wanted: Option<[u32; 3]>) -> Outcome<Option<[u32; 3]>> {
         let required = self.required(resolved);
         let Some(size) = wanted.or(required) else { return Ok(None) };
         let blocks: u64 = size.iter().map(|blocks| u64::from(*blocks)).product();

@@ -47,20 +47,20 @@ impl UserObject {
 
 /// References held by a graph.
 #[derive(Debug)]
-pub(crate) struct Retained {
+pub(crate) struct RetainedReferences {
     pub(crate) object: Arc<UserObject>,
     pub(crate) count: u32,
 }
 
-impl Retained {
+impl RetainedReferences {
     /// Adds one reference, for an object derived from the graph.
-    pub(crate) fn again(&self) -> Option<Retained> {
+    pub(crate) fn again(&self) -> Option<RetainedReferences> {
         self.object.retain(1).ok()?;
-        Some(Retained { object: self.object.clone(), count: 1 })
+        Some(RetainedReferences { object: self.object.clone(), count: 1 })
     }
 }
 
-impl Drop for Retained {
+impl Drop for RetainedReferences {
     fn drop(&mut self) {
         // The graph's own references cannot have been released by anyone else.
         let _ = self.object.release(self.count);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// Condition of a wait. The values are the headers' numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Until {
+pub(crate) enum WaitCondition {
     /// Cyclic `word >= value`.
     Reached,
     /// `word == value`.
@@ -37,7 +37,7 @@ pub(crate) enum WordOperation {
         address: u64,
         value: u64,
         wide: bool,
-        until: Until,
+        until: WaitCondition,
     },
     Reduce {
         address: u64,
@@ -49,14 +49,14 @@ pub(crate) enum WordOperation {
     Barrier,
 }
 
-impl Until {
+impl WaitCondition {
     /// Returns the condition in the lower bits of flags.
-    pub(crate) fn new(flags: u32) -> Outcome<Until> {
+    pub(crate) fn new(flags: u32) -> Outcome<WaitCondition> {
         Ok(match flags {
-            0 => Until::Reached,
-            1 => Until::Equal,
-            2 => Until::And,
-            3 => Until::Nor,
+            0 => WaitCondition::Reached,
+            1 => WaitCondition::Equal,
+            2 => WaitCondition::And,
+            3 => WaitCondition::Nor,
             _ => return Err(Status::INVALID_VALUE),
         })
     }
@@ -64,12 +64,12 @@ impl Until {
     pub(crate) fn holds(self, word: u64, value: u64, wide: bool) -> bool {
         let (word, value) = if wide { (word, value) } else { (u64::from(word as u32), u64::from(value as u32)) };
         match self {
-            Until::Reached if wide => word.wrapping_sub(value) as i64 >= 0,
-            Until::Reached => (word as u32).wrapping_sub(value as u32) as i32 >= 0,
-            Until::Equal => word == value,
-            Until::And => word & value != 0,
-            Until::Nor if wide => !(word | value) != 0,
-            Until::Nor => !(word | value) as u32 != 0,
+            WaitCondition::Reached if wide => word.wrapping_sub(value) as i64 >= 0,
+            WaitCondition::Reached => (word as u32).wrapping_sub(value as u32) as i32 >= 0,
+            WaitCondition::Equal => word == value,
+            WaitCondition::And => word & value != 0,
+            WaitCondition::Nor if wide => !(word | value) != 0,
+            WaitCondition::Nor => !(word | value) as u32 != 0,
         }
     }
 }
@@ -136,11 +136,11 @@ mod tests {
 
     #[test]
     fn conditions_are_the_headers() {
-        assert!(Until::Reached.holds(5, 5, false) && Until::Reached.holds(3, u64::from(u32::MAX), false));
-        assert!(!Until::Reached.holds(4, 5, true) && Until::Reached.holds(0, u64::MAX, true));
-        assert!(Until::Equal.holds(1 << 32 | 7, 7, false) && !Until::Equal.holds(1 << 32 | 7, 7, true));
-        assert!(Until::And.holds(6, 2, false) && !Until::And.holds(4, 2, false));
-        assert!(Until::Nor.holds(1, 2, false) && !Until::Nor.holds(u64::from(u32::MAX), 0, false));
-        assert!(Until::new(4).is_err());
+        assert!(WaitCondition::Reached.holds(5, 5, false) && WaitCondition::Reached.holds(3, u64::from(u32::MAX), false));
+        assert!(!WaitCondition::Reached.holds(4, 5, true) && WaitCondition::Reached.holds(0, u64::MAX, true));
+        assert!(WaitCondition::Equal.holds(1 << 32 | 7, 7, false) && !WaitCondition::Equal.holds(1 << 32 | 7, 7, true));
+        assert!(WaitCondition::And.holds(6, 2, false) && !WaitCondition::And.holds(4, 2, false));
+        assert!(WaitCondition::Nor.holds(1, 2, false) && !WaitCondition::Nor.holds(u64::from(u32::MAX), 0, false));
+        assert!(WaitCondition::new(4).is_err());
     }
 }

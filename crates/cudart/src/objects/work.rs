@@ -5,7 +5,7 @@ use crate::handles::Handle;
 use crate::objects::boxes::{CopyBox, FillBox, Side};
 use crate::objects::kernels::Kernel;
 use crate::objects::shared_files::SharedEvent;
-use crate::objects::user_objects::Retained;
+use crate::objects::user_objects::RetainedReferences;
 use crate::objects::words::WordOperation;
 use crate::status::{Outcome, Status};
 use broadloom_device::{Argument, EventId, Launch};
@@ -78,7 +78,7 @@ pub(crate) struct Event {
     /// State shared with other processes.
     pub(crate) shared: Option<SharedEvent>,
     /// Position in a capture, if the last record was captured.
-    pub(crate) captured: Mutex<Option<Captured>>,
+    pub(crate) captured: Mutex<Option<CapturedEvent>>,
 }
 
 impl Event {
@@ -184,7 +184,7 @@ pub(crate) struct Graph {
     /// Values that the conditional nodes read.
     pub(crate) conditions: Mutex<Vec<Condition>>,
     /// User objects retained by the graph.
-    pub(crate) objects: Mutex<Vec<Retained>>,
+    pub(crate) objects: Mutex<Vec<RetainedReferences>>,
 }
 
 /// Target of a node handle.
@@ -203,7 +203,7 @@ pub(crate) struct Exec {
     /// Work that runs before all steps of a launch.
     pub(crate) assigned: Vec<Work>,
     /// User objects retained by the graph.
-    pub(crate) _objects: Vec<Retained>,
+    pub(crate) _objects: Vec<RetainedReferences>,
     /// Flags given by the program.
     pub(crate) flags: u64,
 }
@@ -360,7 +360,7 @@ pub(crate) struct Capturing {
 
 /// Position of an event in a capture.
 #[derive(Clone, Debug)]
-pub(crate) struct Captured {
+pub(crate) struct CapturedEvent {
     pub(crate) capture: Arc<Capture>,
     /// Nodes that the event stands for.
     pub(crate) after: Vec<usize>,

@@ -1,6 +1,6 @@
 //! Saved state of a call in progress.
 
-use super::timing::Timed;
+use super::timing::TimedLaunch;
 use broadloom_device::trace::Span;
 
 /// Number of registers that hold arguments before the stack is used.
@@ -9,7 +9,7 @@ const REGISTERS: usize = if cfg!(target_arch = "aarch64") { 8 } else { 6 };
 /// State of a recorded call in progress.
 pub(crate) struct RecordedCall {
     pub(super) span: Span,
-    pub(super) timed: Option<Timed>,
+    pub(super) timed: Option<TimedLaunch>,
 }
 
 /// Saved state of a call in progress.

@@ -118,7 +118,7 @@ type Owner = (&'static str, usize);
 
 /// Launch being timed.
 #[derive(Debug)]
-pub(super) struct Timed {
+pub(super) struct TimedLaunch {
     owner: Owner,
     stream: usize,
     name: String,
@@ -137,7 +137,7 @@ struct Clock {
 
 #[derive(Debug, Default)]
 struct State {
-    pending: Vec<Timed>,
+    pending: Vec<TimedLaunch>,
     free: HashMap<Owner, Vec<usize>>,
     clocks: HashMap<Owner, Clock>,
     /// Streams in order of first use.
@@ -150,7 +150,7 @@ fn state() -> MutexGuard<'static, State> {
 }
 
 /// Starts timing a launch.
-pub(super) fn begin(part: &'static str, stream: usize, name: String, notes: Vec<Note>) -> Option<Timed> {
+pub(super) fn begin(part: &'static str, stream: usize, name: String, notes: Vec<Note>) -> Option<TimedLaunch> {
     let calls = calls(part)?;
     calls.relaxed(|| {
         let (mut capturing, mut current) = (0, 0);
@@ -170,12 +170,12 @@ pub(super) fn begin(part: &'static str, stream: usize, name: String, notes: Vec<
         let free = state.free.entry(owner).or_default();
         let mut event = || free.pop().or_else(|| calls.event());
         let (start, end) = (event()?, event()?);
-        ((calls.record)(start, stream) == 0).then_some(Timed { owner, stream, name, notes, start, end })
+        ((calls.record)(start, stream) == 0).then_some(TimedLaunch { owner, stream, name, notes, start, end })
     })
 }
 
 /// Ends the timing of a launch, which was submitted or refused.
-pub(super) fn end(timed: Timed, good: bool) {
+pub(super) fn end(timed: TimedLaunch, good: bool) {
     let Some(calls) = calls(timed.owner.0) else { return };
     let good = good && calls.relaxed(|| (calls.record)(timed.end, timed.stream) == 0);
     let mut state = state();
@@ -222,8 +222,8 @@ impl State {
     }
 
     /// Writes a completed launch to the trace.
-    fn note(&mut self, calls: &Calls, timed: Timed) {
-        let Timed { owner, stream, name, notes, start, end } = timed;
+    fn note(&mut self, calls: &Calls, timed: TimedLaunch) {
+        let TimedLaunch { owner, stream, name, notes, start, end } = timed;
         let Some(clock) = self.clocks.get_mut(&owner) else { return };
         if clock.at.is_none_or(|at| at.elapsed() > CLOCK_AGE) {
             let set = (calls.record)(clock.event, clock.stream) == 0 && (calls.synchronise)(clock.event) == 0;

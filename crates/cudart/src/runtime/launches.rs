@@ -19,11 +19,11 @@ thread_local! {
 const DEEPEST: usize = 16;
 
 /// Grid, block, shared memory and stream of a launch.
-type Shape = (Dim3, Dim3, usize, usize);
+type LaunchShape = (Dim3, Dim3, usize, usize);
 
 #[derive(Clone, Copy)]
 struct Shapes {
-    list: [Option<Shape>; DEEPEST],
+    list: [Option<LaunchShape>; DEEPEST],
     count: usize,
 }
 

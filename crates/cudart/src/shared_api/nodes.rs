@@ -34,10 +34,10 @@ pub(crate) fn create_condition(call: &Call, handle: Out<u64>, graph: usize, defa
 }
 
 /// Arguments of a launch, and pointers to them.
-pub(crate) type Listed = (Vec<Vec<u8>>, Vec<usize>);
+pub(crate) type ArgumentList = (Vec<Vec<u8>>, Vec<usize>);
 
 /// Arguments of nodes returned to the program. They stay valid until the next query of the node.
-pub(crate) static TOLD: Mutex<Option<HashMap<Handle, Listed>>> = Mutex::new(None);
+pub(crate) static TOLD: Mutex<Option<HashMap<Handle, ArgumentList>>> = Mutex::new(None);
 
 /// Returns a pointer to the list of pointers to a node's arguments.
 pub(crate) fn places(node: Handle, arguments: &[Argument]) -> usize {

@@ -1,7 +1,7 @@
 //! User objects.
 
 use crate::boundary::exported;
-use crate::objects::user_objects::{Retained, UserObject};
+use crate::objects::user_objects::{RetainedReferences, UserObject};
 use crate::pointer::Out;
 use crate::status::Status;
 use std::sync::{Arc, PoisonError};
@@ -39,7 +39,7 @@ exported! { runtime
         if flags != MOVE {
             object.retain(count)?;
         }
-        graph.objects.lock().unwrap_or_else(PoisonError::into_inner).push(Retained { object, count });
+        graph.objects.lock().unwrap_or_else(PoisonError::into_inner).push(RetainedReferences { object, count });
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! Lists of stream memory operations.
 
 use crate::boundary::Call;
-use crate::objects::words::{Reduction, Until, WordOperation};
+use crate::objects::words::{Reduction, WaitCondition, WordOperation};
 use crate::objects::work::Work;
 use crate::pointer::In;
 use crate::status::{Outcome, Status};
@@ -22,7 +22,7 @@ pub(crate) fn waiting(address: u64, value: u64, wide: bool, flags: u32) -> Outco
     if flags & FLUSH != 0 {
         return Err(Status::NOT_SUPPORTED);
     }
-    Ok(WordOperation::Wait { address, value, wide, until: Until::new(flags)? })
+    Ok(WordOperation::Wait { address, value, wide, until: WaitCondition::new(flags)? })
 }
 
 /// Decodes one operation of a batch.

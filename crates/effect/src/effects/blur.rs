@@ -14,7 +14,7 @@ const FEW_TAPS: u32 = 12;
 
 /// The change of a window that moves by one pixel. A NaN or an infinity would stay in a running sum, so samples that are not
 /// finite count as 0 there, and are counted.
-struct Change<'k> {
+struct WindowChange<'k> {
     /// Change of the sum.
     sum: Precise<'k>,
     /// Change of the number of samples that make a sum +∞ or NaN, and of those that make it −∞ or NaN.
@@ -24,19 +24,19 @@ struct Change<'k> {
 /// Number of states that count samples that are not finite.
 const COUNTS: usize = 2;
 
-impl<'k> Change<'k> {
+impl<'k> WindowChange<'k> {
     /// Returns the change by a pixel that enters.
-    fn entering(x: Real<'k>) -> Change<'k> {
+    fn entering(x: Real<'k>) -> WindowChange<'k> {
         let [below, above] = [x.lt(f32::INFINITY), x.gt(f32::NEG_INFINITY)];
         let sum = below.and(above).select::<f32>(x, 0.0).cast::<f64>();
-        Change { sum, outliers: [below, above].map(|is_fine| is_fine.select::<f32>(0.0, 1.0).cast::<f64>()) }
+        WindowChange { sum, outliers: [below, above].map(|is_fine| is_fine.select::<f32>(0.0, 1.0).cast::<f64>()) }
     }
 
     /// Returns the change by a pixel that enters and one that leaves.
-    fn moving(enters: Real<'k>, leaves: Real<'k>) -> Change<'k> {
-        let (more, less) = (Change::entering(enters), Change::entering(leaves));
+    fn moving(enters: Real<'k>, leaves: Real<'k>) -> WindowChange<'k> {
+        let (more, less) = (WindowChange::entering(enters), WindowChange::entering(leaves));
         let [up, down] = [0, 1].map(|end| more.outliers[end] - less.outliers[end]);
-        Change { sum: more.sum - less.sum, outliers: [up, down] }
+        WindowChange { sum: more.sum - less.sum, outliers: [up, down] }
     }
 
     /// Returns the numbers of samples after the change.
@@ -74,7 +74,7 @@ impl Moving for LineMean {
         let radius = self.radius as i32;
         let states = [0; 1 + COUNTS].map(|_| k.local(0.0f64));
         k.repeat(-radius - 1, radius, |i| {
-            let change = Change::entering(k.input(0).along(i));
+            let change = WindowChange::entering(k.input(0).along(i));
             let counts = change.counts(&[states[1].get(), states[2].get()]);
             let next = std::iter::once(states[0].get() + change.sum).chain(counts);
             states.iter().zip(next).for_each(|(state, value)| state.set(value));
@@ -84,7 +84,7 @@ impl Moving for LineMean {
 
     fn step<'k>(&self, k: Kernel<'k>, state: &[Precise<'k>]) -> (Vec<Precise<'k>>, Vec<Real<'k>>) {
         let (input, radius) = (k.input(0), self.radius as i32);
-        let change = Change::moving(input.along(radius), input.along(-radius - 1));
+        let change = WindowChange::moving(input.along(radius), input.along(-radius - 1));
         let (sum, counts) = (state[0] + change.sum, change.counts(&state[1..]));
         let mean = (sum * (1.0 / f64::from(2 * self.radius + 1))).cast::<f32>();
         let result = with_outliers(mean, &counts);
@@ -190,7 +190,7 @@ impl Moving for SlidingGaussian {
         k.repeat(-radius - 1, radius, |i| {
             let now: Vec<Precise<'k>> = states.iter().map(|state| state.get()).collect();
             let (sums, counts) = now.split_at(2 * COSINES + 1);
-            let change = Change::entering(k.input(0).along(i));
+            let change = WindowChange::entering(k.input(0).along(i));
             let next = self.moved(sums, change.sum).into_iter().chain(change.counts(counts));
             states.iter().zip(next).for_each(|(state, value)| state.set(value));
         });
@@ -199,7 +199,7 @@ impl Moving for SlidingGaussian {
 
     fn step<'k>(&self, k: Kernel<'k>, state: &[Precise<'k>]) -> (Vec<Precise<'k>>, Vec<Real<'k>>) {
         let (input, radius) = (k.input(0), self.radius as i32);
-        let change = Change::moving(input.along(radius), input.along(-radius - 1));
+        let change = WindowChange::moving(input.along(radius), input.along(-radius - 1));
         let (sums, counts) = state.split_at(2 * COSINES + 1);
         let (sums, counts) = (self.moved(sums, change.sum), change.counts(counts));
         let mut result = sums[0] * self.weights[0];

@@ -35,9 +35,9 @@ impl Functor for Dwt1d {
 }
 
 /// The part of a band that a soft threshold removes: the band, clamped to plus and minus the threshold.
-struct Removed(f32);
+struct RemovedPart(f32);
 
-impl Functor for Removed {
+impl Functor for RemovedPart {
     fn name(&self) -> String {
         "removed".into()
     }
@@ -89,7 +89,7 @@ fn degrain_recurse(
     let [lh, ll] = v_dwt.call([&ly])?;
 
     let threshold_of_level = threshold / (1u32 << level) as f32;
-    let removed = |scale: f32| Removed(scale * threshold_of_level).build();
+    let removed = |scale: f32| RemovedPart(scale * threshold_of_level).build();
     let [hh] = removed(4.0)?.call([&hh])?;
     let [lh] = removed(2.0)?.call([&lh])?;
     let [hl] = removed(2.0)?.call([&hl])?;

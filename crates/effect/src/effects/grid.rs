@@ -76,24 +76,24 @@ impl Grid {
 
 /// Axis of a grid.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Along {
+enum GridAxis {
     Values,
     Columns,
     Rows,
 }
 
 /// Blurs a grid with `values` values per cell by [1 4 6 4 1] along an axis.
-fn blurred(grid: &Picture, values: i32, along: Along) -> Result<Picture> {
+fn blurred(grid: &Picture, values: i32, along: GridAxis) -> Result<Picture> {
     let [x, y] = match along {
-        Along::Values => [1, 0],
-        Along::Columns => [values, 0],
-        Along::Rows => [0, 1],
+        GridAxis::Values => [1, 0],
+        GridAxis::Columns => [values, 0],
+        GridAxis::Rows => [0, 1],
     };
     let offsets = [-2, -1, 0, 1, 2].map(|d| [d * x, d * y]);
     let functor = Primitive::from_kernel("blur_grid", &[Indexer::sparse(&offsets)], &[Output::Component], &[], |k| {
         let at = |d: i32| {
             let there = k.input(0).at(d * x, d * y);
-            if along != Along::Values {
+            if along != GridAxis::Values {
                 return there;
             }
             let value = k.x() % values + d;
@@ -145,8 +145,8 @@ pub fn bilateral_grid(picture: &Picture, settings: &Grid, boundary: Boundary) ->
     let gather = gather.with_boundary(boundary).with_size(columns as usize * values as usize, rows as usize)?;
     let [sum, count] = gather.call([picture])?;
     let soften = |grid: &Picture| -> Result<Picture> {
-        let grid = blurred(grid, values, Along::Values)?;
-        blurred(&blurred(&grid, values, Along::Columns)?, values, Along::Rows)
+        let grid = blurred(grid, values, GridAxis::Values)?;
+        blurred(&blurred(&grid, values, GridAxis::Columns)?, values, GridAxis::Rows)
     };
     let (sum, count) = (soften(&sum)?, soften(&count)?);
     let inputs = [Indexer::point(), Indexer::anywhere(), Indexer::anywhere()];

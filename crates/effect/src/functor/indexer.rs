@@ -24,7 +24,7 @@ impl Axis {
 
 /// The offsets that an indexer allows, relative to the current pixel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Freedom {
+pub enum AllowedOffsets {
     /// The current pixel alone: 0-D.
     Point,
     /// Pixels along an axis, before and after the current one: 1-D.
@@ -98,7 +98,7 @@ pub const MAX_FRAMES: u32 = 64;
 /// Declaration of an input: its freedom, its granularity and its frames.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Indexer {
-    pub(crate) freedom: Freedom,
+    pub(crate) freedom: AllowedOffsets,
     /// Number of components of a pixel that are read together; `None` for one component at a time.
     pub(crate) pixel: Option<usize>,
     /// Number of frames before and after the current one.
@@ -107,49 +107,49 @@ pub struct Indexer {
 
 impl Indexer {
     /// Declares an input with a freedom, read component by component.
-    pub const fn new(freedom: Freedom) -> Indexer {
+    pub const fn new(freedom: AllowedOffsets) -> Indexer {
         Indexer { freedom, pixel: None, frames: (0, 0) }
     }
 
     /// Declares a read of the current pixel.
     pub const fn point() -> Indexer {
-        Indexer::new(Freedom::Point)
+        Indexer::new(AllowedOffsets::Point)
     }
 
     /// Declares reads along an axis, up to `radius` pixels before and after the current one.
     pub const fn line(axis: Axis, radius: u32) -> Indexer {
-        Indexer::new(Freedom::Line { axis, before: radius, behind: radius })
+        Indexer::new(AllowedOffsets::Line { axis, before: radius, behind: radius })
     }
 
     /// Declares reads along an axis, up to `before` pixels before and `behind` pixels after the current one.
     pub const fn stretch(axis: Axis, before: u32, behind: u32) -> Indexer {
-        Indexer::new(Freedom::Line { axis, before, behind })
+        Indexer::new(AllowedOffsets::Line { axis, before, behind })
     }
 
     /// Declares reads in a square of `2 · radius + 1` pixels.
     pub const fn square(radius: u32) -> Indexer {
-        Indexer::new(Freedom::Rectangle { x: radius, y: radius })
+        Indexer::new(AllowedOffsets::Rectangle { x: radius, y: radius })
     }
 
     /// Declares reads in a rectangle of `2 · x + 1` columns and `2 · y + 1` rows.
     pub const fn rectangle(x: u32, y: u32) -> Indexer {
-        Indexer::new(Freedom::Rectangle { x, y })
+        Indexer::new(AllowedOffsets::Rectangle { x, y })
     }
 
     /// Declares reads at a list of offsets, columns first.
     pub fn sparse(offsets: &[[i32; 2]]) -> Indexer {
-        Indexer::new(Freedom::Sparse(offsets.to_vec()))
+        Indexer::new(AllowedOffsets::Sparse(offsets.to_vec()))
     }
 
     /// Declares reads at any position along an axis through the current pixel. The images and the result have
     /// the same extent across the axis.
     pub const fn along(axis: Axis) -> Indexer {
-        Indexer::new(Freedom::Along(axis))
+        Indexer::new(AllowedOffsets::Along(axis))
     }
 
     /// Declares reads at any position of the image.
     pub const fn anywhere() -> Indexer {
-        Indexer::new(Freedom::Anywhere)
+        Indexer::new(AllowedOffsets::Anywhere)
     }
 
     /// Reads `components` components of a pixel together.
@@ -171,31 +171,31 @@ impl Indexer {
         self.frames.0 as usize + self.frames.1 as usize + 1
     }
 
-    /// Returns the window; `None` for [`Freedom::Along`] and [`Freedom::Anywhere`].
+    /// Returns the window; `None` for [`AllowedOffsets::Along`] and [`AllowedOffsets::Anywhere`].
     pub(crate) fn reach(&self) -> Option<Reach> {
         match &self.freedom {
-            Freedom::Point => Some(Reach::default()),
-            Freedom::Line { axis: Axis::Horizontal, before, behind } => {
+            AllowedOffsets::Point => Some(Reach::default()),
+            AllowedOffsets::Line { axis: Axis::Horizontal, before, behind } => {
                 Some(Reach { left: *before, right: *behind, ..Reach::default() })
             }
-            Freedom::Line { axis: Axis::Vertical, before, behind } => {
+            AllowedOffsets::Line { axis: Axis::Vertical, before, behind } => {
                 Some(Reach { above: *before, below: *behind, ..Reach::default() })
             }
-            Freedom::Rectangle { x, y } => Some(Reach { left: *x, right: *x, above: *y, below: *y }),
-            Freedom::Sparse(offsets) => {
+            AllowedOffsets::Rectangle { x, y } => Some(Reach { left: *x, right: *x, above: *y, below: *y }),
+            AllowedOffsets::Sparse(offsets) => {
                 let far = |number: i32, sign: i32| number.saturating_mul(sign).max(0) as u32;
                 let one =
                     |[x, y]: &[i32; 2]| Reach { left: far(*x, -1), right: far(*x, 1), above: far(*y, -1), below: far(*y, 1) };
                 Some(offsets.iter().map(one).fold(Reach::default(), Reach::union))
             }
-            Freedom::Along(_) | Freedom::Anywhere => None,
+            AllowedOffsets::Along(_) | AllowedOffsets::Anywhere => None,
         }
     }
 
-    /// Returns the axis of [`Freedom::Along`].
+    /// Returns the axis of [`AllowedOffsets::Along`].
     pub(crate) fn along_axis(&self) -> Option<Axis> {
         match self.freedom {
-            Freedom::Along(axis) => Some(axis),
+            AllowedOffsets::Along(axis) => Some(axis),
             _ => None,
         }
     }
@@ -207,7 +207,7 @@ impl Indexer {
         {
             return Err(InvalidIndexer::Window);
         }
-        if let Freedom::Sparse(offsets) = &self.freedom
+        if let AllowedOffsets::Sparse(offsets) = &self.freedom
             && (offsets.is_empty() || offsets.len() > MAX_SPARSE)
         {
             return Err(InvalidIndexer::Offsets(offsets.len()));

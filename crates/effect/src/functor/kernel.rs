@@ -1,13 +1,13 @@
 //! Kernels during tracing: inputs, parameters, local state, loops and conditions.
 
-use super::indexer::{Axis, Freedom, Indexer, Reach};
+use super::indexer::{Axis, AllowedOffsets, Indexer, Reach};
 use super::traced::{Kind, Real, Term, Traced, Truth, Whole};
 use broadloom_scalar::{Accessor, Array, Builder, Literal, Type, Unroll, Value, Variable};
 use std::cell::{Cell, RefCell};
 
 /// An input while its functor is traced.
 #[derive(Debug)]
-pub(crate) struct Declared {
+pub(crate) struct DeclaredInput {
     pub(crate) indexer: Indexer,
     /// Index of its first array. Frames are consecutive. Each frame has one array per component, or a single
     /// array.
@@ -27,7 +27,7 @@ pub(crate) struct Tap {
 /// The parts of a kernel that all its handles share.
 pub(crate) struct Shared {
     pub(crate) name: String,
-    pub(crate) inputs: Vec<Declared>,
+    pub(crate) inputs: Vec<DeclaredInput>,
     pub(crate) accessors: Vec<Accessor>,
     pub(crate) parameters: Vec<Value>,
     /// Component, row and column of the current pixel, counted from the corner of the region of definition.
@@ -268,7 +268,7 @@ impl<'k> Input<'k> {
 
     /// Returns the index of the array that is read, with its declaration.
     #[track_caller]
-    fn array(&self) -> Option<(usize, &'k Declared)> {
+    fn array(&self) -> Option<(usize, &'k DeclaredInput)> {
         let Some(declared) = self.kernel.shared.inputs.get(self.number) else {
             self.fail("there is no such input");
             return None;
@@ -309,8 +309,8 @@ impl<'k> Input<'k> {
         let axis = self.kernel.shared.inputs.get(self.number).map(|declared| &declared.indexer.freedom);
         let offset = Traced::new(self.builder(), offset.term(self.builder()));
         match axis {
-            Some(Freedom::Line { axis: Axis::Horizontal, .. }) => self.at(offset, 0),
-            Some(Freedom::Line { axis: Axis::Vertical, .. }) => self.at(0, offset),
+            Some(AllowedOffsets::Line { axis: Axis::Horizontal, .. }) => self.at(offset, 0),
+            Some(AllowedOffsets::Line { axis: Axis::Vertical, .. }) => self.at(0, offset),
             _ => Traced::new(self.builder(), self.fail("it is read along an axis, and declares none")),
         }
     }
@@ -334,7 +334,7 @@ impl<'k> Input<'k> {
             return self.fail("it is read at an offset, and declared to be read anywhere");
         };
         let known = |value: Value| b.as_literal(value).and_then(Literal::as_i128);
-        if let (Freedom::Sparse(offsets), Some(x), Some(y)) = (&declared.indexer.freedom, known(x), known(y))
+        if let (AllowedOffsets::Sparse(offsets), Some(x), Some(y)) = (&declared.indexer.freedom, known(x), known(y))
             && !offsets.iter().any(|[own_x, own_y]| (i128::from(*own_x), i128::from(*own_y)) == (x, y))
         {
             return self.fail(&format!("the read at ({x}, {y}) is not one of its declared offsets"));
@@ -397,7 +397,7 @@ impl<'k> Input<'k> {
         let b = self.builder();
         let number = number.term(b);
         let offsets = match self.kernel.shared.inputs.get(self.number).map(|declared| &declared.indexer.freedom) {
-            Some(Freedom::Sparse(offsets)) => offsets,
+            Some(AllowedOffsets::Sparse(offsets)) => offsets,
             _ => return Traced::new(b, self.fail("an offset is named by its number, and it declares no list of them")),
         };
         let entry = b.as_literal(number).and_then(Literal::as_i128);

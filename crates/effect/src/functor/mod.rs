@@ -18,11 +18,11 @@ mod traced;
 
 pub use boundary::Boundary;
 pub use error::{Error, Result};
-pub use indexer::{Axis, Freedom, Indexer, MAX_COMPONENTS, MAX_FRAMES, MAX_RADIUS, MAX_SPARSE, Output, Reach};
+pub use indexer::{Axis, AllowedOffsets, Indexer, MAX_COMPONENTS, MAX_FRAMES, MAX_RADIUS, MAX_SPARSE, Output, Reach};
 pub(crate) use kernel::reported;
 pub use kernel::{Input, Kernel, Local, LocalArray};
 pub use primitive::Primitive;
-pub(crate) use primitive::{Motion, Nature, Span};
+pub(crate) use primitive::{Motion, PixelDependence, Span};
 pub use traced::{Floating, Kind, Number, Precise, Real, Term, Traced, Truth, Whole};
 
 /// A functor whose pixels are independent of each other.

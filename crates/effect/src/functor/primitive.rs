@@ -1,7 +1,7 @@
 //! Primitives: functors that are checked and traced.
 
 use super::boundary::Boundary;
-use super::indexer::{Axis, Freedom, Indexer, MAX_COMPONENTS, MAX_RADIUS, Output, Reach};
+use super::indexer::{Axis, AllowedOffsets, Indexer, MAX_COMPONENTS, MAX_RADIUS, Output, Reach};
 use super::kernel::Kernel;
 use super::trace::{Body, Slot, Subject, Trace, slots, trace};
 use super::traced::{Real, Traced};
@@ -49,12 +49,12 @@ pub(crate) struct Code {
     pub(crate) inputs: Vec<Indexer>,
     pub(crate) outputs: Vec<Output>,
     pub(crate) slots: Vec<Slot>,
-    pub(crate) nature: Nature,
+    pub(crate) nature: PixelDependence,
 }
 
 /// Dependence between pixels.
 #[derive(Debug)]
-pub(crate) enum Nature {
+pub(crate) enum PixelDependence {
     /// Pixels are independent.
     Parallel(Trace),
     /// A state is carried along an axis.
@@ -138,7 +138,7 @@ impl Primitive {
         let body: &Body<'_> = &|k, _| functor.kernel(k).into_iter().map(|result| result.value).collect();
         let trace = trace(&subject, body)?;
         let slots = slots(&inputs);
-        Ok(Primitive::new(Code { name, inputs, outputs, slots, nature: Nature::Parallel(trace) }, parameters))
+        Ok(Primitive::new(Code { name, inputs, outputs, slots, nature: PixelDependence::Parallel(trace) }, parameters))
     }
 
     pub(super) fn moving(functor: &impl Moving) -> Result<Primitive> {
@@ -146,9 +146,9 @@ impl Primitive {
         let (outputs, parameters) = (vec![Output::Component; functor.outputs()], functor.parameters());
         check(&name, &inputs, &outputs, parameters.len())?;
         let fits = |indexer: &Indexer| match &indexer.freedom {
-            Freedom::Point => true,
-            Freedom::Line { axis: own, .. } => *own == axis,
-            Freedom::Rectangle { .. } | Freedom::Sparse(_) | Freedom::Along(_) | Freedom::Anywhere => false,
+            AllowedOffsets::Point => true,
+            AllowedOffsets::Line { axis: own, .. } => *own == axis,
+            AllowedOffsets::Rectangle { .. } | AllowedOffsets::Sparse(_) | AllowedOffsets::Along(_) | AllowedOffsets::Anywhere => false,
         };
         if !inputs.iter().all(|indexer| fits(indexer) && indexer.pixel.is_none()) {
             let reason = "inputs of a moving average are components at points or along its axis".to_owned();
@@ -197,7 +197,7 @@ impl Primitive {
         let whole = trace(&Subject { results: &narrow, ..subject }, whole_body)?;
         let slots = slots(&inputs);
         let motion = Motion { axis, backwards: functor.backwards(), states, start, step, whole };
-        Ok(Primitive::new(Code { name, inputs, outputs, slots, nature: Nature::Moving(motion) }, parameters))
+        Ok(Primitive::new(Code { name, inputs, outputs, slots, nature: PixelDependence::Moving(motion) }, parameters))
     }
 
     /// Builds a functor that reads one component of the current pixel of each of `inputs` images.
@@ -312,7 +312,7 @@ impl Primitive {
 
     /// Returns whether the functor reads the current pixel alone and has no state.
     pub(crate) fn is_point(&self) -> bool {
-        matches!(self.code.nature, Nature::Parallel(_)) && self.reach().is_some_and(Reach::is_point)
+        matches!(self.code.nature, PixelDependence::Parallel(_)) && self.reach().is_some_and(Reach::is_point)
     }
 }
 

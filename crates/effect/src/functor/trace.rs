@@ -16,7 +16,7 @@
 //! every read.
 
 use super::indexer::{Axis, Indexer, Reach};
-use super::kernel::{Declared, Kernel, Shared, Tap};
+use super::kernel::{DeclaredInput, Kernel, Shared, Tap};
 use crate::{Error, Result};
 use broadloom_scalar::{AccessorKind, Binding, Builder, Function, Literal, Type, Value, windowing};
 use std::cell::{Cell, RefCell};
@@ -88,7 +88,7 @@ pub(crate) struct Subject<'a> {
 /// Emits a kernel: takes its state and returns its results.
 pub(crate) type Body<'a> = dyn for<'k> Fn(Kernel<'k>, &[Value]) -> Vec<Value> + 'a;
 
-struct Once {
+struct TracedFunction {
     function: Function,
     taps: Option<Vec<Tap>>,
     places: bool,
@@ -96,7 +96,7 @@ struct Once {
     reduced: bool,
 }
 
-fn once(subject: &Subject<'_>, checking: bool, body: &Body<'_>) -> Result<Once> {
+fn once(subject: &Subject<'_>, checking: bool, body: &Body<'_>) -> Result<TracedFunction> {
     let b = Builder::function(subject.name);
     let whole = |name: &str| b.parameter(name, Type::I32);
     let [component, row, column] = ["c", "y", "x"].map(whole);
@@ -105,7 +105,7 @@ fn once(subject: &Subject<'_>, checking: bool, body: &Body<'_>) -> Result<Once> 
     let (mut inputs, mut first) = (vec![], 0);
     for indexer in subject.inputs {
         let size = indexer.reach().is_none().then(|| [whole("width"), whole("height")]);
-        inputs.push(Declared { indexer: indexer.clone(), first, size });
+        inputs.push(DeclaredInput { indexer: indexer.clone(), first, size });
         first += indexer.frame_count() * indexer.pixel.unwrap_or(1);
     }
     let parameters: Vec<Value> = (0..subject.parameters).map(|_| b.parameter("p", Type::F32)).collect();
@@ -143,7 +143,7 @@ fn once(subject: &Subject<'_>, checking: bool, body: &Body<'_>) -> Result<Once> 
     // A report that is never set is a literal zero or a variable without assignments. Checking the taps is
     // sufficient.
     let reduced = taps.is_none();
-    Ok(Once { function, taps, places: shared.places.get(), reduced })
+    Ok(TracedFunction { function, taps, places: shared.places.get(), reduced })
 }
 
 /// Traces a kernel.

@@ -29,7 +29,7 @@ pub(crate) enum Origin {
     /// An output of a call.
     Applied(Arc<Application>, usize),
     /// An operation on whole images.
-    Whole(Arc<Whole>),
+    Whole(Arc<WholeCall>),
 }
 
 impl fmt::Debug for Picture {
@@ -69,7 +69,7 @@ pub(crate) struct Frame {
 }
 
 /// Computes an array from arrays with the axes component, row, column.
-type Make = dyn Fn(&[Node], &Frame) -> Result<Node> + Send + Sync;
+type ArrayMaker = dyn Fn(&[Node], &Frame) -> Result<Node> + Send + Sync;
 
 /// Window of an operation.
 #[derive(Clone, Copy, Debug)]
@@ -82,23 +82,23 @@ pub(crate) struct Window {
 type Scratch = dyn Fn(usize, [usize; 2]) -> u64 + Send + Sync;
 
 /// A call of an operation on whole images.
-pub(crate) struct Whole {
+pub(crate) struct WholeCall {
     pub(crate) name: String,
     pub(crate) inputs: Vec<Picture>,
-    pub(crate) make: Box<Make>,
+    pub(crate) make: Box<ArrayMaker>,
     /// Window around each pixel of the result; `None` if all pixels are needed.
     pub(crate) window: Option<Window>,
     /// Memory needed besides the inputs and the result.
     pub(crate) scratch: Box<Scratch>,
 }
 
-impl fmt::Debug for Whole {
+impl fmt::Debug for WholeCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "`{}` of whole images", self.name)
     }
 }
 
-impl Drop for Whole {
+impl Drop for WholeCall {
     fn drop(&mut self) {
         drop_pictures(std::mem::take(&mut self.inputs));
     }
@@ -140,7 +140,7 @@ impl Picture {
         Picture(Arc::new(Data { context: context.clone(), bounds, components, origin }))
     }
 
-    pub(super) fn of_whole(context: &Context, bounds: Rect, components: usize, whole: Whole) -> Picture {
+    pub(super) fn of_whole(context: &Context, bounds: Rect, components: usize, whole: WholeCall) -> Picture {
         let origin = Origin::Whole(Arc::new(whole));
         Picture(Arc::new(Data { context: context.clone(), bounds, components, origin }))
     }

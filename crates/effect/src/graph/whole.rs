@@ -7,7 +7,7 @@
 //! An operation that declares a window computes any region of its result from the pixels around it. Regions
 //! of interest therefore propagate through the operation.
 
-use super::picture::{Frame, Picture, Whole, Window};
+use super::picture::{Frame, Picture, WholeCall, Window};
 use super::region::shrunk;
 use crate::functor::{Boundary, MAX_RADIUS, Reach};
 use crate::{Error, Rect, Result};
@@ -36,7 +36,7 @@ impl Picture {
         let inputs_of = inputs.iter().map(|input| (*input).clone()).collect();
         let make = move |nodes: &[Node], _: &Frame| make(nodes);
         let scratch = Box::new(|_, _| 0);
-        let whole = Whole { name: name.to_owned(), inputs: inputs_of, make: Box::new(make), window: None, scratch };
+        let whole = WholeCall { name: name.to_owned(), inputs: inputs_of, make: Box::new(make), window: None, scratch };
         Ok(Picture::of_whole(first.context(), bounds, components, whole))
     }
 
@@ -62,7 +62,7 @@ impl Picture {
         };
         let make = move |nodes: &[Node], frame: &Frame| make(&nodes[0], frame);
         let (inputs, make, scratch) = (vec![self.clone()], Box::new(make), Box::new(scratch));
-        let whole = Whole { name: name.to_owned(), inputs, make, window: Some(window), scratch };
+        let whole = WholeCall { name: name.to_owned(), inputs, make, window: Some(window), scratch };
         Ok(Picture::of_whole(self.context(), bounds, self.components(), whole))
     }
 }

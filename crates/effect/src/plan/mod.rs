@@ -24,7 +24,7 @@ mod transpose;
 pub use measure::{Gain, Profile, gains};
 pub use options::{Options, Switch};
 
-use crate::functor::{Axis, Nature, Primitive, Reach, reported};
+use crate::functor::{Axis, PixelDependence, Primitive, Reach, reported};
 use crate::graph::{Frame, Picture, allocated, uploaded};
 use crate::image::{Image, Plane, Rect, reserved};
 use crate::{Error, Result};
@@ -35,7 +35,7 @@ use broadloom_skeleton::Tile;
 use broadloom_skeleton::cost::{Costs, Each, LARGE};
 use items::{Item, Items, Port, Work};
 use ledger::Ledger;
-use lower::{Part, Site, axes, cropped, distance};
+use lower::{ReadPart, CallSite, axes, cropped, distance};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -54,12 +54,12 @@ pub struct Plan {
     /// Items after which a stage ends, to save memory.
     cuts: OnceLock<BTreeSet<usize>>,
     /// State of the plan between runs.
-    again: Mutex<Again>,
+    again: Mutex<RepeatState>,
 }
 
 /// State of a plan that runs several times.
 #[derive(Debug, Default)]
-enum Again {
+enum RepeatState {
     /// The plan has not run.
     #[default]
     Never,
@@ -233,13 +233,13 @@ impl Plan {
         let sources = self.sources();
         let mut again = self.again.lock().unwrap_or_else(PoisonError::into_inner);
         *again = match std::mem::take(&mut *again) {
-            Again::Never => Again::Once,
-            Again::Once => self.template(&sources).map_or(Again::Impossible, |template| Again::Ready(Arc::new(template))),
+            RepeatState::Never => RepeatState::Once,
+            RepeatState::Once => self.template(&sources).map_or(RepeatState::Impossible, |template| RepeatState::Ready(Arc::new(template))),
             other => other,
         };
         let template = match &*again {
-            Again::Ready(template) => Some(template.clone()),
-            Again::Never | Again::Once | Again::Impossible => None,
+            RepeatState::Ready(template) => Some(template.clone()),
+            RepeatState::Never | RepeatState::Once | RepeatState::Impossible => None,
         };
         drop(again);
         match template {
@@ -311,7 +311,7 @@ impl Plan {
             let part = |port: &Port, values: &[Vec<Node>]| {
                 let source = &items[port.item];
                 let (region, bounds) = (source.needed.unwrap_or(source.bounds), source.bounds);
-                Part { node: values[port.item][port.output].clone(), region, bounds, lines: relayed[port.item] }
+                ReadPart { node: values[port.item][port.output].clone(), region, bounds, lines: relayed[port.item] }
             };
             let mut outputs = match &item.work {
                 Work::Source(node) => {
@@ -333,7 +333,7 @@ impl Plan {
                     vec![cropped(&turned, input.region, needed, item.transposed)?]
                 }
                 Work::Whole(whole) => {
-                    let parts: Vec<Part> = item.inputs.iter().map(|port| part(port, &values)).collect();
+                    let parts: Vec<ReadPart> = item.inputs.iter().map(|port| part(port, &values)).collect();
                     let inputs: Vec<Node> = parts.iter().map(|part| part.node.clone()).collect();
                     let seen = whole.window.map(|_| format!("its window over {needed}"));
                     notes.push(format!("{}: of {}", whole.name, seen.as_deref().unwrap_or("whole images")));
@@ -354,7 +354,7 @@ impl Plan {
                     };
                     let is_large = components as u64 * needed.area() >= LARGE as u64;
                     let in_relay = relayed[number] || item.inputs.iter().any(|port| relayed[port.item]);
-                    let site = Site {
+                    let site = CallSite {
                         context: &self.context,
                         primitive,
                         parts: item.inputs.iter().map(|port| part(port, &values)).collect(),
@@ -446,13 +446,13 @@ impl Plan {
     }
 
     /// Lowers a call in the form that suits it.
-    fn call(&self, site: &Site<'_>, mode: &mut Mode<'_>, notes: &mut Vec<String>) -> Result<Vec<Node>> {
+    fn call(&self, site: &CallSite<'_>, mode: &mut Mode<'_>, notes: &mut Vec<String>) -> Result<Vec<Node>> {
         let primitive = site.primitive;
         let name = primitive.name();
         let turned = if site.transposed { ", transposed" } else { "" };
         let trace = match &primitive.code.nature {
-            Nature::Parallel(trace) => trace,
-            Nature::Moving(motion) => {
+            PixelDependence::Parallel(trace) => trace,
+            PixelDependence::Moving(motion) => {
                 let reach = primitive.reach().unwrap_or_default();
                 let window = reach.left + reach.right + reach.above + reach.below;
                 let parts = self.parts(site, motion.axis, window);
@@ -511,7 +511,7 @@ impl Plan {
 
     /// Returns the number of parts into which lines are cut. It gives work to all cores while keeping the
     /// cost of recomputing states low.
-    fn parts(&self, site: &Site<'_>, axis: Axis, window: u32) -> usize {
+    fn parts(&self, site: &CallSite<'_>, axis: Axis, window: u32) -> usize {
         let costs = Costs::of(self.context.device().machine());
         let (length, across) = match axis {
             Axis::Horizontal => (site.region.width as usize, site.region.height as usize),
@@ -528,7 +528,7 @@ impl Plan {
     }
 
     /// Returns the tile for staging the windows of a call in shared memory; `None` if they are not staged.
-    fn tile(&self, site: &Site<'_>, reach: Reach) -> Option<Tile> {
+    fn tile(&self, site: &CallSite<'_>, reach: Reach) -> Option<Tile> {
         let machine = self.context.device().machine();
         let values = vec![Type::F32; site.primitive.code.slots.len()];
         let [rows, columns] = axes(site.transposed, (reach.above, reach.below), (reach.left, reach.right));

@@ -9,7 +9,7 @@
 use super::items::{Item, Items, Port, Work};
 use super::lower::moving::stepped;
 use super::options::{Options, Switch};
-use crate::functor::{Axis, Freedom, Nature, Primitive};
+use crate::functor::{Axis, AllowedOffsets, PixelDependence, Primitive};
 
 /// Maximum extent of the step window of a moving average whose lines can be staged in shared memory.
 const STAGED_HALO: u32 = 64;
@@ -20,17 +20,17 @@ fn wants(primitive: &Primitive, options: &Options) -> bool {
         return false;
     }
     match &primitive.code.nature {
-        Nature::Moving(motion) if motion.axis == Axis::Horizontal => {
+        PixelDependence::Moving(motion) if motion.axis == Axis::Horizontal => {
             let reach = stepped(motion, primitive.reach().unwrap_or_default());
             // Without shared memory, the stride of reads along a line is the length of a row. With shared
             // memory, tiles are transposed there.
             let is_staged = options.stage != Switch::Off && reach.0 + reach.1 <= STAGED_HALO;
             options.carry != Switch::Off && options.transpose.decides(|| !is_staged)
         }
-        Nature::Moving(_) => false,
-        Nature::Parallel(_) => {
-            let vertical = |freedom: &Freedom| matches!(freedom, Freedom::Line { axis: Axis::Vertical, .. });
-            let is_line = |freedom: &Freedom| matches!(freedom, Freedom::Point) || vertical(freedom);
+        PixelDependence::Moving(_) => false,
+        PixelDependence::Parallel(_) => {
+            let vertical = |freedom: &AllowedOffsets| matches!(freedom, AllowedOffsets::Line { axis: Axis::Vertical, .. });
+            let is_line = |freedom: &AllowedOffsets| matches!(freedom, AllowedOffsets::Point) || vertical(freedom);
             let freedoms = || primitive.code.inputs.iter().map(|indexer| &indexer.freedom);
             // Rows of a vertical window are already coalesced, and tiles with a halo of rows share them. Two
             // additional passes over the image cost more than the gain.

@@ -38,7 +38,7 @@ pub enum Role {
 
 /// Sizes of a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Shape {
+pub struct ProductShape {
     /// Rows of the result.
     pub m: u32,
     /// Columns of the result.
@@ -47,17 +47,17 @@ pub struct Shape {
     pub k: u32,
 }
 
-impl Shape {
+impl ProductShape {
     /// Returns the shape among the modifiers of an instruction: `.m16n8k16`.
-    fn of(inst: &InstData) -> Option<Shape> {
-        inst.modifiers().find_map(|modifier| Shape::from_text(modifier.text()))
+    fn of(inst: &InstData) -> Option<ProductShape> {
+        inst.modifiers().find_map(|modifier| ProductShape::from_text(modifier.text()))
     }
 
     /// Returns the shape that a text such as `m16n8k16` names.
-    pub fn from_text(text: &str) -> Option<Shape> {
+    pub fn from_text(text: &str) -> Option<ProductShape> {
         let (m, rest) = text.strip_prefix('m')?.split_once('n')?;
         let (n, k) = rest.split_once('k')?;
-        Some(Shape { m: m.parse().ok()?, n: n.parse().ok()?, k: k.parse().ok()? })
+        Some(ProductShape { m: m.parse().ok()?, n: n.parse().ok()?, k: k.parse().ok()? })
     }
 
     /// Returns the rows and columns of one of the matrices.

@@ -1,6 +1,6 @@
 //! Products: `mma` and `wmma.mma`.
 
-use super::{LANES, Role, Shape, is_plain, per_accumulator, per_register};
+use super::{LANES, Role, ProductShape, is_plain, per_accumulator, per_register};
 use crate::soft::{Flush, Format, Number, Overflow, Rounding};
 use crate::{sign_extend, truncate};
 use broadloom_ptx::{InstData, Modifier, Opcode, Type};
@@ -18,7 +18,7 @@ pub enum Logic {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Product {
     /// Its sizes.
-    pub shape: Shape,
+    pub shape: ProductShape,
     /// Type of an element of the left factor.
     pub a: Type,
     /// Type of an element of the right factor.
@@ -49,7 +49,7 @@ impl Product {
         if !matches!(opcode, Opcode::Mma | Opcode::WmmaMma) || !is_plain(inst) {
             return None;
         }
-        let shape = Shape::of(inst)?;
+        let shape = ProductShape::of(inst)?;
         let types: Vec<Type> = inst.types().collect();
         let (d, a, b, c) = match types.as_slice() {
             [d, a, b, c] => (*d, *a, *b, *c),
@@ -63,7 +63,7 @@ impl Product {
             .filter(|modifier| matches!(modifier, Modifier::Row | Modifier::Col))
             .map(|modifier| modifier == Modifier::Col)
             .collect();
-        let quads = (shape == Shape { m: 8, n: 8, k: 4 } && a == Type::F16)
+        let quads = (shape == ProductShape { m: 8, n: 8, k: 4 } && a == Type::F16)
             .then(|| (layouts.first() == Some(&true), layouts.get(1) == Some(&false)));
         let rounding = [Modifier::Rz, Modifier::Rm, Modifier::Rp].into_iter().find(|modifier| inst.has(*modifier));
         let product = Product {
@@ -101,7 +101,7 @@ impl Product {
         self.registers[0] as usize
     }
 
-    /// Returns whether it is one product by all lanes, laid out by [`Shape::place`], in `f32`, in `f64`
+    /// Returns whether it is one product by all lanes, laid out by [`ProductShape::place`], in `f32`, in `f64`
     /// rounded to nearest, or in integers.
     pub fn is_regular(&self) -> bool {
         self.quads.is_none() && self.rounding == Modifier::Rn
@@ -202,7 +202,7 @@ impl Product {
         step: impl Fn(T, T, T) -> T,
         write: impl Fn(Type, T) -> u64,
     ) {
-        let Shape { m, n, k } = self.shape;
+        let ProductShape { m, n, k } = self.shape;
         let a = self.gather(Role::A, self.a, per_register(self.a), left, &read);
         let b = self.gather(Role::B, self.b, per_register(self.b), right, &read);
         let mut d = self.gather(Role::C, self.c, per_accumulator(self.c), sum, &read);

@@ -1,7 +1,7 @@
 //! Matrix transfers between memory and fragments: `ldmatrix`, `stmatrix`, `movmatrix`, `wmma.load`,
 //! `wmma.store`.
 
-use super::{LANES, Role, Shape, is_plain, per_accumulator, per_register};
+use super::{LANES, Role, ProductShape, is_plain, per_accumulator, per_register};
 use broadloom_ptx::{InstData, Modifier, Opcode, Type};
 
 /// Matrices of 8 by 8 elements of 16 bits. Lanes provide the addresses of their rows of 16 bytes: lanes 0 to
@@ -82,7 +82,7 @@ pub struct Transfer {
     /// Role of the matrix.
     pub role: Role,
     /// Sizes of the product.
-    pub shape: Shape,
+    pub shape: ProductShape,
     /// Type of an element.
     pub ty: Type,
     /// Number of registers of a lane.
@@ -106,7 +106,7 @@ impl Transfer {
         let registers = held.map_or(1, |held| held.elements().len() as u32);
         let transfer = Transfer {
             role: roles.iter().find(|(modifier, _)| inst.has(*modifier))?.1,
-            shape: Shape::of(inst)?,
+            shape: ProductShape::of(inst)?,
             ty: inst.types().next()?,
             registers,
             by_columns: inst.has(Modifier::Col),

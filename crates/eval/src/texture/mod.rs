@@ -11,7 +11,7 @@ mod surface;
 
 pub use fetch::{Fetch, FetchInputs, Geometry, LevelBy, MOST_WORDS, Result4};
 pub use sample::{SampledTexture, Texels};
-pub use surface::{Beyond, Doing, OutsideSurface, Query, SurfaceAccess, element_type};
+pub use surface::{Beyond, SurfaceOperation, OutsideSurface, Query, SurfaceAccess, element_type};
 
 /// Contents of a channel of a texel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -18,7 +18,7 @@ pub enum Beyond {
 /// Operation on a surface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub enum Doing {
+pub enum SurfaceOperation {
     /// `suld.b`
     Load,
     /// `sust.b`
@@ -37,14 +37,14 @@ pub enum Doing {
     Or,
 }
 
-const DOINGS: [Doing; 8] =
-    [Doing::Load, Doing::Store, Doing::StoreTexel, Doing::Add, Doing::Min, Doing::Max, Doing::And, Doing::Or];
+const DOINGS: [SurfaceOperation; 8] =
+    [SurfaceOperation::Load, SurfaceOperation::Store, SurfaceOperation::StoreTexel, SurfaceOperation::Add, SurfaceOperation::Min, SurfaceOperation::Max, SurfaceOperation::And, SurfaceOperation::Or];
 
 /// Instruction that reads or writes a surface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SurfaceAccess {
     /// Operation.
-    pub doing: Doing,
+    pub doing: SurfaceOperation,
     /// Meaning of coordinates.
     pub geometry: Geometry,
     /// Treatment beyond the edge.
@@ -78,16 +78,16 @@ impl SurfaceAccess {
     pub fn of(inst: &InstData) -> Option<SurfaceAccess> {
         let by_texel = inst.has(Modifier::P);
         let doing = match inst.opcode()? {
-            Opcode::Suld => Doing::Load,
-            Opcode::Sust if by_texel => Doing::StoreTexel,
-            Opcode::Sust => Doing::Store,
+            Opcode::Suld => SurfaceOperation::Load,
+            Opcode::Sust if by_texel => SurfaceOperation::StoreTexel,
+            Opcode::Sust => SurfaceOperation::Store,
             Opcode::Sured => {
                 let kinds = [
-                    (Modifier::Add, Doing::Add),
-                    (Modifier::Min, Doing::Min),
-                    (Modifier::Max, Doing::Max),
-                    (Modifier::And, Doing::And),
-                    (Modifier::Or, Doing::Or),
+                    (Modifier::Add, SurfaceOperation::Add),
+                    (Modifier::Min, SurfaceOperation::Min),
+                    (Modifier::Max, SurfaceOperation::Max),
+                    (Modifier::And, SurfaceOperation::And),
+                    (Modifier::Or, SurfaceOperation::Or),
                 ];
                 kinds.iter().find(|(modifier, _)| inst.has(*modifier))?.1
             }
@@ -103,7 +103,7 @@ impl SurfaceAccess {
         }
         let ty = inst.types().next()?;
         let count = match doing {
-            Doing::Load => inst.operands.first()?.elements().len(),
+            SurfaceOperation::Load => inst.operands.first()?.elements().len(),
             _ => values.len(),
         };
         Some(SurfaceAccess {
@@ -133,18 +133,18 @@ impl SurfaceAccess {
 
     /// Returns the number of input words: coordinates, then values.
     pub fn words(&self) -> usize {
-        usize::from(self.coordinates) + if self.doing == Doing::Load { 0 } else { usize::from(self.elements) }
+        usize::from(self.coordinates) + if self.doing == SurfaceOperation::Load { 0 } else { usize::from(self.elements) }
     }
 
     /// Returns the number of result words.
     pub fn results(&self) -> usize {
-        if self.doing == Doing::Load { usize::from(self.elements) } else { 0 }
+        if self.doing == SurfaceOperation::Load { usize::from(self.elements) } else { 0 }
     }
 
     /// Returns the bytes of memory that are accessed in an image.
     pub fn total(&self, image: &Image) -> u32 {
         match self.doing {
-            Doing::StoreTexel => image.format.texel_bytes(),
+            SurfaceOperation::StoreTexel => image.format.texel_bytes(),
             _ => u32::from(self.bytes) * u32::from(self.elements),
         }
     }
@@ -189,7 +189,7 @@ impl SurfaceAccess {
         };
         let unit = match (self.by_texel, self.doing) {
             (false, _) => 1,
-            (true, Doing::StoreTexel) => i64::from(image.format.texel_bytes()),
+            (true, SurfaceOperation::StoreTexel) => i64::from(image.format.texel_bytes()),
             // A reduction determines its own size.
             (true, _) => i64::from(self.bytes),
         };
@@ -221,7 +221,7 @@ impl SurfaceAccess {
                 bits | u128::from(value & mask) << (width * index).min(127)
             })
         };
-        if self.doing != Doing::StoreTexel {
+        if self.doing != SurfaceOperation::StoreTexel {
             return pack(8 * u32::from(self.bytes), &mut values.iter().copied());
         }
         let format = image.format;
@@ -248,24 +248,24 @@ impl SurfaceAccess {
             false => crate::truncate(a, bits) <= crate::truncate(b, bits),
         };
         let result = match self.doing {
-            Doing::Add => old.wrapping_add(value),
-            Doing::Min => {
+            SurfaceOperation::Add => old.wrapping_add(value),
+            SurfaceOperation::Min => {
                 if order(old, value) {
                     old
                 } else {
                     value
                 }
             }
-            Doing::Max => {
+            SurfaceOperation::Max => {
                 if order(old, value) {
                     value
                 } else {
                     old
                 }
             }
-            Doing::And => old & value,
-            Doing::Or => old | value,
-            Doing::Load | Doing::Store | Doing::StoreTexel => value,
+            SurfaceOperation::And => old & value,
+            SurfaceOperation::Or => old | value,
+            SurfaceOperation::Load | SurfaceOperation::Store | SurfaceOperation::StoreTexel => value,
         };
         crate::truncate(result, bits)
     }

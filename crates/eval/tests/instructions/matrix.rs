@@ -1,6 +1,6 @@
 //! Fragments and products, tested against the manual's formulas and plain sums.
 
-use broadloom_eval::matrix::{LANES, Product, Role, Rows, Shape, per_accumulator, per_register, transpose};
+use broadloom_eval::matrix::{LANES, Product, Role, Rows, ProductShape, per_accumulator, per_register, transpose};
 use broadloom_ptx::{InstData, Operand, Reg, Type};
 use broadloom_random::Random;
 
@@ -28,7 +28,7 @@ fn noise(seed: u64) -> impl FnMut() -> u64 {
 fn elements_are_where_the_manual_says() {
     for lane in 0..32 {
         let (group, member) = (lane >> 2, lane % 4);
-        let at = |text: &str, role, element, per| Shape::from_text(text).unwrap().place(role, lane, element, per);
+        let at = |text: &str, role, element, per| ProductShape::from_text(text).unwrap().place(role, lane, element, per);
         for i in 0..8 {
             let row = if i < 2 || (4..6).contains(&i) { group } else { group + 8 };
             let column = member * 2 + (i & 1) + if i < 4 { 0 } else { 8 };
@@ -69,7 +69,7 @@ fn elements_are_where_the_manual_says() {
 fn fragments_hold_whole_matrices() {
     let shapes = [("m16n16k16", 2, 16), ("m8n32k16", 2, 16), ("m32n8k16", 2, 16), ("m16n16k8", 1, 4), ("m16n16k16", 4, 8)];
     for (text, per, elements) in shapes {
-        let shape = Shape::from_text(text).unwrap();
+        let shape = ProductShape::from_text(text).unwrap();
         for (role, elements, per) in [(Role::A, elements, per), (Role::B, elements, per), (Role::C, 8, 1)] {
             let (rows, columns) = shape.extent(role);
             let places: std::collections::BTreeSet<_> = (0..32)
@@ -110,7 +110,7 @@ fn products_of_small_numbers_are_exact() {
     ];
     for (mnemonic, registers, factor, sum) in cases {
         let product = product(mnemonic, &registers);
-        let Shape { m, n, k } = product.shape;
+        let ProductShape { m, n, k } = product.shape;
         let mut next = noise(registers.len() as u64 + u64::from(k));
         let mut number = |ty: Type| {
             let signed = !matches!(ty, Type::U4 | Type::U8);

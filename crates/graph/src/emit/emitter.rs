@@ -5,7 +5,7 @@
 //! one for the rest. The bounds of the interior are scalars that the host computes.
 
 use super::code::{Code, KernelScalar};
-use super::fused::Fused;
+use super::fused::FusedTraces;
 use crate::emit::trace::{ElementIndex, Index, IndexId, Item, SelectionBranch, Trace};
 use crate::expr::elementwise::{Elementwise, emit};
 use crate::expr::error::{Error, Result};
@@ -90,7 +90,7 @@ impl Emitter<'_> {
         self.lengths.push((length, value));
     }
 
-    pub(super) fn results(&mut self, fused: &Fused<'_>) -> Result<Vec<Value>> {
+    pub(super) fn results(&mut self, fused: &FusedTraces<'_>) -> Result<Vec<Value>> {
         match &fused.everywhere {
             None => self.half(&fused.interior, &fused.roots, &fused.traps, fused.line),
             Some(everywhere) => self.halves(fused, everywhere),
@@ -99,7 +99,7 @@ impl Emitter<'_> {
 
     /// Emits the results at positions within the length, and the given values at other positions, where
     /// nothing is computed.
-    pub(super) fn present(&mut self, fused: &Fused<'_>, absent: &[Lanes]) -> Result<Vec<Value>> {
+    pub(super) fn present(&mut self, fused: &FusedTraces<'_>, absent: &[Lanes]) -> Result<Vec<Value>> {
         let Some((length, each)) = &fused.length else { return self.results(fused) };
         let limit = self.number(&Number::product(&Number::Length(*length), each));
         let position = self.position[0];
@@ -145,7 +145,7 @@ impl Emitter<'_> {
         b.end_if();
     }
 
-    pub(super) fn halves(&mut self, fused: &Fused<'_>, everywhere: &Trace<'_>) -> Result<Vec<Value>> {
+    pub(super) fn halves(&mut self, fused: &FusedTraces<'_>, everywhere: &Trace<'_>) -> Result<Vec<Value>> {
         let conditions = Arc::new(fused.interior.conditions.clone());
         let mut inside: Option<Value> = None;
         for axis in 0..self.position.len() {

@@ -2,14 +2,14 @@
 
 use super::code::{Code, KernelScalar, bounds};
 use super::emitter::{Emitter, TraceEmitter};
-use super::fused::Fused;
+use super::fused::FusedTraces;
 use crate::emit::trace::{Condition, Item};
 use crate::expr::error::Result;
 use crate::tape::entries::Tape;
 use broadloom_scalar::{Builder, Type};
 use std::sync::Arc;
 
-impl<'k> Fused<'k> {
+impl<'k> FusedTraces<'k> {
     fn emitter<'t>(&self, tape: &'t Tape, name: &str, side_by_side: bool, values: &[Type]) -> Emitter<'t>
     where
         'k: 't,
@@ -79,7 +79,7 @@ impl<'k> Fused<'k> {
         Ok((self.patch_codes(tape, side_by_side, 1, ["inner", "edge"])?, bounds))
     }
 
-    /// Returns the functions of patches with `columns` columns, in the order of [`Fused::strip_codes`]. In
+    /// Returns the functions of patches with `columns` columns, in the order of [`FusedTraces::strip_codes`]. In
     /// the interior, several columns are read together if possible.
     pub(crate) fn patch_codes(self, tape: &Tape, side_by_side: bool, columns: u32, names: [&str; 2]) -> Result<Vec<Code>> {
         let edge = self.everywhere.as_ref().map(|trace| (trace, &self.roots_everywhere));

@@ -62,7 +62,7 @@ fn traced_at(trace: &mut Trace<'_>, roots: Roots<'_>, rank: usize, places: impl 
 }
 
 /// Traces of some nodes at the position of the thread, for the interior and, if that differs, for everywhere.
-pub(crate) struct Fused<'k> {
+pub(crate) struct FusedTraces<'k> {
     pub(super) interior: Trace<'k>,
     pub(super) everywhere: Option<Trace<'k>>,
     pub(super) roots: Vec<u32>,
@@ -82,7 +82,7 @@ pub(crate) struct Fused<'k> {
     pub(crate) staged: &'k [bool],
 }
 
-impl<'k> Fused<'k> {
+impl<'k> FusedTraces<'k> {
     /// Traces nodes. Returns `None` if the kernel would be too large. With `line`, all elements are one line.
     /// Nodes that feed a pattern are read if they are in memory; roots of a kernel are computed in any case.
     /// The values of `given` nodes are passed at the position of the thread.
@@ -94,9 +94,9 @@ impl<'k> Fused<'k> {
         given: &[Id],
         rank: usize,
         line: bool,
-    ) -> Option<Fused<'k>> {
+    ) -> Option<FusedTraces<'k>> {
         let given: SmallVec<[(Id, u8); 1]> = given.iter().copied().zip(0..).collect();
-        Fused::trace_all(tape, kept, roots, traps, rank, line, &given)
+        FusedTraces::trace_all(tape, kept, roots, traps, rank, line, &given)
     }
 
     /// Traces nodes of which some are passed at the position of the thread, each with the number of its
@@ -108,8 +108,8 @@ impl<'k> Fused<'k> {
         rank: usize,
         line: bool,
         given: &[(Id, u8)],
-    ) -> Option<Fused<'k>> {
-        Fused::trace_all(tape, kept, roots, &[], rank, line, given)
+    ) -> Option<FusedTraces<'k>> {
+        FusedTraces::trace_all(tape, kept, roots, &[], rank, line, given)
     }
 
     fn trace_all(
@@ -120,7 +120,7 @@ impl<'k> Fused<'k> {
         rank: usize,
         line: bool,
         given: &[(Id, u8)],
-    ) -> Option<Fused<'k>> {
+    ) -> Option<FusedTraces<'k>> {
         let condition = |trap: &Id| tape.entry(*trap).inputs[0];
         let first = roots.ids().first().copied().or_else(|| traps.first().map(condition));
         let run = |interior: bool| {
@@ -142,7 +142,7 @@ impl<'k> Fused<'k> {
             let each = if line { Number::stride(shape, 0, rank) } else { Number::Known(1) };
             tape.shapes[shape as usize].length.map(|length| (length, each))
         });
-        let mut fused = Fused::of(run, false, rank, line, length)?;
+        let mut fused = FusedTraces::of(run, false, rank, line, length)?;
         fused.traps = traps.iter().map(|trap| tape.entry(*trap).inputs[1]).collect();
         Some(fused)
     }
@@ -157,8 +157,8 @@ impl<'k> Fused<'k> {
         roots: Roots<'_>,
         rank: usize,
         rows: u32,
-    ) -> Option<Fused<'k>> {
-        Fused::patch(tape, kept, sliding, roots, rank, PatchTrace::of(Patch { rows, ..Patch::SINGLE }))
+    ) -> Option<FusedTraces<'k>> {
+        FusedTraces::patch(tape, kept, sliding, roots, rank, PatchTrace::of(Patch { rows, ..Patch::SINGLE }))
     }
 
     /// Traces nodes in a patch of rows and columns that starts at the position of the thread, row by row.
@@ -169,7 +169,7 @@ impl<'k> Fused<'k> {
         roots: Roots<'_>,
         rank: usize,
         of: PatchTrace,
-    ) -> Option<Fused<'k>> {
+    ) -> Option<FusedTraces<'k>> {
         let PatchTrace { patch, windowed, alone } = of;
         let run = |interior: bool| {
             let mut trace = Trace::new(tape, kept, interior);
@@ -193,7 +193,7 @@ impl<'k> Fused<'k> {
             let each = Number::Known(1);
             tape.shapes[shape as usize].length.map(|length| (length, each))
         });
-        Fused::of(run, alone && patch.columns > 1, rank, false, length)
+        FusedTraces::of(run, alone && patch.columns > 1, rank, false, length)
     }
 
     /// Traces nodes at positions relative to the thread's, in the interior of all axes but one.
@@ -204,14 +204,14 @@ impl<'k> Fused<'k> {
         rank: usize,
         places: impl Iterator<Item = (i64, i64)>,
         ruled: u8,
-    ) -> Option<Fused<'k>> {
+    ) -> Option<FusedTraces<'k>> {
         let mut trace = Trace::new(tape, kept, true);
         trace.domain = roots.ids().first().map(|root| tape.entry(*root).shape);
         trace.ruled = Some(ruled);
         trace.most = MAX_PATCH;
         let items = traced_at(&mut trace, roots, rank, places)?;
         let length = tape.shapes[trace.domain? as usize].length.map(|length| (length, Number::Known(1)));
-        Some(Fused::with((trace, items), None, rank, false, length))
+        Some(FusedTraces::with((trace, items), None, rank, false, length))
     }
 
     /// Returns the traces that a function makes for the interior and for all positions. The second is omitted
@@ -222,10 +222,10 @@ impl<'k> Fused<'k> {
         rank: usize,
         line: bool,
         length: Option<(Id, Number)>,
-    ) -> Option<Fused<'k>> {
+    ) -> Option<FusedTraces<'k>> {
         let interior = run(true)?;
         let everywhere = if interior.0.conditions.is_empty() && !always { None } else { Some(run(false)?) };
-        Some(Fused::with(interior, everywhere, rank, line, length))
+        Some(FusedTraces::with(interior, everywhere, rank, line, length))
     }
 
     fn with(
@@ -234,11 +234,11 @@ impl<'k> Fused<'k> {
         rank: usize,
         line: bool,
         length: Option<(Id, Number)>,
-    ) -> Fused<'k> {
+    ) -> FusedTraces<'k> {
         let (everywhere, roots_everywhere) = everywhere.unzip();
         let roots_everywhere = roots_everywhere.unwrap_or_default();
         let (absent, traps) = (None, vec![]);
-        Fused { interior, everywhere, roots, roots_everywhere, rank, line, along_last: false, length, absent, traps, staged: &[] }
+        FusedTraces { interior, everywhere, roots, roots_everywhere, rank, line, along_last: false, length, absent, traps, staged: &[] }
     }
 
     /// Returns the lanes before and behind its own that it reads.

@@ -1,7 +1,7 @@
 //! Prices of patches: the cost of what a thread reads and computes, by the values that its
 //! positions share.
 
-use super::fused::Fused;
+use super::fused::FusedTraces;
 use super::patch::Patch;
 use super::shared::SharedValues;
 use crate::emit::trace::{ElementIndex, Index, IndexId, Item};
@@ -25,7 +25,7 @@ pub(crate) struct PatchPrice {
     pub(crate) live: u32,
 }
 
-impl Fused<'_> {
+impl FusedTraces<'_> {
     /// Returns the cost of all reads of the interior in simple operations, if a thread has `columns` columns.
     fn access_cost(&self, columns: u32) -> u64 {
         let trace = &self.interior;

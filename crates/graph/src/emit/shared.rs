@@ -4,7 +4,7 @@
 //! parts, for example. Equal operations on equal values become one value when functions are inlined, so they
 //! count once here.
 
-use super::fused::Fused;
+use super::fused::FusedTraces;
 use crate::emit::trace::{ElementIndex, IndexId, Item, ItemId, Trace};
 use crate::expr::elementwise::Elementwise;
 use crate::hash::QuickMap;
@@ -167,7 +167,7 @@ impl Trace<'_> {
     }
 }
 
-impl Fused<'_> {
+impl FusedTraces<'_> {
     /// Returns how many values of the interior a thread keeps at the same time.
     pub(crate) fn live(&self, columns: u32) -> u32 {
         self.interior.shared(&self.roots, columns).live

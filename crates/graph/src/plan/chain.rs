@@ -5,7 +5,7 @@
 //! chain, keeping a node costs little. The graph is therefore cut a second time with these costs, and kernels
 //! that read each other's nodes are joined. The cheaper plan is used.
 
-use crate::emit::fused::Fused;
+use crate::emit::fused::FusedTraces;
 use crate::emit::trace::{ElementIndex, Index, IndexId, Item, Trace};
 use crate::expr::kernel_settings::Chains;
 use crate::limits::{MAX_AROUND, MAX_BUFFERS, MAX_RESULTS};
@@ -59,7 +59,7 @@ pub(crate) fn kernels(tape: &Tape, bindings: &Bindings, machine: &Machine) -> Cu
 /// the kernel is too large.
 fn cost_of(tape: &Tape, kept: &[bool], group: &Group) -> Option<u64> {
     let rank = usize::from(tape.shapes[group.domain as usize].rank);
-    Fused::strip(tape, kept, &[], group.roots_of(&group.feeds[0]), rank, 1).map(|fused| fused.cost())
+    FusedTraces::strip(tape, kept, &[], group.roots_of(&group.feeds[0]), rank, 1).map(|fused| fused.cost())
 }
 
 /// Returns the time of all kernels, in simple operations; `None` if one is too large. Memory traffic and
@@ -125,7 +125,7 @@ fn distance(trace: &Trace<'_>, index: IndexId, axis: u8, shape: u32) -> Option<(
 }
 
 /// Returns the windows in which a kernel reads nodes; the window is `None` for nodes that it reads elsewhere.
-fn windows(tape: &Tape, fused: &Fused<'_>, shape: u32) -> HashMap<Id, Option<Window>> {
+fn windows(tape: &Tape, fused: &FusedTraces<'_>, shape: u32) -> HashMap<Id, Option<Window>> {
     let mut windows: HashMap<Id, Option<Window>> = HashMap::new();
     let class = tape.shapes[shape as usize];
     let rank = class.rank;
@@ -175,7 +175,7 @@ fn chained(tape: &Tape, kept: &[bool], groups: Vec<Group>, machine: &Machine) ->
     for (index, group) in groups.iter().enumerate().filter(|(_, group)| is_linkable(tape, group)) {
         let rank = usize::from(tape.shapes[group.domain as usize].rank);
         let roots = group.roots_of(&group.feeds[0]);
-        let Some(fused) = Fused::trace(tape, kept, roots, &[], &[], rank, false) else { continue };
+        let Some(fused) = FusedTraces::trace(tape, kept, roots, &[], &[], rank, false) else { continue };
         linkable[index] = !fused.chooses() && fused.length.is_none();
         reached[index] = windows(tape, &fused, group.domain);
         let Some(cost) = cost_of(tape, kept, group) else {

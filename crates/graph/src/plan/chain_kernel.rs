@@ -1,7 +1,7 @@
 //! Kernels of chains: several functions that read each other's rows in ring buffers.
 
 use crate::emit::code::{Code, KernelScalar};
-use crate::emit::fused::Fused;
+use crate::emit::fused::FusedTraces;
 use crate::expr::error::Result;
 use crate::plan::group::{Group, Link};
 use crate::plan::kernel::{Kernel, Planner, too_large};
@@ -33,7 +33,7 @@ impl Group {
         let (mut stages, mut all, mut bounds) = (vec![], vec![], vec![]);
         for (place, link) in self.links.iter().enumerate() {
             let roots = link.group.roots_of(&link.group.feeds[0]);
-            let mut fused = Fused::strip(tape, kept, &[], roots, rank, 1).ok_or_else(too_large)?;
+            let mut fused = FusedTraces::strip(tape, kept, &[], roots, rank, 1).ok_or_else(too_large)?;
             // A ring is read only after the link that fills it.
             let is_read = |from: usize| from < place && link.reaches.iter().any(|reach| reach.stage == from);
             let is_filled = |id: usize| values.get(&(id as Id)).is_some_and(|(from, _)| is_read(*from));

@@ -24,7 +24,7 @@ mod staging;
 mod tails;
 mod traps;
 
-use crate::emit::fused::{Fused, Roots};
+use crate::emit::fused::{FusedTraces, Roots};
 use crate::limits::{MAX_BUFFERS, MAX_FUSED, MAX_ITEMS, ROOM, ROUNDS};
 use crate::plan::group::{Group, reads_of, size_of, traced};
 use crate::tape::entries::{Id, Kind, ShapeId, Tape};
@@ -241,12 +241,12 @@ impl Cutter<'_> {
         }
     }
 
-    fn fused(&self, roots: &[Id]) -> Option<Fused<'_>> {
+    fn fused(&self, roots: &[Id]) -> Option<FusedTraces<'_>> {
         traced(self.tape, &self.kept, Roots::Compute(roots), &[], &[], true).map(|(fused, ..)| fused)
     }
 
     fn fits(&self, id: Id) -> bool {
-        let small = |fused: Fused<'_>| fused.items() <= MAX_ITEMS - ROOM && fused.size() <= MAX_FUSED;
+        let small = |fused: FusedTraces<'_>| fused.items() <= MAX_ITEMS - ROOM && fused.size() <= MAX_FUSED;
         self.fused(&[id]).is_some_and(|fused| fused.reads().len() <= MAX_BUFFERS && small(fused))
     }
 

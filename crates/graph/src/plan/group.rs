@@ -1,6 +1,6 @@
 //! Groups: the nodes that one kernel computes, and the functions that feed it.
 
-use crate::emit::fused::{Fused, Roots};
+use crate::emit::fused::{FusedTraces, Roots};
 use crate::expr::op::zeros;
 use crate::expr::operation::{Operation, OperationResult, SharedKernel};
 use crate::limits::{MAX_COMBINED, MAX_FUSED};
@@ -63,7 +63,7 @@ pub(crate) struct GroupFeed {
 
 /// Function of a kernel.
 pub(crate) struct GroupFunction<'k> {
-    pub(crate) fused: Fused<'k>,
+    pub(crate) fused: FusedTraces<'k>,
     /// The shape of its domain.
     pub(crate) shape: ShapeId,
     /// True if the domain is treated as one-dimensional.
@@ -266,10 +266,10 @@ impl Group {
 
     /// Returns the work on the values of a pattern before they are written; `None` if it is too much for one
     /// kernel.
-    pub(crate) fn tail<'k>(&self, tape: &'k Tape, kept: &'k [bool]) -> Option<Fused<'k>> {
+    pub(crate) fn tail<'k>(&self, tape: &'k Tape, kept: &'k [bool]) -> Option<FusedTraces<'k>> {
         let first = *self.combined.first()?;
         let (roots, rank) = (Roots::Compute(&self.roots), tape.rank(first));
-        let mut fused = Fused::trace_behind(tape, kept, roots, rank, false, &self.given(tape))?;
+        let mut fused = FusedTraces::trace_behind(tape, kept, roots, rank, false, &self.given(tape))?;
         if tape.length(first).is_some() {
             // Nothing is computed from elements beyond a length.
             let nothing = |root: &Id| zeros(tape.entry(*root).ty);
@@ -307,15 +307,15 @@ pub(crate) fn traced<'k>(
     traps: &[Id],
     given: &[Id],
     line: bool,
-) -> Option<(Fused<'k>, ShapeId, bool)> {
+) -> Option<(FusedTraces<'k>, ShapeId, bool)> {
     let first = roots.ids().first().copied().or_else(|| traps.first().map(|trap| tape.entry(*trap).inputs[0]))?;
     let (domain, rank) = (tape.entry(first).shape, tape.rank(first));
     let counts_rows = matches!(roots, Roots::Compute(_)) && rank > 1 && tape.length(first).is_some();
     if line && !counts_rows || rank == 0 {
-        let fused = Fused::trace(tape, kept, roots, traps, given, rank, true)?;
+        let fused = FusedTraces::trace(tape, kept, roots, traps, given, rank, true)?;
         if rank <= 1 || !fused.unravels(domain) {
             return Some((fused, domain, true));
         }
     }
-    Some((Fused::trace(tape, kept, roots, traps, given, rank, false)?, domain, false))
+    Some((FusedTraces::trace(tape, kept, roots, traps, given, rank, false)?, domain, false))
 }

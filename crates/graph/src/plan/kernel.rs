@@ -1,7 +1,7 @@
 //! Kernels of a plan.
 
 use crate::emit::code::{Code, KernelScalar};
-use crate::emit::fused::Fused;
+use crate::emit::fused::FusedTraces;
 use crate::emit::trace::Condition;
 use crate::expr::error::{Error, Result};
 use crate::plan::cut::Cut;
@@ -76,7 +76,7 @@ pub(crate) fn too_large() -> Error {
 
 impl Planner<'_> {
     /// Emits a function of a kernel that takes values of these types.
-    pub(crate) fn code(&self, fused: Fused<'_>, name: &str, values: &[Type]) -> Result<Code> {
+    pub(crate) fn code(&self, fused: FusedTraces<'_>, name: &str, values: &[Type]) -> Result<Code> {
         fused.code(self.tape, name, self.costs.side_by_side(), values)
     }
 
@@ -94,7 +94,7 @@ impl Planner<'_> {
         &self,
         group: &Group,
         functions: &[GroupFunction<'_>],
-        strip: Option<(&Fused<'_>, u32)>,
+        strip: Option<(&FusedTraces<'_>, u32)>,
     ) -> Option<PatchKernels> {
         let [function] = functions else { return None };
         let patches = Patches::of(self.tape, &self.cut.kept, group, function, self.library.device().machine())?;

@@ -1,7 +1,7 @@
 //! Kernels in [patches](crate::emit::patch::Patch): which patch of a kernel costs least, and its program.
 
 use crate::emit::code::{Code, KernelScalar, bounds};
-use crate::emit::fused::{Fused, PatchTrace};
+use crate::emit::fused::{FusedTraces, PatchTrace};
 use crate::emit::patch::Patch;
 use crate::emit::price::PatchPrice;
 use crate::expr::error::Result;
@@ -118,16 +118,16 @@ impl<'p> Patches<'p> {
         Some(Patches { tape, kept, group, part, rank, side_by_side, windowed, memory })
     }
 
-    fn traced(&self, patch: Patch) -> Option<Fused<'p>> {
+    fn traced(&self, patch: Patch) -> Option<FusedTraces<'p>> {
         let roots = self.group.roots_of(&self.group.feeds[0]);
         let windowed = patch.exchanges.then(|| self.windowed.clone());
         let of = PatchTrace { patch, windowed, alone: true };
-        Fused::patch(self.tape, self.kept, &[], roots, self.rank, of)
+        FusedTraces::patch(self.tape, self.kept, &[], roots, self.rank, of)
     }
 
     /// Returns the cost of a position in strips of rows, or in threads of one position. Memory and operations
     /// overlap, so the slower of both counts.
-    fn strips(&self, strip: Option<(&Fused<'_>, u32)>) -> u64 {
+    fn strips(&self, strip: Option<(&FusedTraces<'_>, u32)>) -> u64 {
         let (fused, rows) = strip.unwrap_or((&self.part.fused, 1));
         fused.priced(Patch { rows, ..Patch::SINGLE }).cost.max(self.memory)
     }
@@ -227,7 +227,7 @@ impl<'p> Patches<'p> {
 
     /// Returns the traces of strips along rows and along columns for the positions around patches. Returns
     /// `None` if positions cost little or share little.
-    fn border(&self, priced: PatchPrice) -> Option<[Fused<'p>; 2]> {
+    fn border(&self, priced: PatchPrice) -> Option<[FusedTraces<'p>; 2]> {
         let Patch { rows, step, .. } = priced.patch;
         let positions = rows.min(cost::BORDER_POSITIONS);
         let alone = self.part.fused.priced(Patch::SINGLE).work;
@@ -238,7 +238,7 @@ impl<'p> Patches<'p> {
         let last = self.rank as u8 - 1;
         let traced = |places: &mut dyn Iterator<Item = (i64, i64)>, ruled: u8| {
             let roots = self.group.roots_of(&self.group.feeds[0]);
-            let strip = Fused::beside(self.tape, self.kept, roots, self.rank, places, ruled)?;
+            let strip = FusedTraces::beside(self.tape, self.kept, roots, self.rank, places, ruled)?;
             let work = strip.priced(Patch { rows: positions, ..Patch::SINGLE }).work;
             cost::BORDER_GAIN.pays(work, alone * u64::from(positions)).then_some(strip)
         };
@@ -249,7 +249,7 @@ impl<'p> Patches<'p> {
 
     /// Returns the kernels in patches, if there are any for rows without a remainder. The kernel for all
     /// sizes may be in strips of rows.
-    pub(crate) fn patchable(&self, strip: Option<(&Fused<'_>, u32)>) -> Option<PatchKernels> {
+    pub(crate) fn patchable(&self, strip: Option<(&FusedTraces<'_>, u32)>) -> Option<PatchKernels> {
         let least = self.strips(strip);
         let has_any = !self.choices(least, 0).is_empty();
         has_any.then(|| PatchKernels { least, by_remainder: Default::default() })

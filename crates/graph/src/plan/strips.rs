@@ -1,6 +1,6 @@
 //! Kernels in strips: each thread computes several rows, which share what they read and compute.
 
-use crate::emit::fused::{Fused, PatchTrace};
+use crate::emit::fused::{FusedTraces, PatchTrace};
 use crate::emit::patch::Patch;
 use crate::expr::error::Result;
 use crate::limits::{MAX_EDGE, MAX_STRIP};
@@ -29,7 +29,7 @@ pub(crate) fn kernel(planner: &Planner<'_>, group: &Group, functions: &[GroupFun
 /// and operations. On a CPU, lanes may exchange values too, if that pays. There, rows that share only reads
 /// are not joined: the cache holds the shared elements, and registers do not. A core also prefetches few rows
 /// at a time.
-fn strip<'k>(tape: &'k Tape, cut: &'k Cut, group: &Group, parts: &[GroupFunction<'_>], cpu: bool) -> Option<(Fused<'k>, u32)> {
+fn strip<'k>(tape: &'k Tape, cut: &'k Cut, group: &Group, parts: &[GroupFunction<'_>], cpu: bool) -> Option<(FusedTraces<'k>, u32)> {
     let [part] = parts else { return None };
     let class = tape.shapes[part.shape as usize];
     if part.line
@@ -49,7 +49,7 @@ fn strip<'k>(tape: &'k Tape, cut: &'k Cut, group: &Group, parts: &[GroupFunction
     // The highest strips that pay, with the cost of a position in hundredths.
     let highest = |sliding: &'k [bool]| {
         Stencil::HEIGHTS.iter().find_map(|rows| {
-            let fused = Fused::strip(tape, &cut.kept, sliding, roots, class.rank.into(), *rows)?;
+            let fused = FusedTraces::strip(tape, &cut.kept, sliding, roots, class.rank.into(), *rows)?;
             let (before, behind) = fused.reach();
             let lanes = 32u64.checked_sub((before + behind).into()).filter(|lanes| *lanes >= 16)?;
             let cost = cost::strip_cost(fused.cost(), *rows, lanes);
@@ -68,7 +68,7 @@ fn strip<'k>(tape: &'k Tape, cut: &'k Cut, group: &Group, parts: &[GroupFunction
         (alone, _) => (alone?, &cut.sliding),
     };
     if cpu && is_map && !fused.calls(tape) {
-        let one = Fused::strip(tape, &cut.kept, sliding, roots, class.rank.into(), 1)?;
+        let one = FusedTraces::strip(tape, &cut.kept, sliding, roots, class.rank.into(), 1)?;
         if !cost::STRIP_COMPUTATION_GAIN.pays(fused.computing(), one.computing() * u64::from(rows)) {
             return Some((one, 1));
         }
@@ -76,7 +76,7 @@ fn strip<'k>(tape: &'k Tape, cut: &'k Cut, group: &Group, parts: &[GroupFunction
     if cpu && is_map && rows > 1 && fused.reach() == (0, 0) && fused.edge_items() > MAX_EDGE {
         let patch = Patch { rows, ..Patch::SINGLE };
         let of = PatchTrace { alone: true, ..PatchTrace::of(patch) };
-        return Some((Fused::patch(tape, &cut.kept, sliding, roots, class.rank.into(), of)?, rows));
+        return Some((FusedTraces::patch(tape, &cut.kept, sliding, roots, class.rank.into(), of)?, rows));
     }
     Some((fused, rows))
 }

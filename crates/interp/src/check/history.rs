@@ -1,6 +1,6 @@
 //! Earlier accesses to a memory location, as far as a later one could race with them.
 //!
-//! A history loses no race and invents none. It separates the accesses of one thread by their [`Manner`], so
+//! A history loses no race and invents none. It separates the accesses of one thread by their [`AccessEffect`], so
 //! that an atomic does not hide a plain write of the same thread. It drops an access only if another one
 //! represents it:
 //!
@@ -80,21 +80,21 @@ pub enum Effect {
 
 /// Effect of an access, and its strength.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Manner {
+pub struct AccessEffect {
     pub effect: Effect,
     pub strength: Strength,
 }
 
-impl Manner {
-    pub const PLAIN_READ: Manner = Manner { effect: Effect::Read, strength: Strength::Weak };
-    pub const PLAIN_WRITE: Manner = Manner { effect: Effect::Write, strength: Strength::Weak };
+impl AccessEffect {
+    pub const PLAIN_READ: AccessEffect = AccessEffect { effect: Effect::Read, strength: Strength::Weak };
+    pub const PLAIN_WRITE: AccessEffect = AccessEffect { effect: Effect::Write, strength: Strength::Weak };
 
     pub fn writes(self) -> bool {
         self.effect != Effect::Read
     }
 
     /// Returns the widths of two atomics that are not atomic to each other, since their widths differ.
-    pub fn different_widths(self, other: Manner) -> Option<(Width, Width)> {
+    pub fn different_widths(self, other: AccessEffect) -> Option<(Width, Width)> {
         match (self.effect, other.effect) {
             (Effect::Atomic(one), Effect::Atomic(two)) if one != two => Some((one, two)),
             (Effect::Read | Effect::Write | Effect::Atomic(_), Effect::Read | Effect::Write | Effect::Atomic(_)) => None,
@@ -102,7 +102,7 @@ impl Manner {
     }
 
     /// Returns whether two accesses of different threads may happen in any order.
-    pub fn excuses(self, other: Manner, same_block: bool) -> bool {
+    pub fn excuses(self, other: AccessEffect, same_block: bool) -> bool {
         let strong = self.strength != Strength::Weak && other.strength != Strength::Weak;
         let wide = self.strength >= Strength::Wide && other.strength >= Strength::Wide;
         let atomic = strong && (same_block || wide) && self.different_widths(other).is_none();
@@ -118,13 +118,13 @@ pub struct Record {
     pub func: Func,
     pub inst: Inst,
     pub thread: u16,
-    pub manner: Manner,
+    pub manner: AccessEffect,
 }
 
 impl Record {
     /// Returns the properties that accesses must share for one to represent another. For volatile ones this
     /// includes the instruction.
-    fn key(&self) -> (Manner, Option<(Func, Inst)>) {
+    fn key(&self) -> (AccessEffect, Option<(Func, Inst)>) {
         (self.manner, (self.manner.strength == Strength::Volatile).then_some((self.func, self.inst)))
     }
 
@@ -360,7 +360,7 @@ impl History {
 
     /// Records an access.
     pub fn add(&mut self, new: Record, view: &View<'_>) {
-        if new.manner == Manner::PLAIN_WRITE {
+        if new.manner == AccessEffect::PLAIN_WRITE {
             self.write = Some(new);
             self.groups.clear();
             self.tidied = 0;

@@ -12,7 +12,7 @@
 //! sees the one before.
 
 use crate::decode::Routine;
-use crate::op::{Arg, Handler, Machine, Op, Passed};
+use crate::op::{Arg, Handler, Machine, Op, PassedValue};
 use crate::program::Program;
 use broadloom_ptx::{Func, Inst};
 use std::cell::RefCell;
@@ -61,8 +61,8 @@ fn slots<'a>(args: impl IntoIterator<Item = &'a Arg>) -> Vec<u32> {
 /// Returns the registers that an instruction reads, except its guard.
 fn taken(op: &Op) -> Vec<u32> {
     let arguments = op.call.iter().flat_map(|call| call.arguments.iter()).filter_map(|passed| match passed {
-        Passed::Value(arg) => Some(arg),
-        Passed::Memory { .. } => None,
+        PassedValue::Value(arg) => Some(arg),
+        PassedValue::Memory { .. } => None,
     });
     let words = op.image.iter().flat_map(|image| image.words.iter());
     slots(op.reads.iter().chain(arguments).chain(words))

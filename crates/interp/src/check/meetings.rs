@@ -9,7 +9,7 @@ use crate::watch::Meeting;
 use std::collections::HashMap;
 
 #[derive(Debug, Default)]
-struct Gathered {
+struct MeetingKnowledge {
     made: Option<Record>,
     alive: bool,
     /// Knowledge of arrivals of the current phase.
@@ -21,7 +21,7 @@ struct Gathered {
 /// All meetings of a launch.
 #[derive(Debug, Default)]
 pub(super) struct Meetings {
-    places: HashMap<Meeting, Gathered>,
+    places: HashMap<Meeting, MeetingKnowledge>,
 }
 
 fn merge(into: &mut Option<PublishedClock>, known: PublishedClock) {
@@ -53,7 +53,7 @@ impl Meetings {
 
     /// Starts or ends the lifetime of a meeting.
     pub(super) fn renew(&mut self, meeting: Meeting, made: Record, alive: bool) {
-        self.places.insert(meeting, Gathered { made: Some(made), alive, ..Gathered::default() });
+        self.places.insert(meeting, MeetingKnowledge { made: Some(made), alive, ..MeetingKnowledge::default() });
     }
 
     /// Returns whether some of these bytes of a block's shared memory belong to a live mbarrier.

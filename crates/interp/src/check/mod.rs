@@ -49,18 +49,18 @@ pub(crate) use defined::DeviceBytes;
 pub use finding::{Finding, FindingKind, Location};
 pub(crate) use order::Rank;
 
-use crate::cta::{Cta, Site};
+use crate::cta::{Cta, CodeSite};
 use crate::exec::lane_names;
 use crate::names::Names;
 use crate::op::{Handler, Machine};
 use crate::program::Program;
-use crate::watch::{Access, Home, Kind, Meeting, Order, Scope, Watch};
+use crate::watch::{Access, ByteMemory, Kind, Meeting, Order, Scope, Watch};
 use blocks::{BlockShadow, Blocks, ThreadShadow};
 use broadloom_device::FaultKind;
 use broadloom_device::place::SourcePlace;
 use broadloom_ptx::{Func, Inst, Lines, Modifier, Module, Opcode, Printer, Space};
 use clock::{Clock, PublishedClock, Vector, join_foreign};
-use history::{Manner, Record};
+use history::{AccessEffect, Record};
 use lanes::VolatileLoads;
 use meetings::Meetings;
 use origins::Origins;
@@ -78,7 +78,7 @@ const MOST_FINDINGS: usize = 1000;
 type PlaceOfFinding = (FindingKind, String, Func, Inst, Option<(Func, Inst)>);
 
 /// Release by a strong write: its scope, the writing block, and the knowledge of the writing thread.
-type Released = (Scope, u32, PublishedClock);
+type Release = (Scope, u32, PublishedClock);
 
 /// Findings, kept over all launches of a device.
 #[derive(Debug, Default)]
@@ -102,7 +102,7 @@ struct BlamedInst {
 }
 
 impl BlamedInst {
-    fn of(site: Site<'_>) -> BlamedInst {
+    fn of(site: CodeSite<'_>) -> BlamedInst {
         BlamedInst { func: site.func, inst: site.op.inst, thread: site.thread }
     }
 }
@@ -120,7 +120,7 @@ pub(crate) struct Checker<'a> {
     blocks: Blocks,
     shadow: Shadow,
     /// Releases of strong writes, by address.
-    released: HashMap<(Area, u64), Vec<Released>>,
+    released: HashMap<(Area, u64), Vec<Release>>,
     unwritten: UnwrittenReads,
     /// Knowledge at mbarriers and cluster barriers.
     meetings: Meetings,
@@ -195,7 +195,7 @@ impl<'a> Checker<'a> {
     fn report(
         &mut self,
         cta: &Cta,
-        site: Site<'_>,
+        site: CodeSite<'_>,
         kind: FindingKind,
         address: Option<u64>,
         message: String,
@@ -248,9 +248,9 @@ impl<'a> Checker<'a> {
     /// Names the first byte of an access, if it has a name: `` at byte 12 of `tile` ``.
     fn at(&self, access: Access) -> String {
         let name = match access.home {
-            Home::Device(serial) => self.names.in_allocation(serial, access.offset),
-            Home::Shared | Home::Peer(_) => self.names.in_shared(access.offset),
-            Home::Local | Home::Param => None,
+            ByteMemory::Device(serial) => self.names.in_allocation(serial, access.offset),
+            ByteMemory::Shared | ByteMemory::Peer(_) => self.names.in_shared(access.offset),
+            ByteMemory::Local | ByteMemory::Param => None,
         };
         name.map(|name| format!(" at {name}")).unwrap_or_default()
     }
@@ -285,14 +285,14 @@ impl<'a> Checker<'a> {
     }
 
     /// Returns whether an instruction uses an mbarrier that an earlier one has initialised.
-    fn is_use_of_mbarrier(&self, site: Site<'_>, earlier: &Record) -> bool {
+    fn is_use_of_mbarrier(&self, site: CodeSite<'_>, earlier: &Record) -> bool {
         let opcode = self.program.module.functions[earlier.func].insts[earlier.inst].opcode();
         let uses = matches!(site.op.handler, Handler::Machine(Machine::Mbarrier(_))) && site.op.opcode != Opcode::MbarrierInit;
         uses && opcode == Some(Opcode::MbarrierInit)
     }
 
     /// Applies the releases and acquires of strong accesses.
-    fn synchronise(&mut self, cta: &Cta, site: Site<'_>, access: Access) {
+    fn synchronise(&mut self, cta: &Cta, site: CodeSite<'_>, access: Access) {
         let order = if access.kind == Kind::Atomic && access.order == Order::Weak { Order::Relaxed } else { access.order };
         let block = cta.number as u32;
         let Some(area) = Area::of(access.home, block) else { return };
@@ -385,7 +385,7 @@ impl Watch for Checker<'_> {
         self.decider = None;
     }
 
-    fn access(&mut self, cta: &Cta, site: Site<'_>, access: Access) {
+    fn access(&mut self, cta: &Cta, site: CodeSite<'_>, access: Access) {
         self.check_mbarriers(cta, site, access);
         self.check_copies(cta, site, access);
         self.check_defined(cta, site, access);
@@ -393,7 +393,7 @@ impl Watch for Checker<'_> {
         self.synchronise(cta, site, access);
     }
 
-    fn read_register(&mut self, cta: &Cta, site: Site<'_>, slot: usize) {
+    fn read_register(&mut self, cta: &Cta, site: CodeSite<'_>, slot: usize) {
         let doubt = self.thread(cta, site.thread).registers.get(slot).copied().unwrap_or_default();
         if !doubt.none() {
             self.read_undefined(cta, site, slot, doubt);
@@ -421,7 +421,7 @@ impl Watch for Checker<'_> {
         self.set_local(cta, thread, from, bytes, true);
     }
 
-    fn malloc(&mut self, cta: &Cta, site: Site<'_>, serial: u64, bytes: u64) {
+    fn malloc(&mut self, cta: &Cta, site: CodeSite<'_>, serial: u64, bytes: u64) {
         let location = self.location(site.func, site.op.inst, cta.id, cta.threads[site.thread].id);
         let finding = Finding {
             kind: FindingKind::Leak,
@@ -436,7 +436,7 @@ impl Watch for Checker<'_> {
         self.names.add_heap(serial, bytes);
     }
 
-    fn free(&mut self, _cta: &Cta, _site: Site<'_>, serial: u64) {
+    fn free(&mut self, _cta: &Cta, _site: CodeSite<'_>, serial: u64) {
         self.findings.heap.remove(&serial);
         self.defined.forget(serial);
     }
@@ -497,7 +497,7 @@ impl Watch for Checker<'_> {
         }
     }
 
-    fn warp(&mut self, cta: &Cta, site: Site<'_>, threads: &[usize], _mask: u32) {
+    fn warp(&mut self, cta: &Cta, site: CodeSite<'_>, threads: &[usize], _mask: u32) {
         let block = cta.number;
         self.reads_absent = false;
         let Some(shadow) = self.blocks.get_mut(block) else { return };
@@ -525,14 +525,14 @@ impl Watch for Checker<'_> {
         }
     }
 
-    fn inactive_lane(&mut self, cta: &Cta, site: Site<'_>, lane: u32) {
+    fn inactive_lane(&mut self, cta: &Cta, site: CodeSite<'_>, lane: u32) {
         let message =
             format!("lane {} reads a value from lane {lane}, which does not take part in the shuffle", site.thread % 32);
         self.reads_absent = true;
         self.report(cta, site, FindingKind::InactiveLane, None, message, None);
     }
 
-    fn absent_lanes(&mut self, cta: &Cta, site: Site<'_>, mask: u32, absent: u32) {
+    fn absent_lanes(&mut self, cta: &Cta, site: CodeSite<'_>, mask: u32, absent: u32) {
         // A warp barrier is for all lanes that have not exited, and has no result that could be wrong.
         if site.op.opcode == Opcode::BarWarpSync {
             return;
@@ -547,7 +547,7 @@ impl Watch for Checker<'_> {
         self.report(cta, site, FindingKind::InactiveLane, None, message, None);
     }
 
-    fn fence(&mut self, cta: &Cta, site: Site<'_>, scope: Scope) {
+    fn fence(&mut self, cta: &Cta, site: CodeSite<'_>, scope: Scope) {
         let (block, threads, index) = (cta.number as u32, cta.threads.len(), site.thread);
         let thread = self.thread(cta, index);
         if let Some(pending) = thread.pending.take() {
@@ -575,14 +575,14 @@ impl Watch for Checker<'_> {
         }
     }
 
-    fn renew(&mut self, cta: &Cta, site: Site<'_>, meeting: Meeting) {
+    fn renew(&mut self, cta: &Cta, site: CodeSite<'_>, meeting: Meeting) {
         let time = self.thread(cta, site.thread).time;
         let (block, thread) = (cta.number as u32, site.thread as u16);
-        let record = Record { block, thread, time, func: site.func, inst: site.op.inst, manner: Manner::PLAIN_WRITE };
+        let record = Record { block, thread, time, func: site.func, inst: site.op.inst, manner: AccessEffect::PLAIN_WRITE };
         self.meetings.renew(meeting, record, site.op.opcode != Opcode::MbarrierInval);
     }
 
-    fn visit(&mut self, cta: &Cta, site: Site<'_>, meeting: Meeting) {
+    fn visit(&mut self, cta: &Cta, site: CodeSite<'_>, meeting: Meeting) {
         let Some(made) = self.meetings.made(meeting) else { return };
         if !self.ordered(cta, site.thread, &made) {
             let message =
@@ -591,14 +591,14 @@ impl Watch for Checker<'_> {
         }
     }
 
-    fn copy(&mut self, cta: &Cta, site: Site<'_>, offset: u64, bytes: u64) {
+    fn copy(&mut self, cta: &Cta, site: CodeSite<'_>, offset: u64, bytes: u64) {
         let issued = Record {
             block: cta.number as u32,
             thread: site.thread as u16,
             time: self.thread(cta, site.thread).time,
             func: site.func,
             inst: site.op.inst,
-            manner: Manner::PLAIN_WRITE,
+            manner: AccessEffect::PLAIN_WRITE,
         };
         self.block(cta).copies.add(site.thread, offset, bytes, issued);
     }
@@ -611,7 +611,7 @@ impl Watch for Checker<'_> {
         self.block(cta).copies.wait(thread, left);
     }
 
-    fn fault(&mut self, cta: &Cta, site: Site<'_>, kind: FaultKind, _space: Space, address: Option<u64>, message: &str) {
+    fn fault(&mut self, cta: &Cta, site: CodeSite<'_>, kind: FaultKind, _space: Space, address: Option<u64>, message: &str) {
         self.report(cta, site, kind.into(), address, message.to_owned(), None);
     }
 }
@@ -625,7 +625,7 @@ impl Checker<'_> {
         let Some(&first) = waiting.first() else { return };
         let Some((func, pc)) = place(first) else { return };
         let op = &program.routine(func).ops[pc];
-        let site = Site { func, op, thread: first as usize };
+        let site = CodeSite { func, op, thread: first as usize };
         let aligned = op.opcode == Opcode::Bar || op.has(Modifier::Aligned);
         if !aligned {
             return;
@@ -665,8 +665,8 @@ impl Checker<'_> {
     }
 
     /// Checks accesses to shared memory that a pending copy may still change.
-    fn check_copies(&mut self, cta: &Cta, site: Site<'_>, access: Access) {
-        if access.home != Home::Shared {
+    fn check_copies(&mut self, cta: &Cta, site: CodeSite<'_>, access: Access) {
+        if access.home != ByteMemory::Shared {
             return;
         }
         let Some(issued) = self.block(cta).copies.at(access.offset, access.bytes) else { return };
@@ -676,11 +676,11 @@ impl Checker<'_> {
     }
 
     /// Checks accesses to the memory of a live mbarrier, which belongs to its own instructions.
-    fn check_mbarriers(&mut self, cta: &Cta, site: Site<'_>, access: Access) {
+    fn check_mbarriers(&mut self, cta: &Cta, site: CodeSite<'_>, access: Access) {
         let block = match access.home {
-            Home::Shared => cta.number,
-            Home::Peer(number) => number,
-            Home::Device(_) | Home::Local | Home::Param => return,
+            ByteMemory::Shared => cta.number,
+            ByteMemory::Peer(number) => number,
+            ByteMemory::Device(_) | ByteMemory::Local | ByteMemory::Param => return,
         };
         let own = matches!(site.op.handler, Handler::Machine(Machine::Mbarrier(_) | Machine::StoreAsync | Machine::ReduceAsync));
         if own || !self.meetings.touches_mbarrier(block, access.offset, access.bytes) {
@@ -694,6 +694,6 @@ impl Checker<'_> {
     fn record_at(&self, cta: &Cta, thread: u32, func: Func, pc: usize) -> Record {
         let op = &self.program.routine(func).ops[pc];
         let block = cta.number as u32;
-        Record { block, thread: thread as u16, time: 0, func, inst: op.inst, manner: Manner::PLAIN_READ }
+        Record { block, thread: thread as u16, time: 0, func, inst: op.inst, manner: AccessEffect::PLAIN_READ }
     }
 }

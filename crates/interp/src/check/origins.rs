@@ -1,7 +1,7 @@
 //! Origins of undefined values.
 
 use super::finding::FindingKind;
-use crate::cta::Site;
+use crate::cta::CodeSite;
 use broadloom_ptx::{Func, Inst};
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ pub(super) struct Origin {
 
 impl Origins {
     /// Adds an origin and returns its number, from one on.
-    pub(super) fn add(&mut self, site: Site<'_>, kind: FindingKind, message: String) -> u32 {
+    pub(super) fn add(&mut self, site: CodeSite<'_>, kind: FindingKind, message: String) -> u32 {
         let list = &mut self.list;
         *self.places.entry((site.func, site.op.inst, message.clone())).or_insert_with(|| {
             list.push(Origin { func: site.func, inst: site.op.inst, kind, message });

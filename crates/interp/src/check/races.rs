@@ -1,18 +1,18 @@
 //! Races, and reads through caches that are not coherent.
 
-use super::history::{Clash, Effect, Manner, Record, Strength, View, Width};
+use super::history::{Clash, Effect, AccessEffect, Record, Strength, View, Width};
 use super::shadow::Area;
 use super::{BlamedInst, Checker, FindingKind};
-use crate::cta::{Cta, Site};
+use crate::cta::{Cta, CodeSite};
 use crate::op::{Handler, Machine};
-use crate::watch::{Access, Home, Kind, Order, Scope};
+use crate::watch::{Access, ByteMemory, Kind, Order, Scope};
 use broadloom_ptx::{Modifier, Opcode, Type};
 
 /// Returns the manner of an access.
-pub(super) fn manner(site: Site<'_>, access: Access) -> Manner {
+pub(super) fn manner(site: CodeSite<'_>, access: Access) -> AccessEffect {
     let strong = access.kind == Kind::Atomic || access.order != Order::Weak;
     // Lanes that rely on lockstep execution do so in shared memory.
-    let in_block = matches!(access.home, Home::Shared);
+    let in_block = matches!(access.home, ByteMemory::Shared);
     let strength = match access.scope {
         _ if !strong => Strength::Weak,
         _ if in_block && access.kind != Kind::Atomic && site.op.has(Modifier::Volatile) => Strength::Volatile,
@@ -24,11 +24,11 @@ pub(super) fn manner(site: Site<'_>, access: Access) -> Manner {
         Kind::Write => Effect::Write,
         Kind::Atomic => Effect::Atomic(width(site, access)),
     };
-    Manner { effect, strength }
+    AccessEffect { effect, strength }
 }
 
 /// Returns the bytes that an atomic changes at once. Elements of vectors and of packed types are separate.
-fn width(site: Site<'_>, access: Access) -> Width {
+fn width(site: CodeSite<'_>, access: Access) -> Width {
     let of_type = matches!(site.op.handler, Handler::Machine(Machine::Atomic | Machine::ReduceAsync));
     Width::of(match site.op.ty {
         _ if !of_type => access.bytes,
@@ -38,7 +38,7 @@ fn width(site: Site<'_>, access: Access) -> Width {
 }
 
 /// Returns what an instruction reads with if its cache does not see writes of the same launch.
-fn cache_of(site: Site<'_>) -> Option<&'static str> {
+fn cache_of(site: CodeSite<'_>) -> Option<&'static str> {
     if site.op.opcode == Opcode::Ldu {
         Some("`ldu`")
     } else if matches!(site.op.opcode, Opcode::Tex | Opcode::Tld4) {
@@ -50,11 +50,11 @@ fn cache_of(site: Site<'_>) -> Option<&'static str> {
 
 impl Checker<'_> {
     /// Checks an access against the earlier ones of other threads, and records it.
-    pub(super) fn check_race(&mut self, cta: &Cta, site: Site<'_>, access: Access) {
+    pub(super) fn check_race(&mut self, cta: &Cta, site: CodeSite<'_>, access: Access) {
         let block = cta.number as u32;
         let Some(area) = Area::of(access.home, block) else { return };
         let manner = manner(site, access);
-        let cache = cache_of(site).filter(|_| matches!(access.home, Home::Device(_)));
+        let cache = cache_of(site).filter(|_| matches!(access.home, ByteMemory::Device(_)));
         let shadow = self.blocks.of(cta.number);
         shadow.is_volatile |= manner.strength == Strength::Volatile;
         let thread = &shadow.threads[site.thread];
@@ -104,8 +104,8 @@ impl Checker<'_> {
         }
     }
 
-    fn race_message(&self, access: Access, manner: Manner, other: Manner) -> String {
-        let space = if matches!(access.home, Home::Shared | Home::Peer(_)) { "shared" } else { "global" };
+    fn race_message(&self, access: Access, manner: AccessEffect, other: AccessEffect) -> String {
+        let space = if matches!(access.home, ByteMemory::Shared | ByteMemory::Peer(_)) { "shared" } else { "global" };
         let at = self.at(access);
         match manner.different_widths(other) {
             Some((width, other)) => format!(
@@ -123,6 +123,6 @@ impl Checker<'_> {
     }
 }
 
-fn does(manner: Manner) -> &'static str {
+fn does(manner: AccessEffect) -> &'static str {
     if manner.writes() { "writes" } else { "reads" }
 }

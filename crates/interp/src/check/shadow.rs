@@ -4,7 +4,7 @@
 //! history per four-byte word, and splits into one per byte on the first smaller or unaligned access.
 
 use super::history::History;
-use crate::watch::Home;
+use crate::watch::ByteMemory;
 use rustc_hash::FxHashMap;
 
 const PAGE: u64 = 1024;
@@ -63,12 +63,12 @@ impl Shadow {
 
 impl Area {
     /// Returns the area of an access that other threads can see.
-    pub(super) fn of(home: Home, block: u32) -> Option<Area> {
+    pub(super) fn of(home: ByteMemory, block: u32) -> Option<Area> {
         match home {
-            Home::Device(serial) => Some(Area::Device(serial)),
-            Home::Shared => Some(Area::Shared(block)),
-            Home::Peer(number) => Some(Area::Shared(number as u32)),
-            Home::Local | Home::Param => None,
+            ByteMemory::Device(serial) => Some(Area::Device(serial)),
+            ByteMemory::Shared => Some(Area::Shared(block)),
+            ByteMemory::Peer(number) => Some(Area::Shared(number as u32)),
+            ByteMemory::Local | ByteMemory::Param => None,
         }
     }
 }

@@ -3,9 +3,9 @@
 use super::origins::Origin;
 use super::value::{Doubt, OperandBits, undecided};
 use super::{BlamedInst, Checker, FindingKind};
-use crate::cta::{Cta, Site};
+use crate::cta::{Cta, CodeSite};
 use crate::op::{Arg, Handler, Machine, Op};
-use crate::watch::{Access, Home, Kind};
+use crate::watch::{Access, ByteMemory, Kind};
 use broadloom_ptx::{Modifier, Type};
 
 /// Role of a register that an instruction reads.
@@ -78,7 +78,7 @@ fn parts(arg: &Arg) -> &[Arg] {
 
 impl Checker<'_> {
     /// Handles the read of a register with undefined bits.
-    pub(super) fn read_undefined(&mut self, cta: &Cta, site: Site<'_>, slot: usize, doubt: Doubt) {
+    pub(super) fn read_undefined(&mut self, cta: &Cta, site: CodeSite<'_>, slot: usize, doubt: Doubt) {
         let first = cta.threads[site.thread].frames.last().map_or(0, |frame| frame.registers);
         match role(site.op, slot - first) {
             Role::Decides => {
@@ -106,7 +106,7 @@ impl Checker<'_> {
     }
 
     /// Returns the origin of a register's undefined bits. If it was never written, the origin is this use.
-    fn origin_of(&mut self, cta: &Cta, site: Site<'_>, slot: usize, doubt: Doubt) -> u32 {
+    fn origin_of(&mut self, cta: &Cta, site: CodeSite<'_>, slot: usize, doubt: Doubt) -> u32 {
         if doubt.origin != 0 {
             return doubt.origin;
         }
@@ -140,7 +140,7 @@ impl Checker<'_> {
     }
 
     /// Computes the undefined bits of the results of a pure instruction.
-    fn compute(&mut self, cta: &Cta, site: Site<'_>, first: usize) {
+    fn compute(&mut self, cta: &Cta, site: CodeSite<'_>, first: usize) {
         let (op, thread) = (site.op, site.thread);
         let mut cause: Option<(usize, Doubt)> = None;
         let mut operands = Vec::with_capacity(op.reads.len());
@@ -177,7 +177,7 @@ impl Checker<'_> {
 
     /// Computes the undefined bits of the results of a move, which may pack several registers into one or
     /// unpack one.
-    fn copy(&mut self, cta: &Cta, site: Site<'_>, first: usize) {
+    fn copy(&mut self, cta: &Cta, site: CodeSite<'_>, first: usize) {
         let (op, thread) = (site.op, site.thread);
         let (sources, places) = (parts(&op.reads[0]), parts(&op.writes[0]));
         let doubts: Vec<Doubt> = sources.iter().map(|arg| self.doubt_of(cta, thread, first, arg)).collect();
@@ -207,11 +207,11 @@ impl Checker<'_> {
     }
 
     /// Checks an access to memory.
-    pub(super) fn check_defined(&mut self, cta: &Cta, site: Site<'_>, access: Access) {
+    pub(super) fn check_defined(&mut self, cta: &Cta, site: CodeSite<'_>, access: Access) {
         let is_store = matches!(site.op.handler, Handler::Machine(Machine::Store | Machine::StoreAsync));
         match (access.home, access.kind) {
-            (Home::Param, _) => {}
-            (Home::Local, Kind::Read) => self.load_local(cta, site, access),
+            (ByteMemory::Param, _) => {}
+            (ByteMemory::Local, Kind::Read) => self.load_local(cta, site, access),
             (_, Kind::Read) => self.check_written(cta, site, access),
             (_, Kind::Write) if is_store => self.store(cta, site, access),
             (_, Kind::Write) => self.set(cta, site.thread, access.home, access.offset, access.bytes, true),
@@ -222,25 +222,25 @@ impl Checker<'_> {
         }
     }
 
-    fn set(&mut self, cta: &Cta, thread: usize, home: Home, offset: u64, bytes: u64, defined: bool) {
+    fn set(&mut self, cta: &Cta, thread: usize, home: ByteMemory, offset: u64, bytes: u64, defined: bool) {
         match home {
-            Home::Device(serial) => self.defined.of(serial).set(offset, bytes, defined),
-            Home::Shared => self.block(cta).shared.set(offset, bytes, defined),
-            Home::Peer(number) => self.blocks.of(number).shared.set(offset, bytes, defined),
-            Home::Local => self.set_local(cta, thread, offset, bytes, defined),
-            Home::Param => {}
+            ByteMemory::Device(serial) => self.defined.of(serial).set(offset, bytes, defined),
+            ByteMemory::Shared => self.block(cta).shared.set(offset, bytes, defined),
+            ByteMemory::Peer(number) => self.blocks.of(number).shared.set(offset, bytes, defined),
+            ByteMemory::Local => self.set_local(cta, thread, offset, bytes, defined),
+            ByteMemory::Param => {}
         }
     }
 
     /// Checks a read of memory that was never written.
-    fn check_written(&mut self, cta: &Cta, site: Site<'_>, access: Access) {
+    fn check_written(&mut self, cta: &Cta, site: CodeSite<'_>, access: Access) {
         let (offset, bytes) = (access.offset, access.bytes);
         let any = match access.home {
-            Home::Device(serial) => self.defined.of(serial).any(offset, bytes),
-            Home::Shared => self.block(cta).shared.any(offset, bytes),
-            Home::Peer(number) => self.blocks.of(number).shared.any(offset, bytes),
-            Home::Local => self.thread(cta, site.thread).local.any(offset, bytes),
-            Home::Param => return,
+            ByteMemory::Device(serial) => self.defined.of(serial).any(offset, bytes),
+            ByteMemory::Shared => self.block(cta).shared.any(offset, bytes),
+            ByteMemory::Peer(number) => self.blocks.of(number).shared.any(offset, bytes),
+            ByteMemory::Local => self.thread(cta, site.thread).local.any(offset, bytes),
+            ByteMemory::Param => return,
         };
         if !any && bytes > 0 {
             let message = self.unwritten_message(access);
@@ -253,7 +253,7 @@ impl Checker<'_> {
     }
 
     /// Marks the result of a load as the consequence of a finding.
-    fn taint(&mut self, cta: &Cta, site: Site<'_>, index: usize) {
+    fn taint(&mut self, cta: &Cta, site: CodeSite<'_>, index: usize) {
         if !matches!(site.op.handler, Handler::Machine(Machine::Load)) {
             return;
         }
@@ -273,7 +273,7 @@ impl Checker<'_> {
 
     /// Passes undefined bits of a load from local memory on to its registers. A value that only travels
     /// through a `.param` variable of a call has no origin there.
-    fn load_local(&mut self, cta: &Cta, site: Site<'_>, access: Access) {
+    fn load_local(&mut self, cta: &Cta, site: CodeSite<'_>, access: Access) {
         let thread = self.thread(cta, site.thread);
         let undefined = |at: u64| !thread.local.has(at);
         if !(access.offset..access.offset + access.bytes).any(undefined) {
@@ -310,7 +310,7 @@ impl Checker<'_> {
     /// Handles a store. It stores undefined bits to local memory. Memory outside the thread may get a plain
     /// copy of a register that was never written, as of padding, but no undefined value that was read or
     /// computed.
-    fn store(&mut self, cta: &Cta, site: Site<'_>, access: Access) {
+    fn store(&mut self, cta: &Cta, site: CodeSite<'_>, access: Access) {
         let first = cta.threads[site.thread].frames.last().map_or(0, |frame| frame.registers);
         let size = u64::from(site.op.ty.bytes());
         let width = if size >= 8 { u64::MAX } else { (1 << (8 * size)) - 1 };
@@ -321,9 +321,9 @@ impl Checker<'_> {
             if doubt.none() {
                 continue;
             }
-            if access.home == Home::Local {
+            if access.home == ByteMemory::Local {
                 for at in (0..size.min(8)).filter(|at| doubt.bits >> (8 * at) & 0xff == 0xff) {
-                    self.set(cta, site.thread, Home::Local, start + at, 1, false);
+                    self.set(cta, site.thread, ByteMemory::Local, start + at, 1, false);
                     if doubt.origin != 0 {
                         self.thread(cta, site.thread).local_origins.insert(start + at, (doubt.origin, doubt.computed));
                     }

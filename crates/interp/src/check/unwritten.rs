@@ -7,24 +7,24 @@
 use super::Checker;
 use super::history::Record;
 use super::shadow::Area;
-use super::unwritten_reads::{Explained, UnwrittenRead};
-use crate::cta::{Cta, Site};
-use crate::watch::{Access, Home};
+use super::unwritten_reads::{ExplainedReads, UnwrittenRead};
+use crate::cta::{Cta, CodeSite};
+use crate::watch::{Access, ByteMemory};
 
 impl Checker<'_> {
     /// Describes a read of unwritten memory.
     pub(super) fn unwritten_message(&self, access: Access) -> String {
         let space = match access.home {
-            Home::Device(_) => "global",
-            Home::Shared | Home::Peer(_) => "shared",
-            Home::Local => "local",
-            Home::Param => "parameter",
+            ByteMemory::Device(_) => "global",
+            ByteMemory::Shared | ByteMemory::Peer(_) => "shared",
+            ByteMemory::Local => "local",
+            ByteMemory::Param => "parameter",
         };
         format!("{} bytes of {space} memory{} are read, and nothing has written them", access.bytes, self.at(access))
     }
 
     /// Records a read of unwritten memory that a finding reports.
-    pub(super) fn keep_unwritten(&mut self, cta: &Cta, site: Site<'_>, access: Access, finding: usize, is_described: bool) {
+    pub(super) fn keep_unwritten(&mut self, cta: &Cta, site: CodeSite<'_>, access: Access, finding: usize, is_described: bool) {
         let block = cta.number as u32;
         let Some(area) = Area::of(access.home, block) else { return };
         let time = self.thread(cta, site.thread).time;
@@ -48,7 +48,7 @@ impl Checker<'_> {
     /// Removes the reads that races explain from the findings of the launch. A finding that keeps others
     /// describes one of them.
     pub(crate) fn conclude(&mut self) {
-        for (finding, Explained { times, race, is_described }) in std::mem::take(&mut self.unwritten.explained) {
+        for (finding, ExplainedReads { times, race, is_described }) in std::mem::take(&mut self.unwritten.explained) {
             let left = self.findings.list[finding].count.saturating_sub(times);
             self.findings.list[finding].count = left;
             if left == 0 {

@@ -37,7 +37,7 @@ impl UnwrittenRead {
 
 /// Reads of a finding that races explain.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Explained {
+pub(super) struct ExplainedReads {
     pub(super) times: u64,
     /// The first of the races.
     pub(super) race: usize,
@@ -51,7 +51,7 @@ pub(super) struct UnwrittenReads {
     reads: FxHashMap<Area, FxHashMap<u64, Vec<UnwrittenRead>>>,
     count: usize,
     /// By finding.
-    pub(super) explained: HashMap<usize, Explained>,
+    pub(super) explained: HashMap<usize, ExplainedReads>,
 }
 
 impl UnwrittenReads {
@@ -88,7 +88,7 @@ impl UnwrittenReads {
     }
 
     pub(super) fn explain(&mut self, read: &UnwrittenRead, race: usize) {
-        let explained = self.explained.entry(read.finding).or_insert(Explained { times: 0, race, is_described: false });
+        let explained = self.explained.entry(read.finding).or_insert(ExplainedReads { times: 0, race, is_described: false });
         explained.times += read.times;
         explained.is_described |= read.is_described;
     }

@@ -2,12 +2,12 @@
 //! Model").
 
 use super::ordering::{order, scope};
-use super::{Engine, Next, Stop};
-use crate::cta::{Cta, Site};
+use super::{Engine, NextAction, Stop};
+use crate::cta::{Cta, CodeSite};
 use crate::marks::{self, WrongAddress};
 use crate::memory::{AccessError, CLUSTER_STRIDE, LOCAL_BASE, Owner, PARAM_BASE, SHARED_BASE};
 use crate::op::{Arg, Op};
-use crate::watch::{Access, Home, Kind, Order, Scope, Watch};
+use crate::watch::{Access, ByteMemory, Kind, Order, Scope, Watch};
 use broadloom_device::FaultKind;
 use broadloom_eval::sign_extend;
 use broadloom_ptx::{Modifier, Opcode, Space};
@@ -107,7 +107,7 @@ impl<W: Watch> Engine<'_, W> {
     pub(super) fn approach(
         &mut self,
         cta: &Cta,
-        site: Site<'_>,
+        site: CodeSite<'_>,
         address: u64,
         bytes: u64,
         align: u64,
@@ -118,7 +118,7 @@ impl<W: Watch> Engine<'_, W> {
     }
 
     /// Checks and reports an access whose space, order or scope are not the instruction's.
-    pub(super) fn approach_with(&mut self, cta: &Cta, site: Site<'_>, request: Request) -> Result<Option<AddressTarget>, Stop> {
+    pub(super) fn approach_with(&mut self, cta: &Cta, site: CodeSite<'_>, request: Request) -> Result<Option<AddressTarget>, Stop> {
         let Request { space, address, bytes, align, kind, order, scope } = request;
         let place = self.place(cta, site.thread, space, reaches_cluster(site.op), address);
         let address = if W::ON { marks::unmarked(address) } else { address };
@@ -143,7 +143,7 @@ impl<W: Watch> Engine<'_, W> {
                     );
                     return complain(self, FaultKind::OutOfBounds, message);
                 }
-                (Home::Shared, offset)
+                (ByteMemory::Shared, offset)
             }
             AddressTarget::Peer { rank, offset } => {
                 if !inside(offset, self.shared_bytes) {
@@ -158,7 +158,7 @@ impl<W: Watch> Engine<'_, W> {
                     let message = format!("block {rank} of the cluster has ended, and its shared memory with it");
                     return complain(self, FaultKind::OutOfBounds, message);
                 }
-                (Home::Peer(peer.number), offset)
+                (ByteMemory::Peer(peer.number), offset)
             }
             AddressTarget::Local(offset) => {
                 let size = cta.threads[site.thread].local.len() as u64;
@@ -167,7 +167,7 @@ impl<W: Watch> Engine<'_, W> {
                         format!("{bytes} bytes at {offset:#x} are outside of the thread's {size} bytes of local memory");
                     return complain(self, FaultKind::OutOfBounds, message);
                 }
-                (Home::Local, offset)
+                (ByteMemory::Local, offset)
             }
             AddressTarget::Param(offset) => {
                 if !inside(offset, self.params.len() as u64) || kind != Kind::Read {
@@ -176,7 +176,7 @@ impl<W: Watch> Engine<'_, W> {
                         format!("{bytes} bytes at {offset:#x} are {what} the kernel's {} bytes of parameters", self.params.len());
                     return complain(self, FaultKind::OutOfBounds, message);
                 }
-                (Home::Param, offset)
+                (ByteMemory::Param, offset)
             }
             AddressTarget::Device(address) => {
                 let found = match self.memory.find(address, bytes) {
@@ -199,7 +199,7 @@ impl<W: Watch> Engine<'_, W> {
                     let message = format!("{} is not constant memory", found.describe());
                     return complain(self, FaultKind::WrongSpace, message);
                 }
-                (Home::Device(found.serial), address - found.start)
+                (ByteMemory::Device(found.serial), address - found.start)
             }
         };
         if W::ON {
@@ -255,7 +255,7 @@ impl<W: Watch> Engine<'_, W> {
         }
     }
 
-    pub(super) fn load(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize) -> Result<Next, Stop> {
+    pub(super) fn load(&mut self, cta: &mut Cta, site: CodeSite<'_>, registers: usize) -> Result<NextAction, Stop> {
         let op = site.op;
         let address = self.read(cta, site, registers, &op.reads[0]);
         let size = op.ty.bytes() as usize;
@@ -282,10 +282,10 @@ impl<W: Watch> Engine<'_, W> {
                 place => self.write(cta, site.thread, registers, place, value as u64),
             }
         }
-        Ok(Next::Step)
+        Ok(NextAction::Step)
     }
 
-    pub(super) fn store(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize) -> Result<Next, Stop> {
+    pub(super) fn store(&mut self, cta: &mut Cta, site: CodeSite<'_>, registers: usize) -> Result<NextAction, Stop> {
         let op = site.op;
         let address = self.read(cta, site, registers, &op.reads[0]);
         let size = op.ty.bytes() as usize;
@@ -302,7 +302,7 @@ impl<W: Watch> Engine<'_, W> {
         if let Some(place) = self.approach(cta, site, address, total as u64, total as u64, Kind::Write)? {
             self.store_bytes(cta, site.thread, place, &bytes[..total]);
         }
-        Ok(Next::Step)
+        Ok(NextAction::Step)
     }
 
     /// Computes `cvta` and `cvta.to`. A foreign address keeps its mark.

@@ -1,14 +1,14 @@
 //! `atom` and `red` (manual: "Parallel Synchronization and Communication Instructions: atom, red").
 
-use super::{Engine, Next, Stop};
-use crate::cta::{Cta, Site};
+use super::{Engine, NextAction, Stop};
+use crate::cta::{Cta, CodeSite};
 use crate::op::{Arg, Op};
 use crate::watch::{Kind, Watch};
 use broadloom_eval::{sign_extend, truncate};
 use broadloom_ptx::{Modifier, Opcode, Space, Type};
 
 impl<W: Watch> Engine<'_, W> {
-    pub(super) fn atomic(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize) -> Result<Next, Stop> {
+    pub(super) fn atomic(&mut self, cta: &mut Cta, site: CodeSite<'_>, registers: usize) -> Result<NextAction, Stop> {
         let (op, index) = (site.op, site.thread);
         let address = self.read(cta, site, registers, &op.reads[0]);
         let operands: &[Arg] = match &op.reads[1] {
@@ -23,7 +23,7 @@ impl<W: Watch> Engine<'_, W> {
         let size = op.ty.bytes() as usize;
         let total = size * operands.len();
         let Some(place) = self.approach(cta, site, address, total as u64, total as u64, Kind::Atomic)? else {
-            return Ok(Next::Step);
+            return Ok(NextAction::Step);
         };
         // Atomic addition of `f32` flushes subnormals in global memory only.
         let flush = !matches!(place, super::access::AddressTarget::Shared(_) | super::access::AddressTarget::Peer { .. })
@@ -53,7 +53,7 @@ impl<W: Watch> Engine<'_, W> {
             }
         }
         self.store_bytes(cta, index, place, &bytes);
-        Ok(Next::Step)
+        Ok(NextAction::Step)
     }
 }
 

@@ -3,15 +3,15 @@
 //! Threads arrive one by one. A barrier without a count is complete when every thread that has not exited
 //! waits at it.
 
-use super::{Engine, Next, Stop};
-use crate::cta::{BARRIERS, Cta, Site, Wait};
+use super::{Engine, NextAction, Stop};
+use crate::cta::{BARRIERS, Cta, CodeSite, Wait};
 use crate::op::Arg;
 use crate::watch::Watch;
 use broadloom_device::FaultKind;
 use broadloom_ptx::Modifier;
 
 impl<W: Watch> Engine<'_, W> {
-    pub(super) fn barrier(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize) -> Result<Next, Stop> {
+    pub(super) fn barrier(&mut self, cta: &mut Cta, site: CodeSite<'_>, registers: usize) -> Result<NextAction, Stop> {
         let (op, index) = (site.op, site.thread);
         let number = self.read(cta, site, registers, &op.reads[0]);
         if number >= BARRIERS as u64 {
@@ -57,9 +57,9 @@ impl<W: Watch> Engine<'_, W> {
         // The last arriving thread has been released by the completion, and its position is already after the
         // barrier.
         Ok(match (waits, cta.threads[index].ready()) {
-            (false, _) => Next::Step,
-            (true, true) => Next::Jumped,
-            (true, false) => Next::Stop,
+            (false, _) => NextAction::Step,
+            (true, true) => NextAction::Jumped,
+            (true, false) => NextAction::Stop,
         })
     }
 

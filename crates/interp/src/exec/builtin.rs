@@ -1,7 +1,7 @@
 //! Functions that the device provides: `vprintf`, `malloc`, `free`, `__assertfail`.
 
-use super::{Engine, Next, Stop};
-use crate::cta::{Cta, Site};
+use super::{Engine, NextAction, Stop};
+use crate::cta::{Cta, CodeSite};
 use crate::marks;
 use crate::memory::Owner;
 use crate::op::CallSite;
@@ -16,7 +16,7 @@ const MAX_STRING: u64 = 1 << 16;
 struct ThreadMemory<'a, 'e, W: Watch> {
     engine: &'a mut Engine<'e, W>,
     cta: &'a mut Cta,
-    site: Site<'a>,
+    site: CodeSite<'a>,
 }
 
 impl<W: Watch> KernelMemory for ThreadMemory<'_, '_, W> {
@@ -35,11 +35,11 @@ impl<W: Watch> Engine<'_, W> {
     pub(super) fn builtin(
         &mut self,
         cta: &mut Cta,
-        site: Site<'_>,
+        site: CodeSite<'_>,
         registers: usize,
         func: Func,
         call: &CallSite,
-    ) -> Result<Next, Stop> {
+    ) -> Result<NextAction, Stop> {
         let program = self.program;
         let name = program.module.functions[func].name.as_str();
         let arguments: Vec<u64> = call
@@ -81,10 +81,10 @@ impl<W: Watch> Engine<'_, W> {
         if let Some(place) = call.results.first() {
             self.give(cta, site.thread, place, &result.to_le_bytes());
         }
-        Ok(Next::Step)
+        Ok(NextAction::Step)
     }
 
-    fn heap_allocate(&mut self, cta: &Cta, site: Site<'_>, bytes: u64) -> u64 {
+    fn heap_allocate(&mut self, cta: &Cta, site: CodeSite<'_>, bytes: u64) -> u64 {
         if bytes == 0 || bytes > self.heap_left {
             return 0;
         }
@@ -99,7 +99,7 @@ impl<W: Watch> Engine<'_, W> {
         address
     }
 
-    fn heap_free(&mut self, cta: &Cta, site: Site<'_>, address: u64) -> Result<(), Stop> {
+    fn heap_free(&mut self, cta: &Cta, site: CodeSite<'_>, address: u64) -> Result<(), Stop> {
         if address == 0 {
             return Ok(());
         }
@@ -122,7 +122,7 @@ impl<W: Watch> Engine<'_, W> {
     }
 
     /// Reads a C string in generic memory, without its zero.
-    pub(super) fn string(&mut self, cta: &mut Cta, site: Site<'_>, address: u64) -> Result<Vec<u8>, Stop> {
+    pub(super) fn string(&mut self, cta: &mut Cta, site: CodeSite<'_>, address: u64) -> Result<Vec<u8>, Stop> {
         let mut text = vec![];
         for offset in 0..MAX_STRING {
             let byte = self.generic_bytes::<1>(cta, site, address.wrapping_add(offset))?[0];
@@ -135,7 +135,7 @@ impl<W: Watch> Engine<'_, W> {
     }
 
     /// Reads bytes of generic memory for a device function.
-    pub(super) fn generic_bytes<const N: usize>(&mut self, cta: &mut Cta, site: Site<'_>, address: u64) -> Result<[u8; N], Stop> {
+    pub(super) fn generic_bytes<const N: usize>(&mut self, cta: &mut Cta, site: CodeSite<'_>, address: u64) -> Result<[u8; N], Stop> {
         let mut bytes = [0; N];
         let place = self.place(cta, site.thread, Space::Generic, true, address).ok();
         let readable = match place {

@@ -1,8 +1,8 @@
 //! Calls (manual: "Control Flow Instructions: call, ret", "Abstracting the ABI").
 
-use super::{Engine, Next, Stop};
-use crate::cta::{Cta, Frame, Site};
-use crate::op::{Arg, CallSite, CalleeArg, Passed};
+use super::{Engine, NextAction, Stop};
+use crate::cta::{Cta, Frame, CodeSite};
+use crate::op::{Arg, CallSite, CalleeArg, PassedValue};
 use crate::watch::Watch;
 use broadloom_device::FaultKind;
 use broadloom_ptx::Func;
@@ -11,8 +11,8 @@ use broadloom_ptx::Func;
 const FRAME_COST: u64 = 64;
 
 impl<W: Watch> Engine<'_, W> {
-    pub(super) fn call(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize) -> Result<Next, Stop> {
-        let Some(call) = &site.op.call else { return Ok(Next::Step) };
+    pub(super) fn call(&mut self, cta: &mut Cta, site: CodeSite<'_>, registers: usize) -> Result<NextAction, Stop> {
+        let Some(call) = &site.op.call else { return Ok(NextAction::Step) };
         let func = match &call.callee {
             CalleeArg::Direct(number) => Func::from_u32(*number),
             CalleeArg::Indirect(arg) => {
@@ -47,11 +47,11 @@ impl<W: Watch> Engine<'_, W> {
         for (bytes, param) in arguments.iter().zip(&routine.params) {
             self.give(cta, site.thread, param, bytes);
         }
-        Ok(Next::Jumped)
+        Ok(NextAction::Jumped)
     }
 
     /// Pushes a new frame onto a thread's calls.
-    pub(super) fn enter(&mut self, cta: &mut Cta, site: Site<'_>, func: Func) -> Result<(), Stop> {
+    pub(super) fn enter(&mut self, cta: &mut Cta, site: CodeSite<'_>, func: Func) -> Result<(), Stop> {
         let routine = self.program.routine(func);
         let thread = &mut cta.threads[site.thread];
         let base = (thread.local.len() as u64).next_multiple_of(16);
@@ -87,7 +87,7 @@ impl<W: Watch> Engine<'_, W> {
         let caller = cta.threads[index].frames[depth - 2].clone();
         let routine = program.routine(frame.func);
         let Some(op) = program.routine(caller.func).ops.get(caller.pc) else { return };
-        let callee_site = Site { func: frame.func, op, thread: index };
+        let callee_site = CodeSite { func: frame.func, op, thread: index };
         let mut results = vec![];
         if let Some(call) = &op.call {
             for passed in routine.results.iter().take(call.results.len()) {
@@ -109,23 +109,23 @@ impl<W: Watch> Engine<'_, W> {
     }
 
     /// Returns the bytes of an argument or result, read in the innermost frame.
-    pub(super) fn take(&mut self, cta: &Cta, site: Site<'_>, registers: usize, passed: &Passed) -> Vec<u8> {
+    pub(super) fn take(&mut self, cta: &Cta, site: CodeSite<'_>, registers: usize, passed: &PassedValue) -> Vec<u8> {
         match passed {
-            Passed::Memory { offset, bytes } => {
+            PassedValue::Memory { offset, bytes } => {
                 let thread = &cta.threads[site.thread];
                 let base = thread.frames.last().map_or(0, |frame| frame.base).wrapping_add_signed(*offset) as usize;
                 thread.local.get(base..base + *bytes as usize).unwrap_or_default().to_vec()
             }
-            Passed::Value(arg) => self.read_wide(cta, site, registers, arg).to_le_bytes().to_vec(),
+            PassedValue::Value(arg) => self.read_wide(cta, site, registers, arg).to_le_bytes().to_vec(),
         }
     }
 
     /// Stores bytes into an argument or result of the innermost frame.
-    pub(super) fn give(&mut self, cta: &mut Cta, index: usize, passed: &Passed, bytes: &[u8]) {
+    pub(super) fn give(&mut self, cta: &mut Cta, index: usize, passed: &PassedValue, bytes: &[u8]) {
         let Some(frame) = cta.threads[index].frames.last() else { return };
         let (base, registers) = (frame.base, frame.registers);
         match passed {
-            Passed::Memory { offset, bytes: size } => {
+            PassedValue::Memory { offset, bytes: size } => {
                 let start = base.wrapping_add_signed(*offset);
                 let count = bytes.len().min(*size as usize);
                 if let Some(place) = cta.threads[index].local.get_mut(start as usize..start as usize + count) {
@@ -135,7 +135,7 @@ impl<W: Watch> Engine<'_, W> {
                     self.watch.define_local(cta, index, start, count as u64);
                 }
             }
-            Passed::Value(arg) => {
+            PassedValue::Value(arg) => {
                 let mut wide = [0u8; 16];
                 let count = bytes.len().min(16);
                 wide[..count].copy_from_slice(&bytes[..count]);
@@ -149,7 +149,7 @@ impl<W: Watch> Engine<'_, W> {
     }
 
     /// Runs `stackrestore`: local memory of the innermost frame shrinks to the saved top.
-    pub(super) fn restore_stack(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize) -> Result<Next, Stop> {
+    pub(super) fn restore_stack(&mut self, cta: &mut Cta, site: CodeSite<'_>, registers: usize) -> Result<NextAction, Stop> {
         let to = self.read(cta, site, registers, &site.op.reads[0]);
         let thread = &mut cta.threads[site.thread];
         let floor = thread.frames.last().map_or(0, |frame| frame.base + self.program.routine(frame.func).frame_bytes);
@@ -158,11 +158,11 @@ impl<W: Watch> Engine<'_, W> {
             return Err(self.fault(cta, site, FaultKind::BadCall, Some(to), message));
         }
         thread.local.truncate(to as usize);
-        Ok(Next::Step)
+        Ok(NextAction::Step)
     }
 
     /// Runs `alloca`: local memory of the innermost frame grows.
-    pub(super) fn allocate(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize) -> Result<Next, Stop> {
+    pub(super) fn allocate(&mut self, cta: &mut Cta, site: CodeSite<'_>, registers: usize) -> Result<NextAction, Stop> {
         let index = site.thread;
         let bytes = self.read(cta, site, registers, &site.op.reads[0]);
         let align = site.op.reads.get(1).map_or(16, |arg| self.read(cta, site, registers, arg)).max(1).next_power_of_two();
@@ -176,6 +176,6 @@ impl<W: Watch> Engine<'_, W> {
             self.watch.fresh_local(cta, index, start, bytes);
         }
         self.write(cta, index, registers, &site.op.writes[0], start);
-        Ok(Next::Step)
+        Ok(NextAction::Step)
     }
 }

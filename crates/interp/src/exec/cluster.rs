@@ -3,8 +3,8 @@
 //! Asynchronous operations are done at once; the manual gives no duration for them.
 
 use super::access::AddressTarget;
-use super::{Engine, Next, Stop};
-use crate::cta::{Cta, Site, Wait};
+use super::{Engine, NextAction, Stop};
+use crate::cta::{Cta, CodeSite, Wait};
 use crate::marks;
 use crate::memory::{CLUSTER_STRIDE, SHARED_BASE};
 use crate::watch::{Kind, Meeting, Watch};
@@ -13,7 +13,7 @@ use broadloom_ptx::{Modifier, Space};
 
 impl<W: Watch> Engine<'_, W> {
     /// Runs `barrier.cluster.arrive`.
-    pub(super) fn arrive_at_cluster(&mut self, cta: &mut Cta, site: Site<'_>) -> Result<Next, Stop> {
+    pub(super) fn arrive_at_cluster(&mut self, cta: &mut Cta, site: CodeSite<'_>) -> Result<NextAction, Stop> {
         let (op, index) = (site.op, site.thread);
         if cta.threads[index].arrived.is_some() {
             let message = "the thread has arrived at the barrier of the cluster and not waited since".to_owned();
@@ -26,11 +26,11 @@ impl<W: Watch> Engine<'_, W> {
             self.watch.arrive_at(cta, index, Meeting::Cluster(self.cluster.number()));
         }
         self.complete_cluster_barrier();
-        Ok(Next::Step)
+        Ok(NextAction::Step)
     }
 
     /// Runs `barrier.cluster.wait`.
-    pub(super) fn wait_for_cluster(&mut self, cta: &mut Cta, site: Site<'_>) -> Result<Next, Stop> {
+    pub(super) fn wait_for_cluster(&mut self, cta: &mut Cta, site: CodeSite<'_>) -> Result<NextAction, Stop> {
         let thread = &mut cta.threads[site.thread];
         match thread.arrived {
             None => {
@@ -40,12 +40,12 @@ impl<W: Watch> Engine<'_, W> {
             Some(phase) if phase < self.cluster.phase => {
                 thread.arrived = None;
                 self.watch.learn_from(cta, site.thread, Meeting::Cluster(self.cluster.number()));
-                Ok(Next::Step)
+                Ok(NextAction::Step)
             }
             Some(_) => {
                 thread.wait = Wait::Cluster;
                 cta.parked += 1;
-                Ok(Next::Stop)
+                Ok(NextAction::Stop)
             }
         }
     }
@@ -94,7 +94,7 @@ impl<W: Watch> Engine<'_, W> {
     }
 
     /// Runs `mapa`. In a cluster of one block, the address does not change.
-    pub(super) fn map_address(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize) -> Result<Next, Stop> {
+    pub(super) fn map_address(&mut self, cta: &mut Cta, site: CodeSite<'_>, registers: usize) -> Result<NextAction, Stop> {
         let op = site.op;
         let address = self.read(cta, site, registers, &op.reads[0]);
         let rank = self.read(cta, site, registers, &op.reads[1]) & 0xffff_ffff;
@@ -107,11 +107,11 @@ impl<W: Watch> Engine<'_, W> {
         let offset = address.wrapping_sub(base) % CLUSTER_STRIDE;
         let mapped = if blocks == 1 { address } else { base + (rank + 1) * CLUSTER_STRIDE + offset };
         self.write(cta, site.thread, registers, &op.writes[0], mapped);
-        Ok(Next::Step)
+        Ok(NextAction::Step)
     }
 
     /// Runs `getctarank`.
-    pub(super) fn rank_of_address(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize) -> Result<Next, Stop> {
+    pub(super) fn rank_of_address(&mut self, cta: &mut Cta, site: CodeSite<'_>, registers: usize) -> Result<NextAction, Stop> {
         let op = site.op;
         let address = self.read(cta, site, registers, &op.reads[0]);
         let address = if W::ON { marks::unmarked(address) } else { address };
@@ -121,12 +121,12 @@ impl<W: Watch> Engine<'_, W> {
             window => window - 1,
         };
         self.write(cta, site.thread, registers, &op.writes[0], rank);
-        Ok(Next::Step)
+        Ok(NextAction::Step)
     }
 
     /// Runs `st.async` and `red.async`: the access itself, then the update of the mbarrier that waits for its
     /// bytes, if there is one.
-    pub(super) fn access_async(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize, reduces: bool) -> Result<Next, Stop> {
+    pub(super) fn access_async(&mut self, cta: &mut Cta, site: CodeSite<'_>, registers: usize, reduces: bool) -> Result<NextAction, Stop> {
         let op = site.op;
         let count = match &op.reads[1] {
             crate::op::Arg::Vector(list) => list.len() as u32,
@@ -141,7 +141,7 @@ impl<W: Watch> Engine<'_, W> {
     }
 
     /// Runs `st.bulk`: zeros, eight bytes at a time.
-    pub(super) fn store_bulk(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize) -> Result<Next, Stop> {
+    pub(super) fn store_bulk(&mut self, cta: &mut Cta, site: CodeSite<'_>, registers: usize) -> Result<NextAction, Stop> {
         let op = site.op;
         let address = self.read(cta, site, registers, &op.reads[0]);
         let bytes = self.read(cta, site, registers, &op.reads[1]);
@@ -153,7 +153,7 @@ impl<W: Watch> Engine<'_, W> {
             let address = marks::unmarked(address);
             let message = format!("{address:#x} is not in the shared memory of the block");
             self.complain(cta, site, FaultKind::WrongSpace, op.space, Some(address), message)?;
-            return Ok(Next::Step);
+            return Ok(NextAction::Step);
         }
         for offset in (0..bytes & !7).step_by(8) {
             match self.approach(cta, site, address.wrapping_add(offset), 8, 8, Kind::Write)? {
@@ -162,6 +162,6 @@ impl<W: Watch> Engine<'_, W> {
                 None => break,
             }
         }
-        Ok(Next::Step)
+        Ok(NextAction::Step)
     }
 }

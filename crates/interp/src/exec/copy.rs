@@ -4,34 +4,34 @@
 //! yet: an access to their bytes could see a copy that elsewhere is done at another time.
 
 use super::access::Request;
-use super::{Engine, Next, Stop};
-use crate::cta::{Cta, Site};
-use crate::op::{Arg, Copying};
+use super::{Engine, NextAction, Stop};
+use crate::cta::{Cta, CodeSite};
+use crate::op::{Arg, CopyOp};
 use crate::watch::{Kind, Watch};
 use broadloom_eval::copy::Copy;
 use broadloom_ptx::Space;
 
 impl<W: Watch> Engine<'_, W> {
-    pub(super) fn copy_async(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize, what: Copying) -> Result<Next, Stop> {
+    pub(super) fn copy_async(&mut self, cta: &mut Cta, site: CodeSite<'_>, registers: usize, what: CopyOp) -> Result<NextAction, Stop> {
         let op = site.op;
         match what {
-            Copying::Start => self.start_copy(cta, site, registers)?,
-            Copying::Commit => self.watch.commit_copies(cta, site.thread),
-            Copying::WaitGroup => {
+            CopyOp::Start => self.start_copy(cta, site, registers)?,
+            CopyOp::Commit => self.watch.commit_copies(cta, site.thread),
+            CopyOp::WaitGroup => {
                 let left = op.reads.first().map_or(0, |arg| self.read(cta, site, registers, arg));
                 self.watch.wait_for_copies(cta, site.thread, Some(left));
             }
-            Copying::WaitAll => self.watch.wait_for_copies(cta, site.thread, None),
-            Copying::Arrive => {
+            CopyOp::WaitAll => self.watch.wait_for_copies(cta, site.thread, None),
+            CopyOp::Arrive => {
                 let address = self.read(cta, site, registers, &op.reads[0]);
                 self.watch.wait_for_copies(cta, site.thread, None);
                 self.copies_came(cta, site, address)?;
             }
         }
-        Ok(Next::Step)
+        Ok(NextAction::Step)
     }
 
-    fn start_copy(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize) -> Result<(), Stop> {
+    fn start_copy(&mut self, cta: &mut Cta, site: CodeSite<'_>, registers: usize) -> Result<(), Stop> {
         let op = site.op;
         let Some(copy) = Copy::of(&self.program.module.functions[site.func].insts[op.inst]) else { return Ok(()) };
         let mut operand = |place: Option<usize>, otherwise: u64| match place.and_then(|place| op.reads.get(place)) {

@@ -1,8 +1,8 @@
 //! Textures and surfaces (manual: "Texture Instructions", "Surface Instructions").
 
 use super::access::Request;
-use super::{Engine, Next, Stop};
-use crate::cta::{Cta, Site};
+use super::{Engine, NextAction, Stop};
+use crate::cta::{Cta, CodeSite};
 use crate::op::{Arg, Image};
 use crate::watch::{Kind, Order, Watch};
 use broadloom_device::FaultKind;
@@ -14,7 +14,7 @@ use broadloom_ptx::{Opcode, Space};
 struct ThreadTexels<'t, 'e, W> {
     engine: &'t mut Engine<'e, W>,
     cta: &'t mut Cta,
-    site: Site<'t>,
+    site: CodeSite<'t>,
     stop: Option<Stop>,
 }
 
@@ -34,9 +34,9 @@ impl<W: Watch> Texels<Level> for ThreadTexels<'_, '_, W> {
 }
 
 impl<W: Watch> Engine<'_, W> {
-    pub(super) fn image(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize) -> Result<Next, Stop> {
+    pub(super) fn image(&mut self, cta: &mut Cta, site: CodeSite<'_>, registers: usize) -> Result<NextAction, Stop> {
         let op = site.op;
-        let Some(image) = op.image.as_deref() else { return Ok(Next::Step) };
+        let Some(image) = op.image.as_deref() else { return Ok(NextAction::Step) };
         let handle = self.read(cta, site, registers, &image.handle);
         let words: Vec<u64> = image.words.iter().map(|arg| self.read(cta, site, registers, arg)).collect();
         let results = match image.what {
@@ -84,10 +84,10 @@ impl<W: Watch> Engine<'_, W> {
             }
         };
         self.give_image(cta, site, registers, results);
-        Ok(Next::Step)
+        Ok(NextAction::Step)
     }
 
-    fn give_image(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize, results: [u64; 4]) {
+    fn give_image(&mut self, cta: &mut Cta, site: CodeSite<'_>, registers: usize, results: [u64; 4]) {
         let Some(first) = site.op.writes.first() else { return };
         let places: &[Arg] = match first {
             Arg::Vector(places) => places,
@@ -102,13 +102,13 @@ impl<W: Watch> Engine<'_, W> {
         }
     }
 
-    fn no_image(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize, handle: u64, why: String) -> Result<Next, Stop> {
+    fn no_image(&mut self, cta: &mut Cta, site: CodeSite<'_>, registers: usize, handle: u64, why: String) -> Result<NextAction, Stop> {
         self.complain(cta, site, FaultKind::OutOfBounds, Space::Tex, Some(handle), why)?;
         self.give_image(cta, site, registers, [0; 4]);
-        Ok(Next::Step)
+        Ok(NextAction::Step)
     }
 
-    fn texel_bytes(&mut self, cta: &mut Cta, site: Site<'_>, address: u64, bytes: &mut [u8]) -> Result<(), Stop> {
+    fn texel_bytes(&mut self, cta: &mut Cta, site: CodeSite<'_>, address: u64, bytes: &mut [u8]) -> Result<(), Stop> {
         let request = Request::weak(Space::Global, address, bytes.len() as u64, 1, Kind::Read);
         if let Some(place) = self.approach_with(cta, site, request)? {
             self.load_bytes(cta, site.thread, place, bytes);
@@ -119,7 +119,7 @@ impl<W: Watch> Engine<'_, W> {
     fn surface(
         &mut self,
         cta: &mut Cta,
-        site: Site<'_>,
+        site: CodeSite<'_>,
         access: &SurfaceAccess,
         level: Level,
         words: &[u64],

@@ -5,8 +5,8 @@
 //! elements that it holds.
 
 use super::access::AddressTarget;
-use super::{Engine, Next, Stop};
-use crate::cta::{Cta, Site};
+use super::{Engine, NextAction, Stop};
+use crate::cta::{Cta, CodeSite};
 use crate::op::{Arg, Matrix, Op};
 use crate::watch::{Kind, Watch};
 use broadloom_device::FaultKind;
@@ -29,7 +29,7 @@ impl<W: Watch> Engine<'_, W> {
         for &index in members {
             let Some(frame) = cta.threads[index].frames.last() else { continue };
             let op: &Op = &program.routine(frame.func).ops[frame.pc];
-            sites.push((Site { func: frame.func, op, thread: index }, frame.registers));
+            sites.push((CodeSite { func: frame.func, op, thread: index }, frame.registers));
         }
         let Some((first, _)) = sites.first().copied() else { return Ok(()) };
         self.watch.warp(cta, first, members, u32::MAX);
@@ -76,7 +76,7 @@ impl<W: Watch> Engine<'_, W> {
     }
 
     /// Reads the operands of all lanes, starting at one of them, as `[register][lane]`.
-    fn registers(&mut self, cta: &Cta, sites: &[(Site<'_>, usize)], from: usize) -> Vec<u64> {
+    fn registers(&mut self, cta: &Cta, sites: &[(CodeSite<'_>, usize)], from: usize) -> Vec<u64> {
         let count: usize = sites[0].0.op.reads.iter().skip(from).map(|arg| parts(arg).len()).sum();
         let mut all = vec![0; count * LANES];
         for (lane, (site, registers)) in sites.iter().enumerate() {
@@ -91,7 +91,7 @@ impl<W: Watch> Engine<'_, W> {
     fn rows(
         &mut self,
         cta: &mut Cta,
-        sites: &[(Site<'_>, usize)],
+        sites: &[(CodeSite<'_>, usize)],
         rows: Rows,
         write: Option<&[[u8; 16]]>,
     ) -> Result<Vec<[u8; 16]>, Stop> {
@@ -114,9 +114,9 @@ impl<W: Watch> Engine<'_, W> {
     }
 
     /// Runs `wmma.load` and `wmma.store`.
-    pub(super) fn fragment(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize) -> Result<Next, Stop> {
+    pub(super) fn fragment(&mut self, cta: &mut Cta, site: CodeSite<'_>, registers: usize) -> Result<NextAction, Stop> {
         let op = site.op;
-        let Some(Matrix::Fragment(transfer)) = op.matrix.as_deref() else { return Ok(Next::Step) };
+        let Some(Matrix::Fragment(transfer)) = op.matrix.as_deref() else { return Ok(NextAction::Step) };
         let is_store = op.writes.is_empty();
         let (held, stride) = if is_store { (op.reads.get(1), op.reads.get(2)) } else { (op.writes.first(), op.reads.get(1)) };
         let base = self.read(cta, site, registers, &op.reads[0]);
@@ -148,7 +148,7 @@ impl<W: Watch> Engine<'_, W> {
                 self.write(cta, site.thread, registers, arg, value);
             }
         }
-        Ok(Next::Step)
+        Ok(NextAction::Step)
     }
 }
 

@@ -4,17 +4,17 @@
 //! the answer. Threads that poll in a loop therefore do not block those that could complete the phase.
 
 use super::access::{self, AddressTarget, Request};
-use super::{Engine, Next, Stop};
-use crate::cta::{Cta, Site, Wait};
+use super::{Engine, NextAction, Stop};
+use crate::cta::{Cta, CodeSite, Wait};
 use crate::marks;
-use crate::op::{Arg, Counting};
+use crate::op::{Arg, MbarrierOp};
 use crate::watch::{Kind, Meeting, Order, Scope, Watch};
 use broadloom_device::FaultKind;
 use broadloom_eval::mbarrier::{Mbarrier, Misuse, Step};
 use broadloom_ptx::{Modifier, Space};
 
 impl<W: Watch> Engine<'_, W> {
-    pub(super) fn mbarrier(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize, what: Counting) -> Result<Next, Stop> {
+    pub(super) fn mbarrier(&mut self, cta: &mut Cta, site: CodeSite<'_>, registers: usize, what: MbarrierOp) -> Result<NextAction, Stop> {
         let (op, index) = (site.op, site.thread);
         let address = self.read(cta, site, registers, &op.reads[0]);
         let operand = |engine: &mut Self, cta: &Cta| match op.reads.get(1) {
@@ -24,23 +24,23 @@ impl<W: Watch> Engine<'_, W> {
         let second = operand(self, cta);
         let count = second.unwrap_or(1) as u32;
         match what {
-            Counting::Init => {
+            MbarrierOp::Init => {
                 let made = Mbarrier::new(count).map(Mbarrier::bits);
                 self.replace_mbarrier(cta, site, address, made)?;
             }
-            Counting::Invalidate => {
+            MbarrierOp::Invalidate => {
                 if self.mbarrier_at(cta, site, address, Kind::Atomic)?.is_some() {
                     self.replace_mbarrier(cta, site, address, Ok(0))?;
                 }
             }
-            Counting::ExpectTx => {
+            MbarrierOp::ExpectTx => {
                 self.count(cta, site, address, false, |barrier| barrier.expect(count))?;
             }
-            Counting::CompleteTx => {
+            MbarrierOp::CompleteTx => {
                 self.count(cta, site, address, false, |barrier| barrier.complete(count))?;
             }
-            Counting::Arrive | Counting::ArriveAndDrop => {
-                let drop = what == Counting::ArriveAndDrop;
+            MbarrierOp::Arrive | MbarrierOp::ArriveAndDrop => {
+                let drop = what == MbarrierOp::ArriveAndDrop;
                 let releases = !op.has(Modifier::Relaxed);
                 let before = self.count(cta, site, address, releases, |barrier| {
                     if op.has(Modifier::NoComplete) {
@@ -55,13 +55,13 @@ impl<W: Watch> Engine<'_, W> {
                     self.write(cta, index, registers, place, before);
                 }
             }
-            Counting::CheckLayout => {
+            MbarrierOp::CheckLayout => {
                 // Only the older layout exists here.
                 let alive = self.mbarrier_at(cta, site, address, Kind::Read)?.is_some();
                 let same = alive && op.has(Modifier::LayoutV0);
                 self.write(cta, index, registers, &op.writes[0], u64::from(same));
             }
-            Counting::Wait => {
+            MbarrierOp::Wait => {
                 let complete = match self.mbarrier_at(cta, site, address, Kind::Read)? {
                     // Reported; the waiting thread continues.
                     None => true,
@@ -82,7 +82,7 @@ impl<W: Watch> Engine<'_, W> {
                         if !complete && !asked {
                             cta.threads[index].wait = Wait::Mbarrier;
                             cta.parked += 1;
-                            return Ok(Next::Stop);
+                            return Ok(NextAction::Stop);
                         }
                         if complete && !op.has(Modifier::Relaxed) {
                             let meeting = self.meeting(cta, place);
@@ -96,17 +96,17 @@ impl<W: Watch> Engine<'_, W> {
                 }
             }
         }
-        Ok(Next::Step)
+        Ok(NextAction::Step)
     }
 
     /// Reports bytes of an asynchronous operation to the mbarrier that waits for them.
-    pub(super) fn bytes_came(&mut self, cta: &mut Cta, site: Site<'_>, address: u64, bytes: u32) -> Result<(), Stop> {
+    pub(super) fn bytes_came(&mut self, cta: &mut Cta, site: CodeSite<'_>, address: u64, bytes: u32) -> Result<(), Stop> {
         self.count(cta, site, address, true, |barrier| barrier.complete(bytes)).map(drop)
     }
 
     /// Makes an mbarrier track the thread's copies so far. They are done, so with `.noinc` this is an
     /// arrival. Otherwise one more arrival is expected and has already happened.
-    pub(super) fn copies_came(&mut self, cta: &mut Cta, site: Site<'_>, address: u64) -> Result<(), Stop> {
+    pub(super) fn copies_came(&mut self, cta: &mut Cta, site: CodeSite<'_>, address: u64) -> Result<(), Stop> {
         if site.op.has(Modifier::Noinc) {
             return self.count(cta, site, address, true, |barrier| barrier.arrive(1, 0, false)).map(drop);
         }
@@ -121,7 +121,7 @@ impl<W: Watch> Engine<'_, W> {
     fn mbarrier_at(
         &mut self,
         cta: &mut Cta,
-        site: Site<'_>,
+        site: CodeSite<'_>,
         address: u64,
         kind: Kind,
     ) -> Result<Option<(AddressTarget, Mbarrier)>, Stop> {
@@ -140,7 +140,7 @@ impl<W: Watch> Engine<'_, W> {
     fn approach_mbarrier(
         &mut self,
         cta: &Cta,
-        site: Site<'_>,
+        site: CodeSite<'_>,
         address: u64,
         kind: Kind,
         order: Order,
@@ -158,7 +158,7 @@ impl<W: Watch> Engine<'_, W> {
     }
 
     /// Stores an mbarrier, or none, to memory.
-    fn replace_mbarrier(&mut self, cta: &mut Cta, site: Site<'_>, address: u64, bits: Result<u64, Misuse>) -> Result<(), Stop> {
+    fn replace_mbarrier(&mut self, cta: &mut Cta, site: CodeSite<'_>, address: u64, bits: Result<u64, Misuse>) -> Result<(), Stop> {
         let bits = match bits {
             Ok(bits) => bits,
             Err(misuse) => return self.misuse(cta, site, address, misuse),
@@ -176,7 +176,7 @@ impl<W: Watch> Engine<'_, W> {
     fn count(
         &mut self,
         cta: &mut Cta,
-        site: Site<'_>,
+        site: CodeSite<'_>,
         address: u64,
         releases: bool,
         step: impl FnOnce(Mbarrier) -> Result<Step, Misuse>,
@@ -211,7 +211,7 @@ impl<W: Watch> Engine<'_, W> {
         }
     }
 
-    fn misuse(&mut self, cta: &Cta, site: Site<'_>, address: u64, misuse: Misuse) -> Result<(), Stop> {
+    fn misuse(&mut self, cta: &Cta, site: CodeSite<'_>, address: u64, misuse: Misuse) -> Result<(), Stop> {
         self.complain(cta, site, FaultKind::BadBarrier, Space::Shared, Some(address), misuse.to_string())
     }
 }

@@ -21,7 +21,7 @@ mod warp;
 pub(crate) use warp::lane_names;
 
 use crate::cluster::Common;
-use crate::cta::{Cta, Site, Wait};
+use crate::cta::{Cta, CodeSite, Wait};
 use crate::memory::{FUNCTION_BASE, LOCAL_BASE, Memory};
 use crate::names::Names;
 use crate::op::{Arg, Handler, Machine, Op};
@@ -79,7 +79,7 @@ pub(crate) struct Engine<'a, W> {
 
 /// Next action of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Next {
+enum NextAction {
     /// Continue with the following instruction.
     Step,
     /// The position has been set.
@@ -115,7 +115,7 @@ impl<W: Watch> Engine<'_, W> {
                     break 'frames;
                 }
                 left -= 1;
-                let site = Site { func, op, thread: index };
+                let site = CodeSite { func, op, thread: index };
                 self.watch.instruction();
                 if let Some((slot, negated)) = op.guard {
                     let slot = registers + slot as usize;
@@ -167,9 +167,9 @@ impl<W: Watch> Engine<'_, W> {
                     Handler::Machine(machine) => {
                         self.set_pc(cta, index, pc);
                         match self.machine(cta, site, registers, machine)? {
-                            Next::Step => {}
-                            Next::Jumped => continue 'frames,
-                            Next::Stop => break 'frames,
+                            NextAction::Step => {}
+                            NextAction::Jumped => continue 'frames,
+                            NextAction::Stop => break 'frames,
                         }
                     }
                     Handler::Refused => {
@@ -203,7 +203,7 @@ impl<W: Watch> Engine<'_, W> {
     }
 
     #[inline(always)]
-    fn inputs(&mut self, cta: &Cta, site: Site<'_>, registers: usize) -> Inputs {
+    fn inputs(&mut self, cta: &Cta, site: CodeSite<'_>, registers: usize) -> Inputs {
         let mut inputs = [0; 6];
         let own = &cta.threads[site.thread].registers[registers..];
         for (number, arg) in site.op.reads.iter().enumerate().take(inputs.len()) {
@@ -218,7 +218,7 @@ impl<W: Watch> Engine<'_, W> {
 
     /// Returns the value of an operand. Registers and constants are the common case and are handled in place.
     #[inline(always)]
-    fn read(&mut self, cta: &Cta, site: Site<'_>, registers: usize, arg: &Arg) -> u64 {
+    fn read(&mut self, cta: &Cta, site: CodeSite<'_>, registers: usize, arg: &Arg) -> u64 {
         match arg {
             Arg::Imm(value) => *value,
             Arg::Reg { slot, .. } => {
@@ -233,7 +233,7 @@ impl<W: Watch> Engine<'_, W> {
     }
 
     #[inline(never)]
-    fn read_other(&mut self, cta: &Cta, site: Site<'_>, registers: usize, arg: &Arg) -> u64 {
+    fn read_other(&mut self, cta: &Cta, site: CodeSite<'_>, registers: usize, arg: &Arg) -> u64 {
         let thread = &cta.threads[site.thread];
         match arg {
             Arg::Imm(value) => *value,
@@ -300,7 +300,7 @@ impl<W: Watch> Engine<'_, W> {
         }
     }
 
-    fn read_wide(&mut self, cta: &Cta, site: Site<'_>, registers: usize, arg: &Arg) -> u128 {
+    fn read_wide(&mut self, cta: &Cta, site: CodeSite<'_>, registers: usize, arg: &Arg) -> u128 {
         let low = u128::from(self.read(cta, site, registers, arg));
         match arg {
             Arg::Wide { slot } => low | u128::from(cta.threads[site.thread].registers[registers + *slot as usize + 1]) << 64,
@@ -318,12 +318,12 @@ impl<W: Watch> Engine<'_, W> {
         }
     }
 
-    fn machine(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize, machine: Machine) -> Result<Next, Stop> {
+    fn machine(&mut self, cta: &mut Cta, site: CodeSite<'_>, registers: usize, machine: Machine) -> Result<NextAction, Stop> {
         let (op, index) = (site.op, site.thread);
         match machine {
             Machine::Move => {
                 self.move_value(cta, site, registers);
-                Ok(Next::Step)
+                Ok(NextAction::Step)
             }
             Machine::Load => self.load(cta, site, registers),
             Machine::Store => self.store(cta, site, registers),
@@ -332,19 +332,19 @@ impl<W: Watch> Engine<'_, W> {
                 let value = self.read(cta, site, registers, &op.reads[0]);
                 let value = self.convert_address(cta, index, op, value);
                 self.write(cta, index, registers, &op.writes[0], value);
-                Ok(Next::Step)
+                Ok(NextAction::Step)
             }
             Machine::IsSpace => {
                 let value = self.read(cta, site, registers, &op.reads[0]);
                 let value = self.is_in_space(cta, index, op, value);
                 self.write(cta, index, registers, &op.writes[0], u64::from(value));
-                Ok(Next::Step)
+                Ok(NextAction::Step)
             }
             Machine::Branch => {
                 if let Some(Arg::Target(target)) = op.reads.first() {
                     self.set_pc(cta, index, *target as usize);
                 }
-                Ok(Next::Jumped)
+                Ok(NextAction::Jumped)
             }
             Machine::BranchIndexed => {
                 let value = self.read(cta, site, registers, &op.reads[0]) & 0xffff_ffff;
@@ -355,7 +355,7 @@ impl<W: Watch> Engine<'_, W> {
                 match targets.get(value as usize) {
                     Some(target) => {
                         self.set_pc(cta, index, *target as usize);
-                        Ok(Next::Jumped)
+                        Ok(NextAction::Jumped)
                     }
                     None => {
                         let message = format!("the index {value} is outside of a list of {} targets", targets.len());
@@ -366,11 +366,11 @@ impl<W: Watch> Engine<'_, W> {
             Machine::Call => self.call(cta, site, registers),
             Machine::Return => {
                 self.leave(cta, index);
-                Ok(Next::Jumped)
+                Ok(NextAction::Jumped)
             }
             Machine::Exit => {
                 self.finish(cta, index);
-                Ok(Next::Stop)
+                Ok(NextAction::Stop)
             }
             Machine::Trap => Err(self.fault(cta, site, FaultKind::Trap, None, "the kernel ran into a `trap`".to_owned())),
             Machine::Barrier => self.barrier(cta, site, registers),
@@ -388,31 +388,31 @@ impl<W: Watch> Engine<'_, W> {
             Machine::StoreBulk => self.store_bulk(cta, site, registers),
             Machine::Fence => {
                 self.watch.fence(cta, site, ordering::scope(op));
-                Ok(Next::Step)
+                Ok(NextAction::Step)
             }
             Machine::Sleep => {
                 // A sleeping thread waits for something: the others get their turn now.
                 self.resume(cta, index);
                 cta.threads[index].spent = true;
-                Ok(Next::Stop)
+                Ok(NextAction::Stop)
             }
             Machine::Nothing => {
                 for place in &op.writes {
                     self.write(cta, index, registers, place, 0);
                 }
-                Ok(Next::Step)
+                Ok(NextAction::Step)
             }
             Machine::SaveStack => {
                 let top = cta.threads[index].local.len() as u64;
                 self.write(cta, index, registers, &op.writes[0], top);
-                Ok(Next::Step)
+                Ok(NextAction::Step)
             }
             Machine::RestoreStack => self.restore_stack(cta, site, registers),
             Machine::Allocate => self.allocate(cta, site, registers),
         }
     }
 
-    fn move_value(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize) {
+    fn move_value(&mut self, cta: &mut Cta, site: CodeSite<'_>, registers: usize) {
         let (op, index) = (site.op, site.thread);
         match (&op.writes[0], &op.reads[0]) {
             (Arg::Vector(places), source) => {
@@ -469,7 +469,7 @@ impl<W: Watch> Engine<'_, W> {
     }
 
     /// Builds a fault with its place.
-    pub(crate) fn fault(&self, cta: &Cta, site: Site<'_>, kind: FaultKind, address: Option<u64>, message: String) -> Stop {
+    pub(crate) fn fault(&self, cta: &Cta, site: CodeSite<'_>, kind: FaultKind, address: Option<u64>, message: String) -> Stop {
         let module = &self.program.module;
         let function = &module.functions[site.func];
         let data = &function.insts[site.op.inst];
@@ -492,7 +492,7 @@ impl<W: Watch> Engine<'_, W> {
     pub(crate) fn complain(
         &mut self,
         cta: &Cta,
-        site: Site<'_>,
+        site: CodeSite<'_>,
         kind: FaultKind,
         space: Space,
         address: Option<u64>,
@@ -513,10 +513,10 @@ impl<W: Watch> Engine<'_, W> {
     }
 
     /// Returns the instruction that a waiting thread is at.
-    pub(crate) fn waiting_at(&self, cta: &Cta, index: usize) -> Option<Site<'_>> {
+    pub(crate) fn waiting_at(&self, cta: &Cta, index: usize) -> Option<CodeSite<'_>> {
         let frame = cta.threads[index].frames.last()?;
         let op: &Op = self.program.routine(frame.func).ops.get(frame.pc)?;
-        Some(Site { func: frame.func, op, thread: index })
+        Some(CodeSite { func: frame.func, op, thread: index })
     }
 }
 

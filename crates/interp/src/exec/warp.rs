@@ -5,8 +5,8 @@
 //! threads at the same instruction with the same call stack, once no other thread of the warp can run: they
 //! are as converged as they get.
 
-use super::{Engine, Next, Stop, converges};
-use crate::cta::{Cta, Site, Wait};
+use super::{Engine, NextAction, Stop, converges};
+use crate::cta::{Cta, CodeSite, Wait};
 use crate::op::{Exchange, Handler, Machine, Op};
 use crate::watch::Watch;
 use broadloom_device::FaultKind;
@@ -23,11 +23,11 @@ struct Lane {
 
 impl<W: Watch> Engine<'_, W> {
     /// Handles a thread that reaches a warp instruction.
-    pub(super) fn come_to_warp(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize) -> Result<Next, Stop> {
+    pub(super) fn come_to_warp(&mut self, cta: &mut Cta, site: CodeSite<'_>, registers: usize) -> Result<NextAction, Stop> {
         let (op, index) = (site.op, site.thread);
         if converges(op.opcode) {
             cta.threads[index].wait = Wait::Convergence;
-            return Ok(Next::Stop);
+            return Ok(NextAction::Stop);
         }
         let mask = match op.reads.last() {
             _ if op.matrix.is_some() => u32::MAX,
@@ -39,7 +39,7 @@ impl<W: Watch> Engine<'_, W> {
             return Err(self.fault(cta, site, FaultKind::BadBarrier, None, message));
         }
         cta.threads[index].wait = Wait::Lanes(mask);
-        Ok(Next::Stop)
+        Ok(NextAction::Stop)
     }
 
     /// Releases every complete group of a warp. Returns whether any was.
@@ -104,7 +104,7 @@ impl<W: Watch> Engine<'_, W> {
             let Some(frame) = cta.threads[index].frames.last() else { continue };
             let (func, registers) = (frame.func, frame.registers);
             let op = &program.routine(func).ops[frame.pc];
-            let site = Site { func, op, thread: index };
+            let site = CodeSite { func, op, thread: index };
             let inputs = self.inputs(cta, site, registers);
             lanes.push(Lane { index, number: index as u32 % 32, registers, inputs });
         }
@@ -113,7 +113,7 @@ impl<W: Watch> Engine<'_, W> {
             let (index, registers) = (lane.index, lane.registers);
             let Some(frame) = cta.threads[index].frames.last() else { continue };
             let op = &program.routine(frame.func).ops[frame.pc];
-            let site = Site { func: frame.func, op, thread: index };
+            let site = CodeSite { func: frame.func, op, thread: index };
             if position == 0 {
                 self.watch.warp(cta, site, members, mask);
             }
@@ -140,7 +140,7 @@ impl<W: Watch> Engine<'_, W> {
         let ended = cta.lanes(first / 32).filter(|index| mask >> (index % 32) & 1 == 1 && !members.contains(index));
         let absent = ended.fold(0, |lanes, index| lanes | 1 << (index % 32));
         if absent != 0 {
-            let site = Site { func: frame.func, op: &program.routine(frame.func).ops[frame.pc], thread: first };
+            let site = CodeSite { func: frame.func, op: &program.routine(frame.func).ops[frame.pc], thread: first };
             self.watch.absent_lanes(cta, site, mask, absent);
         }
     }
@@ -158,7 +158,7 @@ impl<W: Watch> Engine<'_, W> {
     }
 
     /// Returns the results of one lane.
-    fn lane_results(&mut self, cta: &Cta, site: Site<'_>, lanes: &[Lane], position: usize) -> [u64; 2] {
+    fn lane_results(&mut self, cta: &Cta, site: CodeSite<'_>, lanes: &[Lane], position: usize) -> [u64; 2] {
         let op = site.op;
         let Handler::Machine(Machine::Warp(exchange)) = op.handler else { return [0, 0] };
         let lane = &lanes[position];

@@ -1,7 +1,7 @@
 //! Histories of locations, compared with lists of all accesses.
 
 use broadloom_interp::check::clock::{Clock, PublishedClock, Vector};
-use broadloom_interp::check::history::{Effect, History, Manner, Record, Strength, View, Width};
+use broadloom_interp::check::history::{Effect, History, AccessEffect, Record, Strength, View, Width};
 use broadloom_ptx::{Func, Inst};
 use broadloom_random::Random;
 use std::collections::HashMap;
@@ -77,7 +77,7 @@ fn histories_agree_with_lists_of_all_accesses() {
                 0 => [Effect::Write, Effect::Atomic(Width::Four), Effect::Atomic(Width::Eight)][dice.below(3)],
                 _ => Effect::Read,
             };
-            let manner = Manner { effect, strength };
+            let manner = AccessEffect { effect, strength };
             let new = Record {
                 block: (index / THREADS) as u32,
                 thread: (index % THREADS) as u16,
@@ -116,7 +116,7 @@ fn readers_take_little_room() {
     let mut history = History::default();
     for block in 0..1000 {
         for thread in (3..1024).step_by(4) {
-            let new = Record { block, thread, time: 1, func, inst, manner: Manner::PLAIN_READ };
+            let new = Record { block, thread, time: 1, func, inst, manner: AccessEffect::PLAIN_READ };
             history.add(new, &View { block, clock: &clock, met: &[] });
         }
     }
@@ -125,7 +125,7 @@ fn readers_take_little_room() {
     let mut dice = Random::new(7);
     for time in 1..20_000 {
         let thread = dice.below(40) as u16;
-        let new = Record { block: 0, thread, time, func, inst, manner: Manner::PLAIN_READ };
+        let new = Record { block: 0, thread, time, func, inst, manner: AccessEffect::PLAIN_READ };
         history.add(new, &View { block: 0, clock: &clock, met: &[] });
     }
     assert!(history.group_count() <= 128, "{}", history.group_count());

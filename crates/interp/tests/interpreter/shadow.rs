@@ -1,17 +1,17 @@
 //! Histories of pages and bytes.
 
 use broadloom_interp::check::clock::Clock;
-use broadloom_interp::check::history::{Clash, History, Manner, Record, View};
+use broadloom_interp::check::history::{Clash, History, AccessEffect, Record, View};
 use broadloom_interp::check::shadow::{Area, Shadow};
 use broadloom_ptx::{Func, Inst};
 
 #[test]
 fn pages_split_for_bytes_and_keep_what_they_knew() {
     let (func, inst) = (Func::from_u32(0), Inst::from_u32(0));
-    let record = Record { block: 1, thread: 2, time: 3, func, inst, manner: Manner::PLAIN_WRITE };
+    let record = Record { block: 1, thread: 2, time: 3, func, inst, manner: AccessEffect::PLAIN_WRITE };
     let clock = Clock::default();
     let view = View { block: 1, clock: &clock, met: &[] };
-    let reader = Record { thread: 3, manner: Manner::PLAIN_READ, ..record };
+    let reader = Record { thread: 3, manner: AccessEffect::PLAIN_READ, ..record };
     let mut shadow = Shadow::default();
     shadow.places(Area::Device(1), 8, 4).for_each(|place| place.add(record, &view));
     let mut races = |area: Area, offset: u64, bytes: u64| {

@@ -22,13 +22,13 @@ pub trait Host: Send {
 
 /// A host without files, console, environment and processes.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Sealed;
+pub struct SealedHost;
 
 fn sealed<T>() -> io::Result<T> {
     Err(io::Error::new(io::ErrorKind::PermissionDenied, "this session has no access to the world outside"))
 }
 
-impl Host for Sealed {
+impl Host for SealedHost {
     fn read_file(&mut self, _: &str) -> io::Result<Vec<u8>> {
         sealed()
     }

@@ -25,7 +25,7 @@ mod value;
 pub(crate) use code::CodeId;
 pub use fault::Fault;
 pub(crate) use fault::Run;
-pub use host::{Host, Sealed, System};
+pub use host::{Host, SealedHost, System};
 pub use number::format_float;
 pub use show::show_value;
 pub(crate) use value::Charge;

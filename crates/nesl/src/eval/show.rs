@@ -10,19 +10,19 @@ const CHARACTERS: usize = 100;
 /// Prints a value of a type. At most `limit` elements of each sequence are printed, and 100 times as many
 /// characters of a string.
 pub fn show_value(env: &mut Environment, value: &Value, ty: TypeId, limit: usize, narrow: bool) -> String {
-    let mut shower = Shower { env, limit, narrow, out: String::new() };
+    let mut shower = ValuePrinter { env, limit, narrow, out: String::new() };
     shower.show(value, ty, true);
     shower.out
 }
 
-struct Shower<'a> {
+struct ValuePrinter<'a> {
     env: &'a mut Environment,
     limit: usize,
     narrow: bool,
     out: String,
 }
 
-impl Shower<'_> {
+impl ValuePrinter<'_> {
     fn show(&mut self, value: &Value, ty: TypeId, parentheses: bool) {
         if let Type::Data(datatype, parts) = self.env.types[ty].clone() {
             let data = self.env.datatypes[datatype].clone();

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// A top-level expression with its type.
 #[derive(Clone, Debug)]
-pub struct Checked {
+pub struct TypedExpression {
     /// The code.
     pub body: Body,
     /// The type.
@@ -64,7 +64,7 @@ pub fn check_expr(
     expr: ExprId,
     pattern: Option<PatternId>,
     widths: Widths,
-) -> Result<Checked, Diagnostics> {
+) -> Result<TypedExpression, Diagnostics> {
     let mut infer = Infer::new(env, ast.clone(), widths);
     let result = infer.expr(expr);
     let ty = infer.type_of(result);
@@ -90,7 +90,7 @@ pub fn check_expr(
     }
     let span = ast.expr_spans[expr];
     match infer.finish(Some(ty)) {
-        Some((body, Some(scheme))) => Ok(Checked { body, scheme }),
+        Some((body, Some(scheme))) => Ok(TypedExpression { body, scheme }),
         _ => {
             too_large(&mut infer, span);
             Err(infer.diagnostics)

@@ -13,7 +13,7 @@ mod expr;
 mod pattern;
 mod unify;
 
-pub use check::{Checked, CheckedFunction, check_expr, check_function, define_datatype};
+pub use check::{TypedExpression, CheckedFunction, check_expr, check_function, define_datatype};
 
 use crate::core::{self, Body, DefId, Environment, Lambda, LambdaId, LocalId};
 use crate::syntax::{self, Ast, Name};

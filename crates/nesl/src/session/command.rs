@@ -5,7 +5,7 @@ use super::worker::Worker;
 use crate::codes;
 use crate::core::DefinitionKind;
 use crate::eval::Value;
-use crate::infer::Checked;
+use crate::infer::TypedExpression;
 use crate::syntax::{Ast, CommandWord, Expr, ExprId, Name, Word};
 use broadloom_diag::{Diagnostic, Diagnostics};
 use std::fmt::Write as _;
@@ -226,7 +226,7 @@ impl Worker {
                 _ => return refuse(format!("`load` has no option `{name}` with this value")),
             }
         }
-        let (value, Checked { scheme, .. }) = self.evaluate(ast, file, None)?;
+        let (value, TypedExpression { scheme, .. }) = self.evaluate(ast, file, None)?;
         if !matches!(value, Value::Seq(_)) || self.env.print_scheme(&scheme) != "[char]" {
             return Err(Diagnostic::error(codes::COMMAND, "`load` takes a string")
                 .at(ast.expr_spans[file], "expected the name of a file")

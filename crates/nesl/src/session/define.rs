@@ -11,7 +11,7 @@ use super::worker::Worker;
 use crate::core::Primitive;
 use crate::core::{DefId, Definition, DefinitionKind, Instantiate, Origin, verify};
 use crate::eval::{Value, show_value};
-use crate::infer::{Checked, check_expr, check_function, define_datatype};
+use crate::infer::{TypedExpression, check_expr, check_function, define_datatype};
 use crate::syntax::{Ast, DatatypeForm, ExprId, FunctionForm, Name, Pattern, PatternId, Word, print_parameter, print_pattern};
 use crate::types::{Scheme, Type, TypeId};
 use broadloom_diag::{Diagnostics, Span};
@@ -167,7 +167,7 @@ impl Worker {
         expr: ExprId,
         file: bool,
     ) -> Result<(), Diagnostics> {
-        let (value, Checked { body, scheme }) = self.evaluate(ast, expr, pattern)?;
+        let (value, TypedExpression { body, scheme }) = self.evaluate(ast, expr, pattern)?;
         let span = ast.expr_spans[expr];
         let name = match pattern {
             Some(pattern) => {
@@ -202,7 +202,7 @@ impl Worker {
         ast: &Arc<Ast>,
         expr: ExprId,
         pattern: Option<PatternId>,
-    ) -> Result<(Value, Checked), Diagnostics> {
+    ) -> Result<(Value, TypedExpression), Diagnostics> {
         let checked = match (pattern, self.loading_library) {
             (Some(_), true) => check_expr(&mut self.env, ast, expr, None, self.state.options.widths)?,
             _ => check_expr(&mut self.env, ast, expr, pattern, self.state.options.widths)?,

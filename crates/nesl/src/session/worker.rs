@@ -5,7 +5,7 @@ use super::output::{Report, placed};
 use super::{Engine, Output, Settings};
 use crate::codes;
 use crate::core::{Body, DefId, Environment, verify_all};
-use crate::eval::{Fault, Host, Machine, Sealed, State, Value};
+use crate::eval::{Fault, Host, Machine, SealedHost, State, Value};
 use crate::run::Accelerator;
 use crate::syntax::{FormKind, Program, parse};
 use crate::vcode;
@@ -246,7 +246,7 @@ impl Worker {
 /// number.
 #[doc(hidden)]
 pub fn verify_library() -> Result<usize, String> {
-    let mut worker = Worker::new(Settings::default(), Box::new(Sealed), None, Box::new(|_| {}));
+    let mut worker = Worker::new(Settings::default(), Box::new(SealedHost), None, Box::new(|_| {}));
     verify_all(&mut worker.env)?;
     Ok(worker.env.definitions.len())
 }

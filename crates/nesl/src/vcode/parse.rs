@@ -120,7 +120,7 @@ struct Parser<'a> {
     program: Program,
 }
 
-type Parsed<T> = Result<T, ()>;
+type ParseResult<T> = Result<T, ()>;
 
 impl<'a> Parser<'a> {
     fn error(&mut self, span: Span, message: impl Into<String>) {
@@ -135,7 +135,7 @@ impl<'a> Parser<'a> {
         self.tokens.get(self.at).map_or(end, |&(_, span)| span)
     }
 
-    fn fail<T>(&mut self, message: impl Into<String>) -> Parsed<T> {
+    fn fail<T>(&mut self, message: impl Into<String>) -> ParseResult<T> {
         let span = self.here();
         match self.peek() {
             Some(Token::Bad(reason)) => self.error(span, reason),
@@ -222,7 +222,7 @@ impl<'a> Parser<'a> {
         types
     }
 
-    fn function(&mut self, name: &str, id: FuncId, calls: &mut Vec<(FuncId, usize, &'a str, Span)>) -> Parsed<Function> {
+    fn function(&mut self, name: &str, id: FuncId, calls: &mut Vec<(FuncId, usize, &'a str, Span)>) -> ParseResult<Function> {
         let mut function = Function { name: name.to_owned(), ..Function::default() };
         if self.eat("I") {
             let operands = self.types();
@@ -304,7 +304,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn op(&mut self, word: &str) -> Parsed<Inst> {
+    fn op(&mut self, word: &str) -> ParseResult<Inst> {
         let Some(op) = Op::by_name(word) else {
             self.at -= 1;
             return self.fail(format!("`{word}` is no instruction"));
@@ -325,7 +325,7 @@ impl<'a> Parser<'a> {
         Ok(Inst::Op(op, ty))
     }
 
-    fn positions(&mut self) -> Parsed<(u32, u32)> {
+    fn positions(&mut self) -> ParseResult<(u32, u32)> {
         let mut number = || match self.peek() {
             Some(Token::Int(value)) if (0..1 << 20).contains(&value) => {
                 self.at += 1;
@@ -336,7 +336,7 @@ impl<'a> Parser<'a> {
         Ok((number()?, number()?))
     }
 
-    fn constant(&mut self) -> Parsed<Constant> {
+    fn constant(&mut self) -> ParseResult<Constant> {
         let ty = match self.peek() {
             Some(Token::Word(word)) => Type::by_name(word),
             _ => None,
@@ -388,7 +388,7 @@ impl<'a> Parser<'a> {
         Ok(constant)
     }
 
-    fn foreign(&mut self) -> Parsed<Foreign> {
+    fn foreign(&mut self) -> ParseResult<Foreign> {
         let mut texts = vec![];
         for what in ["the name of a function of the host", "the type of its argument", "the type of its result"] {
             let Some(Token::Text(text)) = self.peek() else { return self.fail(format!("expected {what} in quotation marks")) };

@@ -67,7 +67,7 @@ impl<'a> Parser<'a> {
         let mut braces = vec![open];
         while !braces.is_empty() {
             if self.diagnostics.is_full() {
-                return Err(super::Reported);
+                return Err(super::ReportedError);
             }
             match self.kind() {
                 TokenKind::End => {
@@ -106,7 +106,7 @@ impl<'a> Parser<'a> {
                         // An item that can only be at the top level: the closing brace is missing.
                         if self.starts_item() {
                             self.stopped_at_item = true;
-                            return Err(super::Reported);
+                            return Err(super::ReportedError);
                         }
                         if self.at == before {
                             self.bump();

@@ -104,7 +104,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    pub(super) fn duplicate(&mut self, name: &str, span: Span, earlier: Span) -> super::Reported {
+    pub(super) fn duplicate(&mut self, name: &str, span: Span, earlier: Span) -> super::ReportedError {
         self.report(
             Diagnostic::error(codes::DUPLICATE, format!("`{}` is declared twice", shorten(name)))
                 .at(span, "declared again here")
@@ -172,7 +172,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Reports a word in place of a type or, after a type, of a name.
-    fn no_type(&mut self, word: &str, place: Span, has_type: bool) -> super::Reported {
+    fn no_type(&mut self, word: &str, place: Span, has_type: bool) -> super::ReportedError {
         let vector =
             word.strip_prefix('v').is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|c| c.is_ascii_digit()));
         let bad = |message: String, label: &str| Diagnostic::error(codes::BAD_TYPE, message).at(place, label);
@@ -451,7 +451,7 @@ impl<'a> Parser<'a> {
         Ok(params)
     }
 
-    fn no_parameter(&mut self) -> super::Reported {
+    fn no_parameter(&mut self) -> super::ReportedError {
         let place = self.here();
         let mut diagnostic = Diagnostic::error(codes::UNEXPECTED, format!("expected a parameter, found {}", self.found()));
         diagnostic = diagnostic.at(place, "expected `.param` or, for a function, `.reg`");

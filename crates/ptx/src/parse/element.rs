@@ -41,7 +41,7 @@ pub(super) struct Index {
 }
 
 /// Properties of the instruction that contains an element.
-pub(super) struct Around {
+pub(super) struct InstructionContext {
     accesses: bool,
     takes_address: bool,
     names_space: bool,
@@ -50,11 +50,11 @@ pub(super) struct Around {
     guard: Option<Guard>,
 }
 
-impl Around {
-    pub(super) fn new(found: &[(FormId, Modifiers)], guard: Option<Guard>) -> Around {
+impl InstructionContext {
+    pub(super) fn new(found: &[(FormId, Modifiers)], guard: Option<Guard>) -> InstructionContext {
         let is = |one: fn(Opcode) -> bool| found.iter().any(|(form, _)| one(form.get().opcode));
         let modifiers = || found.iter().flat_map(|(_, modifiers)| modifiers.iter().flatten().copied());
-        Around {
+        InstructionContext {
             accesses: is(|opcode| matches!(opcode, Opcode::Ld | Opcode::Ldu | Opcode::St)),
             takes_address: is(|opcode| matches!(opcode, Opcode::Mov | Opcode::Cvta)),
             names_space: modifiers().any(|modifier| modifier.space().is_some()),
@@ -123,7 +123,7 @@ impl<'a> Parser<'a> {
         &mut self,
         body: &mut Body<'_, 'a>,
         element: Element,
-        around: &Around,
+        around: &InstructionContext,
         span: Span,
     ) -> ParseResult<Operand> {
         let Element { symbol, offset, index } = element;
@@ -165,7 +165,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Reports an index in a register where a constant is required.
-    pub(super) fn lone_index(&mut self, span: Span) -> super::Reported {
+    pub(super) fn lone_index(&mut self, span: Span) -> super::ReportedError {
         let diagnostic = Diagnostic::error(codes::UNEXPECTED, "an element whose index is in a register cannot stand here");
         let diagnostic = diagnostic.at(span, "only `mov`, `cvta`, `ld`, `ldu` and `st` take one");
         self.report(diagnostic.help("compute the address with `mad` before, and write it in brackets"))

@@ -1,7 +1,7 @@
 //! Constant expressions (manual: "Constant Expressions"): C's operators over 64-bit integers and doubles.
 
 use super::lexer::TokenKind;
-use super::{MAX_DEPTH, ParseResult, Parser, Reported, codes};
+use super::{MAX_DEPTH, ParseResult, Parser, ReportedError, codes};
 use crate::inst::Imm;
 use crate::literal;
 use crate::types::Type;
@@ -188,7 +188,7 @@ impl Parser<'_> {
         }
     }
 
-    fn cast(&mut self, word: &str, value: Imm) -> Result<Imm, Reported> {
+    fn cast(&mut self, word: &str, value: Imm) -> Result<Imm, ReportedError> {
         Ok(match value {
             Imm::Int(_) | Imm::Uint(_) => value,
             Imm::F32(_) | Imm::F64(_) if word == "s64" => Imm::Int(as_f64(value) as i64),

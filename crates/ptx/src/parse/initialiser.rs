@@ -80,7 +80,7 @@ impl Parser<'_> {
                 offset = self.signed_offset()?;
             }
         }
-        symbol.map(|symbol| Init::Address { symbol, offset, generic, mask }).ok_or(super::Reported)
+        symbol.map(|symbol| Init::Address { symbol, offset, generic, mask }).ok_or(super::ReportedError)
     }
 
     /// Parses the settings `addr_mode_0 = wrap, filter_mode = linear }` of a texture, sampler or surface.

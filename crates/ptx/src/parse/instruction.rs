@@ -1,9 +1,9 @@
 //! Parser of one instruction: guard, mnemonic, operands, and selection of the matching form of the table.
 
 use super::body::Body;
-use super::element::{Around, Element};
+use super::element::{InstructionContext, Element};
 use super::lexer::TokenKind;
-use super::operand::Raw;
+use super::operand::RawOperand;
 use super::{ParseResult, Parser, codes};
 use crate::inst::{Guard, InstData, Mnemonic, Modifiers, Operand};
 use crate::select;
@@ -90,10 +90,10 @@ impl<'a> Parser<'a> {
         let mut operands: SmallVec<[Operand; 4]> = SmallVec::new();
         for (raw, paired, span) in self.operands(body)? {
             let operand = match raw {
-                Raw::Known(operand) => operand,
-                Raw::Element(Element { symbol, offset, index: None }) => Operand::Symbol(symbol, offset),
-                Raw::Element(_) => return Err(self.lone_index(span)),
-                Raw::Name(_) => return Err(self.no_instruction(root, root_span, false)),
+                RawOperand::Known(operand) => operand,
+                RawOperand::Element(Element { symbol, offset, index: None }) => Operand::Symbol(symbol, offset),
+                RawOperand::Element(_) => return Err(self.lone_index(span)),
+                RawOperand::Name(_) => return Err(self.no_instruction(root, root_span, false)),
             };
             match operands.pop() {
                 Some(before) if paired => operands.push(Operand::Pair(Box::new([before, operand]))),
@@ -111,19 +111,19 @@ impl<'a> Parser<'a> {
         &mut self,
         body: &mut Body<'_, 'a>,
         found: Vec<(FormId, Modifiers)>,
-        raw: Vec<(Raw<'a>, bool, Span)>,
+        raw: Vec<(RawOperand<'a>, bool, Span)>,
         mnemonic: Span,
         guard: Option<Guard>,
     ) -> ParseResult<(FormId, Modifiers, SmallVec<[Operand; 4]>)> {
         let takes_label = found.iter().any(|(form, _)| form.get().operands.iter().any(|spec| spec.kind == OperandKind::Label));
-        let around = Around::new(&found, guard);
+        let around = InstructionContext::new(&found, guard);
         let mut operands = vec![];
         for (raw, _, span) in &raw {
             operands.push(match raw {
-                Raw::Known(operand) => operand.clone(),
-                Raw::Element(element) => self.fit_element(body, *element, &around, *span)?,
-                Raw::Name(name) if takes_label => Operand::Label(body.names.want_label(body.function, name, *span)),
-                Raw::Name(name) => return Err(self.undeclared(body, name, *span)),
+                RawOperand::Known(operand) => operand.clone(),
+                RawOperand::Element(element) => self.fit_element(body, *element, &around, *span)?,
+                RawOperand::Name(name) if takes_label => Operand::Label(body.names.want_label(body.function, name, *span)),
+                RawOperand::Name(name) => return Err(self.undeclared(body, name, *span)),
             });
         }
         let pairs: Vec<bool> = raw.iter().map(|(_, paired, _)| *paired).collect();

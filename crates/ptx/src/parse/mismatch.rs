@@ -1,7 +1,7 @@
 //! Error messages for instructions that match no form of the table.
 
 use super::lexer::{TokenKind, shorten};
-use super::{ParseResult, Parser, Reported, codes};
+use super::{ParseResult, Parser, ReportedError, codes};
 use crate::inst::{Modifiers, Operand, Symbol};
 use crate::select;
 use crate::table::{Form, FormId, Length, Modifier, OperandKind, OperandSpec, Presence};
@@ -12,10 +12,10 @@ use broadloom_diag::{Diagnostic, Span};
 struct Misfit<'t> {
     /// Number of matching operands.
     progress: usize,
-    why: Why<'t>,
+    why: MismatchReason<'t>,
 }
 
-enum Why<'t> {
+enum MismatchReason<'t> {
     /// Missing operand.
     Missing(&'t OperandSpec),
     /// Operand of the wrong kind.
@@ -46,7 +46,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Reports a word that is not an instruction. `alone` is true if nothing follows it on its line.
-    pub(super) fn no_instruction(&mut self, root: &str, place: Span, alone: bool) -> Reported {
+    pub(super) fn no_instruction(&mut self, root: &str, place: Span, alone: bool) -> ReportedError {
         let message = format!("`{}` is not an instruction", shorten(root));
         let diagnostic = Diagnostic::error(codes::UNEXPECTED, message).at(place, "expected an instruction");
         let lower = root.to_ascii_lowercase();
@@ -65,7 +65,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Reports modifiers that no form of an instruction takes.
-    pub(super) fn no_form(&mut self, root: &str, words: &[&str], spans: &[Span], mnemonic: Span) -> Reported {
+    pub(super) fn no_form(&mut self, root: &str, words: &[&str], spans: &[Span], mnemonic: Span) -> ReportedError {
         let name = shorten(&self.text[mnemonic.start as usize..mnemonic.end as usize]);
         let known: Vec<&str> = select::rows(root)
             .flat_map(|row| {
@@ -124,12 +124,12 @@ impl<'a> Parser<'a> {
         pairs: &[bool],
         spans: &[Span],
         mnemonic: Span,
-    ) -> Reported {
+    ) -> ReportedError {
         let name = shorten(&self.text[mnemonic.start as usize..mnemonic.end as usize]);
         let tried = found.iter().map(|(form, modifiers)| (form, modifiers, try_operands(form.get(), modifiers, operands, pairs)));
         // The form with the most matching operands was probably meant, the first one on a tie.
         let best = tried.rev().max_by_key(|(_, _, misfit)| misfit.progress);
-        let Some((form, modifiers, misfit)) = best else { return Reported };
+        let Some((form, modifiers, misfit)) = best else { return ReportedError };
         let form = form.get();
         // A pair counts as one.
         let count = pairs.iter().filter(|paired| !**paired).count();
@@ -145,24 +145,24 @@ impl<'a> Parser<'a> {
         let bad = |message: String, place: Span, label: String| Diagnostic::error(codes::BAD_OPERANDS, message).at(place, label);
         let here = spans.get(misfit.progress).copied();
         let diagnostic = match (misfit.why, here) {
-            (Why::Missing(spec), _) | (Why::Wrong(spec), None) => {
+            (MismatchReason::Missing(spec), _) | (MismatchReason::Wrong(spec), None) => {
                 let place = spans.last().map_or(mnemonic.after(), |last| last.after());
                 let label = format!("`{}` is missing: {}", spec.name, wanted(spec, modifiers));
                 bad(counts, place, label)
             }
-            (Why::Extra, Some(place)) => {
+            (MismatchReason::Extra, Some(place)) => {
                 let label = if most == 0 { "not an operand of it" } else { "one too many" };
                 bad(counts, place, label.to_owned())
             }
-            (Why::Joined, Some(place)) => {
+            (MismatchReason::Joined, Some(place)) => {
                 bad(format!("`{name}` takes no pair here"), place, "nothing can be joined with `|` here".to_owned())
             }
-            (Why::Wrong(spec), Some(place)) => {
+            (MismatchReason::Wrong(spec), Some(place)) => {
                 let what = describe(&operands[misfit.progress]);
                 let message = format!("`{name}` takes {} here, not {what}", wanted(spec, modifiers));
                 bad(message, place, what)
             }
-            (Why::Extra | Why::Joined, None) => bad(format!("these operands do not fit `{name}`"), mnemonic, String::new()),
+            (MismatchReason::Extra | MismatchReason::Joined, None) => bad(format!("these operands do not fit `{name}`"), mnemonic, String::new()),
         };
         let operands = form.operand_notation(modifiers);
         self.report(diagnostic.note(format!("it is written `{}`", format!("{name} {operands}").trim_end())))
@@ -274,12 +274,12 @@ fn try_operands<'t>(form: &'t Form, modifiers: &Modifiers, operands: &[Operand],
             Some(operand) if joined == spec.paired && select::shape_fits(spec, modifiers, operand) => next += 1,
             _ if spec.paired && spec.presence == Presence::Optional => {}
             None if spec.presence == Presence::Optional => break,
-            None => return Misfit { progress: next, why: Why::Missing(spec) },
-            Some(_) if joined && !spec.paired => return Misfit { progress: next, why: Why::Joined },
-            Some(_) => return Misfit { progress: next, why: Why::Wrong(spec) },
+            None => return Misfit { progress: next, why: MismatchReason::Missing(spec) },
+            Some(_) if joined && !spec.paired => return Misfit { progress: next, why: MismatchReason::Joined },
+            Some(_) => return Misfit { progress: next, why: MismatchReason::Wrong(spec) },
         }
     }
-    let why = if pairs.get(next).copied().unwrap_or(false) { Why::Joined } else { Why::Extra };
+    let why = if pairs.get(next).copied().unwrap_or(false) { MismatchReason::Joined } else { MismatchReason::Extra };
     Misfit { progress: next, why }
 }
 

@@ -68,10 +68,10 @@ const DIRECTIVES: &[&str] = &[
 
 /// Marker of an error that was reported.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reported;
+pub(crate) struct ReportedError;
 
 /// Result of a parser. Errors are already reported.
-pub(crate) type ParseResult<T> = Result<T, Reported>;
+pub(crate) type ParseResult<T> = Result<T, ReportedError>;
 
 /// Parses a source that `sources` holds.
 ///
@@ -237,12 +237,12 @@ impl<'a> Parser<'a> {
         there
     }
 
-    fn report(&mut self, diagnostic: Diagnostic) -> Reported {
+    fn report(&mut self, diagnostic: Diagnostic) -> ReportedError {
         let known = diagnostic.primary.as_ref().is_some_and(|label| self.mended.contains(&label.span.start));
         if !known || !self.diagnostics.has_errors() {
             self.diagnostics.push(diagnostic);
         }
-        Reported
+        ReportedError
     }
 
     /// Describes the next token for a message.
@@ -255,12 +255,12 @@ impl<'a> Parser<'a> {
 
     /// Reports an unexpected token in a statement. If the next token is on another line, the location is
     /// after the last token, where something is missing.
-    fn unexpected(&mut self, wanted: &str) -> Reported {
+    fn unexpected(&mut self, wanted: &str) -> ReportedError {
         let place = if self.at > 0 && self.starts_line(self.at) { self.last().after() } else { self.here() };
         self.unexpected_at(place, wanted)
     }
 
-    fn unexpected_at(&mut self, place: Span, wanted: &str) -> Reported {
+    fn unexpected_at(&mut self, place: Span, wanted: &str) -> ReportedError {
         let message = format!("expected {wanted}, found {}", self.found());
         self.report(Diagnostic::error(codes::UNEXPECTED, message).at(place, format!("expected {wanted}")))
     }
@@ -421,7 +421,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Reports an item at the top level that is not a directive.
-    fn no_item(&mut self, token: Token) -> Reported {
+    fn no_item(&mut self, token: Token) -> ReportedError {
         let (place, text) = (self.here(), self.text_of(token));
         if token.kind == TokenKind::Name && self.seen.version {
             let instruction = crate::select::is_known_root(text);

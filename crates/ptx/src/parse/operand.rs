@@ -7,7 +7,7 @@ use super::body::Body;
 use super::element::Element;
 use super::lexer::{TokenKind, shorten};
 use super::names::Entry;
-use super::{MAX_DEPTH, MAX_VECTOR, ParseResult, Parser, Reported, codes};
+use super::{MAX_DEPTH, MAX_VECTOR, ParseResult, Parser, ReportedError, codes};
 use crate::ids::Reg;
 use crate::inst::{Address, Base, Call, Callee, Operand, Selector, Symbol, TextureOperand};
 use crate::table::Special;
@@ -18,7 +18,7 @@ const ADDRESS: &str = "an address is a register or a variable, and a constant; c
 
 /// Operand, or name that may be a label.
 #[derive(Clone, Debug)]
-pub(super) enum Raw<'a> {
+pub(super) enum RawOperand<'a> {
     Known(Operand),
     /// `name[n]`: the address of an element, or for `ld` and `st` the element.
     Element(Element),
@@ -34,7 +34,7 @@ enum NameMeaning {
 impl<'a> Parser<'a> {
     /// Parses all operands up to the `;`. Returns each with its location and a flag for being joined to the
     /// previous one with `|`.
-    pub(super) fn operands(&mut self, body: &mut Body<'_, 'a>) -> ParseResult<Vec<(Raw<'a>, bool, Span)>> {
+    pub(super) fn operands(&mut self, body: &mut Body<'_, 'a>) -> ParseResult<Vec<(RawOperand<'a>, bool, Span)>> {
         let mut list = vec![];
         if self.is_sign(b';') {
             return Ok(list);
@@ -55,52 +55,52 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn too_deep(&mut self) -> Reported {
+    fn too_deep(&mut self) -> ReportedError {
         let place = self.here();
         self.report(
             Diagnostic::error(codes::LIMIT, format!("operands nested deeper than {MAX_DEPTH} levels")).at(place, "too deep"),
         )
     }
 
-    fn operand(&mut self, body: &mut Body<'_, 'a>, depth: usize) -> ParseResult<Raw<'a>> {
+    fn operand(&mut self, body: &mut Body<'_, 'a>, depth: usize) -> ParseResult<RawOperand<'a>> {
         if depth > MAX_DEPTH {
             return Err(self.too_deep());
         }
         let place = self.here();
         match self.kind() {
-            TokenKind::Sign(b'[') => self.bracketed(body, depth).map(Raw::Known),
-            TokenKind::Sign(b'{') => self.vector(body, depth).map(Raw::Known),
+            TokenKind::Sign(b'[') => self.bracketed(body, depth).map(RawOperand::Known),
+            TokenKind::Sign(b'{') => self.vector(body, depth).map(RawOperand::Known),
             TokenKind::Sign(b'!') => {
                 self.bump();
                 let reg = self.register(body)?;
-                Ok(Raw::Known(Operand::Not(reg)))
+                Ok(RawOperand::Known(Operand::Not(reg)))
             }
             TokenKind::Sign(b'-') if self.kind_ahead(1) == TokenKind::Name && !self.is_warp_size(1) => {
                 self.bump();
                 let reg = self.register(body)?;
                 let selector = self.selector()?;
-                Ok(Raw::Known(Operand::Part { reg, negated: true, selector }))
+                Ok(RawOperand::Known(Operand::Part { reg, negated: true, selector }))
             }
             TokenKind::Sign(b'(') if self.kind_ahead(1) == TokenKind::Name && !self.is_warp_size(1) => {
                 let diagnostic = Diagnostic::error(codes::UNEXPECTED, "operands do not stand in parentheses");
                 Err(self.report(diagnostic.at(place, "expected an operand")))
             }
-            TokenKind::Imm(_) | TokenKind::Sign(b'-' | b'+' | b'(' | b'~') => Ok(Raw::Known(Operand::Imm(self.expression()?))),
-            TokenKind::Name if self.is_warp_size(0) => Ok(Raw::Known(Operand::Imm(self.expression()?))),
+            TokenKind::Imm(_) | TokenKind::Sign(b'-' | b'+' | b'(' | b'~') => Ok(RawOperand::Known(Operand::Imm(self.expression()?))),
+            TokenKind::Name if self.is_warp_size(0) => Ok(RawOperand::Known(Operand::Imm(self.expression()?))),
             TokenKind::Name => {
                 let token = self.bump();
                 let name = self.text_of(token);
                 if name == "_" {
-                    return Ok(Raw::Known(Operand::Sink));
+                    return Ok(RawOperand::Known(Operand::Sink));
                 }
                 match self.named(body, name, place)? {
                     NameMeaning::Operand(Operand::Symbol(symbol, 0)) if self.is_sign(b'[') && self.last() == place => {
-                        Ok(Raw::Element(self.element(body, symbol, name, place)?))
+                        Ok(RawOperand::Element(self.element(body, symbol, name, place)?))
                     }
-                    NameMeaning::Operand(operand) => Ok(Raw::Known(operand)),
+                    NameMeaning::Operand(operand) => Ok(RawOperand::Known(operand)),
                     // `%tid.q`: a label has no component.
                     NameMeaning::Nothing if self.dotted().is_some() => Err(self.undeclared(body, name, place)),
-                    NameMeaning::Nothing => Ok(Raw::Name(name)),
+                    NameMeaning::Nothing => Ok(RawOperand::Name(name)),
                 }
             }
             _ => Err(self.unexpected("an operand")),
@@ -111,10 +111,10 @@ impl<'a> Parser<'a> {
     fn inner(&mut self, body: &mut Body<'_, 'a>, depth: usize) -> ParseResult<Operand> {
         let place = self.here();
         match self.operand(body, depth)? {
-            Raw::Known(operand) => Ok(operand),
-            Raw::Element(Element { symbol, offset, index: None }) => Ok(Operand::Symbol(symbol, offset)),
-            Raw::Element(_) => Err(self.lone_index(place.to(self.last()))),
-            Raw::Name(name) => Err(self.undeclared(body, name, place)),
+            RawOperand::Known(operand) => Ok(operand),
+            RawOperand::Element(Element { symbol, offset, index: None }) => Ok(Operand::Symbol(symbol, offset)),
+            RawOperand::Element(_) => Err(self.lone_index(place.to(self.last()))),
+            RawOperand::Name(name) => Err(self.undeclared(body, name, place)),
         }
     }
 
@@ -124,7 +124,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Reports an undeclared name.
-    pub(super) fn undeclared(&mut self, body: &Body<'_, 'a>, name: &str, span: Span) -> Reported {
+    pub(super) fn undeclared(&mut self, body: &Body<'_, 'a>, name: &str, span: Span) -> ReportedError {
         let what = if name.starts_with('%') { "register" } else { "name" };
         let diagnostic = Diagnostic::error(codes::UNDECLARED, format!("no {what} `{}` is declared", shorten(name)));
         let diagnostic = diagnostic.at(span, "not declared before its use");

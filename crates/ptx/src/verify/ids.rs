@@ -17,9 +17,9 @@ fn inside<K: EntityRef, V>(map: &PrimaryMap<K, V>, id: K) -> bool {
 }
 
 /// Description of the object that an invalid ID should name.
-type Wrong = Option<&'static str>;
+type ExpectedObject = Option<&'static str>;
 
-fn unless(ok: bool, what: &'static str) -> Wrong {
+fn unless(ok: bool, what: &'static str) -> ExpectedObject {
     (!ok).then_some(what)
 }
 
@@ -151,13 +151,13 @@ impl Checker<'_> {
     }
 }
 
-fn inst_ids(module: &Module, function: &Function, data: &InstData) -> Wrong {
+fn inst_ids(module: &Module, function: &Function, data: &InstData) -> ExpectedObject {
     let guard = data.guard.and_then(|guard| unless(inside(&function.regs, guard.reg), "a register"));
     let loc = data.loc.and_then(|loc| unless(inside(&function.locs, loc), "a line of the source"));
     guard.or(loc).or_else(|| data.operands.iter().find_map(|operand| operand_ids(module, function, operand, 0)))
 }
 
-fn operand_ids(module: &Module, function: &Function, operand: &Operand, depth: usize) -> Wrong {
+fn operand_ids(module: &Module, function: &Function, operand: &Operand, depth: usize) -> ExpectedObject {
     if depth > MAX_DEPTH {
         return Some("something nested so deep");
     }
@@ -183,7 +183,7 @@ fn operand_ids(module: &Module, function: &Function, operand: &Operand, depth: u
     }
 }
 
-fn address_ids(module: &Module, function: &Function, address: Address) -> Wrong {
+fn address_ids(module: &Module, function: &Function, address: Address) -> ExpectedObject {
     match address.base {
         Base::Reg(reg) => unless(inside(&function.regs, reg), "a register"),
         Base::Symbol(symbol) => symbol_id(module, Some(function), symbol),
@@ -191,7 +191,7 @@ fn address_ids(module: &Module, function: &Function, address: Address) -> Wrong 
     }
 }
 
-fn symbol_id(module: &Module, function: Option<&Function>, symbol: Symbol) -> Wrong {
+fn symbol_id(module: &Module, function: Option<&Function>, symbol: Symbol) -> ExpectedObject {
     match symbol {
         Symbol::Var(var) => unless(inside(&module.variables, var), "a variable"),
         Symbol::Local(var) => unless(function.is_some_and(|function| inside(&function.variables, var)), "a variable"),
@@ -199,7 +199,7 @@ fn symbol_id(module: &Module, function: Option<&Function>, symbol: Symbol) -> Wr
     }
 }
 
-fn init_ids(module: &Module, function: Option<&Function>, init: &Init, depth: usize) -> Wrong {
+fn init_ids(module: &Module, function: Option<&Function>, init: &Init, depth: usize) -> ExpectedObject {
     if depth > MAX_DEPTH {
         return Some("something nested so deep");
     }

@@ -13,7 +13,7 @@ use crate::types::{Element, Literal};
 
 /// The instruction that computes a node.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Fused {
+pub(super) enum FusedInstruction {
     /// `x * y + z` in the type of the node.
     Mad(Id, Id, Id),
     /// The upper half of `x * y`, plus `z`.
@@ -30,7 +30,7 @@ pub(super) enum Fused {
 
 /// The fused instruction of each node, and a flag that is true if the node is computed at all.
 pub(super) struct Fusion {
-    pub(super) fused: Vec<Option<Fused>>,
+    pub(super) fused: Vec<Option<FusedInstruction>>,
     pub(super) needed: Vec<bool>,
 }
 
@@ -61,7 +61,7 @@ fn tested(body: &Body, id: Id) -> Option<Id> {
 
 /// Returns the fused form of a selection between NaN and the minimum or maximum of two floats, if it
 /// propagates NaN.
-fn propagating(body: &Body, id: Id) -> Option<Fused> {
+fn propagating(body: &Body, id: Id) -> Option<FusedInstruction> {
     let Op::Select(condition, nan, chosen) = body.node(id).op else { return None };
     let is_nan = body.literal(nan).is_some_and(|literal| literal.as_f64().is_some_and(f64::is_nan));
     if body.type_of(id) != Element::F32.into() || !is_nan {
@@ -71,7 +71,7 @@ fn propagating(body: &Body, id: Id) -> Option<Fused> {
     let both = (tested(body, left)?, tested(body, right)?);
     match body.node(chosen).op {
         Op::Binary(op @ (BinaryOp::Min | BinaryOp::Max), x, y) if both == (x, y) || both == (y, x) => {
-            Some(if op == BinaryOp::Min { Fused::MinNan(x, y) } else { Fused::MaxNan(x, y) })
+            Some(if op == BinaryOp::Min { FusedInstruction::MinNan(x, y) } else { FusedInstruction::MaxNan(x, y) })
         }
         _ => None,
     }
@@ -94,7 +94,7 @@ impl Fusion {
                 }
                 continue;
             }
-            if let Some(fused @ (Fused::MinNan(x, y) | Fused::MaxNan(x, y))) = propagating(body, id) {
+            if let Some(fused @ (FusedInstruction::MinNan(x, y) | FusedInstruction::MaxNan(x, y))) = propagating(body, id) {
                 node.op.each_operand(|operand| uses[operand.index()] = uses[operand.index()].saturating_sub(1));
                 uses[x.index()] += 1;
                 uses[y.index()] += 1;
@@ -111,30 +111,30 @@ impl Fusion {
                         return None;
                     }
                     if let Some((inner, factor)) = wide(body, product) {
-                        return Some((Fused::MadWide(inner, factor, other), product));
+                        return Some((FusedInstruction::MadWide(inner, factor, other), product));
                     }
                     match body.node(product).op {
                         Op::Binary(BinaryOp::Mul, a, b) if uses[product.index()] == 1 && product != other => {
-                            Some((Fused::Mad(a, b, other), product))
+                            Some((FusedInstruction::Mad(a, b, other), product))
                         }
                         Op::Binary(BinaryOp::MulHigh, a, b) if uses[product.index()] == 1 && product != other => {
-                            Some((Fused::MadHigh(a, b, other), product))
+                            Some((FusedInstruction::MadHigh(a, b, other), product))
                         }
                         _ => None,
                     }
                 }),
-                Op::Binary(BinaryOp::Mul, x, _) => wide(body, id).map(|(inner, factor)| (Fused::MulWide(inner, factor), x)),
+                Op::Binary(BinaryOp::Mul, x, _) => wide(body, id).map(|(inner, factor)| (FusedInstruction::MulWide(inner, factor), x)),
                 _ => None,
             };
             if let Some((fused, skipped)) = fused {
                 uses[skipped.index()] -= 1;
                 match fused {
-                    Fused::Mad(a, b, _) | Fused::MadHigh(a, b, _) => {
+                    FusedInstruction::Mad(a, b, _) | FusedInstruction::MadHigh(a, b, _) => {
                         uses[a.index()] += 1;
                         uses[b.index()] += 1;
                     }
-                    Fused::MulWide(inner, _) | Fused::MadWide(inner, _, _) => uses[inner.index()] += 1,
-                    Fused::MinNan(..) | Fused::MaxNan(..) => {}
+                    FusedInstruction::MulWide(inner, _) | FusedInstruction::MadWide(inner, _, _) => uses[inner.index()] += 1,
+                    FusedInstruction::MinNan(..) | FusedInstruction::MaxNan(..) => {}
                 }
                 fusion.fused[id.index()] = Some(fused);
             }

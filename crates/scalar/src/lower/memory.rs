@@ -3,7 +3,7 @@
 //! Several elements side by side are moved in as few accesses as there can be, of at most 16 bytes; many narrow ones travel in words
 //! and are taken apart in registers.
 
-use super::{Emitter, Lowered, bits_type, memory_type, register_type};
+use super::{Emitter, LaneOperands, bits_type, memory_type, register_type};
 use crate::id::{ArrayId, Id, TableId};
 use crate::memory::{Access, Base, Cache, Level, Order, Scope};
 use crate::op::{AtomicOp, Op};
@@ -144,16 +144,16 @@ impl Emitter<'_> {
         }
     }
 
-    pub(super) fn load(&mut self, base: Base, index: Id, ty: ValueType, access: Access) -> Lowered {
+    pub(super) fn load(&mut self, base: Base, index: Id, ty: ValueType, access: Access) -> LaneOperands {
         let (address, space) = self.place(base, index, access);
         let words = Words::of(access, space, true);
         self.load_lanes(&words, address, ty)
     }
 
-    fn load_lanes(&mut self, words: &Words, address: Address, ty: ValueType) -> Lowered {
+    fn load_lanes(&mut self, words: &Words, address: Address, ty: ValueType) -> LaneOperands {
         let (element, lanes) = (ty.element(), ty.lanes());
         let (step, in_words) = piece(element, lanes);
-        let mut loaded = Lowered::new();
+        let mut loaded = LaneOperands::new();
         for first in (0..lanes).step_by(step) {
             let address = address.offset((first * element.bytes() as usize) as i64);
             if in_words {
@@ -181,7 +181,7 @@ impl Emitter<'_> {
     }
 
     /// Takes the elements of a word apart.
-    fn unpack(&mut self, element: Element, word: Reg, into: &mut Lowered) {
+    fn unpack(&mut self, element: Element, word: Reg, into: &mut LaneOperands) {
         if element == Element::F16 {
             let [low, high] = self.f.vector().mov(Type::B32, word);
             into.extend([low.into(), high.into()]);

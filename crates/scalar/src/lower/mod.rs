@@ -31,7 +31,7 @@ use broadloom_diag::Diagnostics;
 use broadloom_ptx::builder::{FunctionBuilder, Instructions, ModuleBuilder};
 use broadloom_ptx::verify::codes;
 use broadloom_ptx::{Block, Imm, Init, IsaVersion, Operand, PointerInfo, Reg, Space, Symbol, Target, Type, Variable, Verified};
-use fuse::{Fused, Fusion};
+use fuse::{FusedInstruction, Fusion};
 use smallvec::SmallVec;
 
 /// Options of lowering.
@@ -121,7 +121,7 @@ fn messages(diagnostics: &Diagnostics) -> String {
 }
 
 /// The operands of a node, one for each lane.
-type Lowered = SmallVec<[Operand; 1]>;
+type LaneOperands = SmallVec<[Operand; 1]>;
 
 /// Blocks of an open loop.
 struct OpenLoop {
@@ -137,7 +137,7 @@ struct Emitter<'a> {
     fusion: Fusion,
     flush: bool,
     ranges: Ranges,
-    values: Vec<Option<Lowered>>,
+    values: Vec<Option<LaneOperands>>,
     vars: Vec<Reg>,
     arrays: Vec<Option<Symbol>>,
     shared: Vec<Symbol>,
@@ -336,7 +336,7 @@ impl Emitter<'_> {
     }
 
     /// Returns all lanes of a node.
-    fn lanes(&mut self, id: Id) -> Lowered {
+    fn lanes(&mut self, id: Id) -> LaneOperands {
         if let Some(lowered) = &self.values[id.index()] {
             return lowered.clone();
         }
@@ -468,32 +468,32 @@ impl Emitter<'_> {
         }
     }
 
-    fn fused(&mut self, fused: Fused, element: Element) -> Reg {
+    fn fused(&mut self, fused: FusedInstruction, element: Element) -> Reg {
         use broadloom_ptx::Modifier::{Hi, Lo, NaN, Wide};
         let reg = self.register(element);
         let narrow = |this: &Self, id: Id| if this.element(id).is_signed() { Type::S32 } else { Type::U32 };
         match fused {
-            Fused::Mad(x, y, z) => {
+            FusedInstruction::Mad(x, y, z) => {
                 let (x, y, z) = (self.operand(x), self.operand(y), self.operand(z));
                 self.f.to(reg).mad((Lo, compute_type(element)), x, y, z)
             }
-            Fused::MadHigh(x, y, z) => {
+            FusedInstruction::MadHigh(x, y, z) => {
                 let (x, y, z) = (self.operand(x), self.operand(y), self.operand(z));
                 self.f.to(reg).mad((Hi, compute_type(element)), x, y, z)
             }
-            Fused::MulWide(x, factor) => {
+            FusedInstruction::MulWide(x, factor) => {
                 let (ty, x) = (narrow(self, x), self.operand(x));
                 self.f.to(reg).mul((Wide, ty), x, factor)
             }
-            Fused::MadWide(x, factor, z) => {
+            FusedInstruction::MadWide(x, factor, z) => {
                 let (ty, x, z) = (narrow(self, x), self.operand(x), self.operand(z));
                 self.f.to(reg).mad((Wide, ty), x, factor, z)
             }
-            Fused::MinNan(x, y) => {
+            FusedInstruction::MinNan(x, y) => {
                 let (x, y) = (self.operand(x), self.operand(y));
                 self.f.to(reg).min((NaN, compute_type(element)), x, y)
             }
-            Fused::MaxNan(x, y) => {
+            FusedInstruction::MaxNan(x, y) => {
                 let (x, y) = (self.operand(x), self.operand(y));
                 self.f.to(reg).max((NaN, compute_type(element)), x, y)
             }

@@ -14,7 +14,7 @@ use crate::id::{ArrayId, BlockId, Id, SharedId, TableId, Var};
 use crate::memory::{Access, Base, Cache};
 use crate::op::{BinaryOp, Op};
 use crate::schedule::Schedule;
-use crate::structure::{Assigned, Live, Structure};
+use crate::structure::{AssignedItems, LiveItems, Structure};
 use crate::types::{Literal, Type};
 use rustc_hash::FxHashMap;
 
@@ -65,7 +65,7 @@ pub(crate) struct Rewrite<'a, 'b> {
     parameters: Vec<Value>,
     bindings: Option<&'a mut [&'b mut dyn Binding]>,
     structure: Structure,
-    live: Option<Live>,
+    live: Option<LiveItems>,
     map: Vec<Option<Value>>,
     /// Made when they are first needed, so that nothing is left of what is not.
     vars: Vec<Option<Variable>>,
@@ -136,7 +136,7 @@ impl<'a, 'b> Rewrite<'a, 'b> {
     /// Writes everything, and gives what became of the results.
     pub(crate) fn run(mut self, results: &[Id]) -> Vec<Value> {
         if self.options.forward {
-            self.live = Some(Live::of(self.source, &self.structure, results));
+            self.live = Some(LiveItems::of(self.source, &self.structure, results));
             for (index, element) in self.source.vars.iter().enumerate() {
                 self.known.insert(Var(index as u32), self.builder.literal(Literal::zero(*element)));
             }
@@ -366,7 +366,7 @@ impl<'a, 'b> Rewrite<'a, 'b> {
         if !self.options.forward {
             return;
         }
-        for var in Assigned::within(self.source, blocks).vars {
+        for var in AssignedItems::within(self.source, blocks).vars {
             self.known.remove(&var);
         }
     }

@@ -22,18 +22,18 @@ type Side = (Id, bool);
 
 /// The condition under which a node is needed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Need {
+enum NeedCondition {
     Never,
     OnlyIf(Side),
     Always,
 }
 
-impl Need {
-    fn or(self, other: Need) -> Need {
+impl NeedCondition {
+    fn or(self, other: NeedCondition) -> NeedCondition {
         match (self, other) {
-            (Need::Never, need) | (need, Need::Never) => need,
+            (NeedCondition::Never, need) | (need, NeedCondition::Never) => need,
             (a, b) if a == b => a,
-            _ => Need::Always,
+            _ => NeedCondition::Always,
         }
     }
 }
@@ -60,14 +60,14 @@ fn guard_one(body: &Body) -> Option<Body> {
     let needs = needs(body, &structure);
     let mut tried: Vec<(Id, BlockId)> = vec![];
     for (id, _) in body.nodes().filter(|(id, _)| is_movable(*id)) {
-        let (Need::OnlyIf((condition, _)), Some((block, _))) = (needs[id.index()], schedule.place_of[id.index()]) else {
+        let (NeedCondition::OnlyIf((condition, _)), Some((block, _))) = (needs[id.index()], schedule.place_of[id.index()]) else {
             continue;
         };
         if tried.contains(&(condition, block)) {
             continue;
         }
         tried.push((condition, block));
-        let hangs = |id: Id| matches!(needs[id.index()], Need::OnlyIf((on, _)) if on == condition);
+        let hangs = |id: Id| matches!(needs[id.index()], NeedCondition::OnlyIf((on, _)) if on == condition);
         let statements = &body.block(block).statements;
         let loads = (0..statements.len())
             .filter(|index| matches!(statements[*index], Statement::Define(id) if is_movable(id) && hangs(id)));
@@ -93,26 +93,26 @@ fn found(body: &Body) -> Vec<bool> {
 }
 
 /// Returns the condition under which each node is needed.
-fn needs(body: &Body, structure: &Structure) -> Vec<Need> {
-    let mut needs = vec![Need::Never; body.nodes.len()];
+fn needs(body: &Body, structure: &Structure) -> Vec<NeedCondition> {
+    let mut needs = vec![NeedCondition::Never; body.nodes.len()];
     for block in &structure.order {
         for statement in &body.block(*block).statements {
-            statement.each_operand(|id| needs[id.index()] = Need::Always);
+            statement.each_operand(|id| needs[id.index()] = NeedCondition::Always);
             match statement {
-                Statement::Define(id) if !body.node(*id).op.is_removable() => needs[id.index()] = Need::Always,
-                Statement::While { condition, .. } => needs[condition.index()] = Need::Always,
+                Statement::Define(id) if !body.node(*id).op.is_removable() => needs[id.index()] = NeedCondition::Always,
+                Statement::While { condition, .. } => needs[condition.index()] = NeedCondition::Always,
                 _ => {}
             }
         }
     }
     for (id, node) in body.nodes().rev() {
         let need = needs[id.index()];
-        let mut want = |id: Id, need: Need| needs[id.index()] = needs[id.index()].or(need);
+        let mut want = |id: Id, need: NeedCondition| needs[id.index()] = needs[id.index()].or(need);
         match node.op {
-            Op::Select(condition, yes, no) if need == Need::Always => {
-                want(condition, Need::Always);
-                want(yes, Need::OnlyIf((condition, true)));
-                want(no, Need::OnlyIf((condition, false)));
+            Op::Select(condition, yes, no) if need == NeedCondition::Always => {
+                want(condition, NeedCondition::Always);
+                want(yes, NeedCondition::OnlyIf((condition, true)));
+                want(no, NeedCondition::OnlyIf((condition, false)));
             }
             _ => node.op.each_operand(|operand| want(operand, need)),
         }
@@ -125,7 +125,7 @@ struct Group<'a> {
     body: &'a Body,
     structure: &'a Structure,
     schedule: &'a Schedule,
-    needs: &'a [Need],
+    needs: &'a [NeedCondition],
     condition: Id,
     block: BlockId,
     /// Statements that define the loads.
@@ -178,7 +178,7 @@ impl Group<'_> {
             node.op.each_operand(|operand| any |= of_loads[operand.index()]);
             match node.op {
                 Op::Select(condition, yes, no)
-                    if any && condition == self.condition && self.needs[id.index()] == Need::Always =>
+                    if any && condition == self.condition && self.needs[id.index()] == NeedCondition::Always =>
                 {
                     selections.push((id, yes, no));
                 }
@@ -236,7 +236,7 @@ impl Group<'_> {
         let (mut then, mut otherwise, mut behind) = (vec![], vec![], vec![]);
         for index in &self.loads {
             let Statement::Define(id) = statements[*index] else { continue };
-            let is_then = self.needs[id.index()] == Need::OnlyIf((self.condition, true));
+            let is_then = self.needs[id.index()] == NeedCondition::OnlyIf((self.condition, true));
             if is_then { &mut then } else { &mut otherwise }.push(statements[*index].clone());
         }
         for (id, yes, no) in selections {

@@ -23,7 +23,7 @@ pub(super) enum NameMeaning {
 }
 
 /// State while a function is read.
-pub(super) struct Reading<'t> {
+pub(super) struct FunctionReader<'t> {
     pub(super) builder: Builder,
     pub(super) names: HashMap<&'t str, NameMeaning>,
     depth: usize,
@@ -53,9 +53,9 @@ fn compare_op(name: &str) -> Option<CompareOp> {
     CompareOp::ALL.iter().copied().find(|op| op.name() == name)
 }
 
-impl<'t> Reading<'t> {
-    pub(super) fn new(builder: Builder) -> Reading<'t> {
-        Reading { builder, names: HashMap::new(), depth: 0 }
+impl<'t> FunctionReader<'t> {
+    pub(super) fn new(builder: Builder) -> FunctionReader<'t> {
+        FunctionReader { builder, names: HashMap::new(), depth: 0 }
     }
 
     /// Reads an expression.

@@ -1,6 +1,6 @@
 //! Functions, read statement by statement.
 
-use super::expression::{NameMeaning, ParseResult, Reading};
+use super::expression::{NameMeaning, ParseResult, FunctionReader};
 use super::literal::literal;
 use super::scan::{Line, Lines, Scanner};
 use super::{BAD_CODE, BAD_NAME, BAD_VALUE, UNEXPECTED};
@@ -24,7 +24,7 @@ pub fn function(lines: &mut Lines<'_>) -> ParseResult<Function> {
     }
     let name = scanner.name("the name of a function")?;
     let mut parser =
-        Parser { lines, reading: Reading::new(Builder::function(name)), results: vec![], returned: None, nesting: 0 };
+        Parser { lines, reading: FunctionReader::new(Builder::function(name)), results: vec![], returned: None, nesting: 0 };
     scanner.expect("(")?;
     scanner.list(")", |scanner| {
         let start = scanner.at();
@@ -50,7 +50,7 @@ pub fn function(lines: &mut Lines<'_>) -> ParseResult<Function> {
 
 struct Parser<'l, 't> {
     lines: &'l mut Lines<'t>,
-    reading: Reading<'t>,
+    reading: FunctionReader<'t>,
     results: Vec<Type>,
     returned: Option<Vec<Value>>,
     nesting: usize,

@@ -6,7 +6,7 @@
 //! | [`Draft`] | a program under construction: numbers inputs, outputs, scalars and temporaries, appends kernels and launches |
 //! | [`Writer`] | a kernel under construction: a [`Builder`](broadloom_scalar::Builder) that declares parameters on first use |
 //! | [`Inlet`], [`Outlet`] | a [`Source`](crate::Source) and a [`Sink`](crate::Sink) in a kernel: values at a position, results at a position |
-//! | [`Nested`] | a source inside a function, for composing functions |
+//! | [`NestedSource`] | a source inside a function, for composing functions |
 //! | [`Accumulator`] | the running result of an [`Operator`](crate::Operator) |
 //! | [`Shared`], [`Temporaries`] | lists of values in shared memory, and in temporary memory of a run |
 //! | [`reduce_warp`], [`reduce_block`], [`scan_warp`], [`shift_warp`], [`broadcast`], [`each_lane`] | cooperation of the threads of a warp or a block |
@@ -106,7 +106,7 @@ pub use cooperate::{Shared, broadcast, each_lane, reduce_block, reduce_warp, sca
 pub(crate) use cooperate::{choose, last_bit};
 pub use draft::{Draft, IncludedArguments};
 pub use lookback::Chain;
-pub use nested::Nested;
+pub use nested::NestedSource;
 pub use ports::{Inlet, Outlet};
 pub use position::{ravel, unravel};
 pub use temporaries::Temporaries;

@@ -6,18 +6,18 @@ use broadloom_scalar::{Accessor, AccessorKind, Binding, Builder, Value, reading}
 /// A [`Source`] inside a function under construction. Its scalars and inputs become those of the function,
 /// declared in the order of nesting. The function must declare its position first.
 #[derive(Clone, Debug)]
-pub struct Nested<'a> {
+pub struct NestedSource<'a> {
     source: &'a Source,
     scalars: Vec<Value>,
     inputs: Vec<Accessor>,
 }
 
-impl<'a> Nested<'a> {
+impl<'a> NestedSource<'a> {
     /// Declares the scalars and inputs.
-    pub fn new(f: &Builder, source: &'a Source) -> Nested<'a> {
+    pub fn new(f: &Builder, source: &'a Source) -> NestedSource<'a> {
         let scalars = source.function().parameters()[source.axes()..].iter().map(|own| f.parameter(&own.name, own.ty)).collect();
         let declare = |own: &broadloom_scalar::AccessorDecl| f.accessor(&own.name, AccessorKind::Input, own.ty, 1);
-        Nested { source, scalars, inputs: source.function().accessors().iter().map(declare).collect() }
+        NestedSource { source, scalars, inputs: source.function().accessors().iter().map(declare).collect() }
     }
 
     /// Computes the values at a position.

@@ -28,7 +28,7 @@ const WARPS: u32 = crate::cost::PACK_WARPS;
 const ROOM: u32 = crate::cost::PACK_TILE;
 
 /// The thread layout of a block.
-struct Shape {
+struct BlockThreads {
     /// Number of positions of a thread, limited by registers.
     each: u32,
     /// Number of adjacent positions among them.
@@ -38,7 +38,7 @@ struct Shape {
 }
 
 impl OnePassEmitter<'_> {
-    fn shape(&self) -> Shape {
+    fn shape(&self) -> BlockThreads {
         let bytes: u32 = self.source.results().iter().skip(1).map(|ty| ty.bytes()).sum();
         let items = if self.inlet.reads_rows() { 4 } else { 1 };
         let (each, blocks) = match (bytes, items) {
@@ -47,11 +47,11 @@ impl OnePassEmitter<'_> {
             (5..=8, _) => (8, 4),
             _ => (4, 4),
         };
-        Shape { each, items, blocks }
+        BlockThreads { each, items, blocks }
     }
 
     pub(super) fn launch(&self, draft: &mut Draft) -> Result<()> {
-        let (Shape { each, items, blocks }, block) = (self.shape(), [32 * WARPS, 1, 1]);
+        let (BlockThreads { each, items, blocks }, block) = (self.shape(), [32 * WARPS, 1, 1]);
         let (rows, row, tile) = (each / items, 32 * items, block[0] * each);
         // An empty line has one tile, which stores the total.
         let tiles = Count::size(0).div_ceil(tile).max(1u32);

@@ -112,7 +112,7 @@ impl ScanEmitter<'_> {
     }
 
     /// Returns the values of all items of a thread, row by row.
-    fn each(&self, shape: &super::Shape, values: impl Fn(u32, u32) -> Vec<Value>) -> Vec<Value> {
+    fn each(&self, shape: &super::LineThreads, values: impl Fn(u32, u32) -> Vec<Value>) -> Vec<Value> {
         (0..shape.rows)
             .flat_map(|row| (0..shape.items).map(move |item| (row, item)))
             .flat_map(|(row, item)| values(row, item))

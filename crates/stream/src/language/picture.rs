@@ -13,7 +13,7 @@ pub const MAX_BOXES: usize = 1000;
 #[derive(Clone, Debug, Default)]
 pub struct Picture {
     /// The boxes.
-    pub boxes: Vec<Shape>,
+    pub boxes: Vec<PictureBox>,
     /// The lines.
     pub lines: Vec<Line>,
     /// Names of the box colours.
@@ -22,7 +22,7 @@ pub struct Picture {
 
 /// A box.
 #[derive(Clone, Debug, Default)]
-pub struct Shape {
+pub struct PictureBox {
     /// Its first line of text.
     pub label: String,
     /// Its second line of text, in small letters. It may be empty.
@@ -153,7 +153,7 @@ impl Picture {
     /// Returns the boxes and bend points, and for each line the points it passes through.
     fn placed(&self, layers: &[usize]) -> (Vec<PositionedBox>, Vec<Vec<usize>>) {
         let new = |layer: usize, width: f64| PositionedBox { layer, width, above: vec![], below: vec![], x: 0.0 };
-        let wide = |shape: &Shape| 7.2 * shape.label.chars().count().max(shape.note.chars().count() * 5 / 6) as f64 + 16.0;
+        let wide = |shape: &PictureBox| 7.2 * shape.label.chars().count().max(shape.note.chars().count() * 5 / 6) as f64 + 16.0;
         let mut placed: Vec<PositionedBox> =
             self.boxes.iter().zip(layers).map(|(shape, layer)| new(*layer, wide(shape).max(40.0))).collect();
         let mut paths = vec![];

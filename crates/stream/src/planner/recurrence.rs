@@ -13,7 +13,7 @@
 //! states.
 
 use crate::language::core::{Layout, Type as StreamType};
-use crate::planner::translate::{Leaf, Reads, Site, Subject, Window, Words, Writes, element, fire, written_fields};
+use crate::planner::translate::{Leaf, Reads, KernelSite, Subject, Window, Words, Writes, element, fire, written_fields};
 use broadloom_scalar::{
     AccessorKind, BinaryOp, Builder, CompareOp, Element, Function, Id, Literal, Op, Statement, Type, UnaryOp,
 };
@@ -107,7 +107,7 @@ pub(crate) fn recognise(subject: &Subject<'_>) -> Option<Recurrence> {
     };
     let bad = b.variable_with(b.literal(false));
     let (reads, writes): (Reads<'_>, Writes<'_>) = (&reads, &writes);
-    fire(*subject, &Site { b: &b, reads, writes, firing, bad, state: &state, cooperation: None }).ok()?;
+    fire(*subject, &KernelSite { b: &b, reads, writes, firing, bad, state: &state, cooperation: None }).ok()?;
     let mut results = vec![b.get(bad)];
     results.extend(variables.iter().map(|variable| b.get(*variable)));
     let function = b.finish_function(&results).ok()?.simplify().ok()?;

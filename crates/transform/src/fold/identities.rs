@@ -12,7 +12,7 @@ use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 
 /// Simpler equivalent of an instruction.
-pub(super) enum Simpler {
+pub(super) enum Simplification {
     /// Known value, for an instruction that writes one register.
     Value(u64),
     /// Another instruction.
@@ -30,7 +30,7 @@ struct View<'a> {
 }
 
 /// Returns a simpler equivalent of an instruction without a guard.
-pub(super) fn simplify(function: &Function, known: &KnownValues, definition: &Definitions, data: &InstData) -> Option<Simpler> {
+pub(super) fn simplify(function: &Function, known: &KnownValues, definition: &Definitions, data: &InstData) -> Option<Simplification> {
     let ty = data.types().next()?;
     let whole = match ty.kind() {
         TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed => ty.bits() <= 64,
@@ -77,11 +77,11 @@ impl View<'_> {
     }
 
     /// Returns a copy of one of the operands.
-    fn copy(&self, index: usize) -> Option<Simpler> {
+    fn copy(&self, index: usize) -> Option<Simplification> {
         self.copy_of(self.data.operands.get(index)?.clone())
     }
 
-    fn copy_of(&self, operand: Operand) -> Option<Simpler> {
+    fn copy_of(&self, operand: Operand) -> Option<Simplification> {
         let to = self.data.operands.first()?.clone();
         let Operand::Reg(reg) = to else { return None };
         let mov = match self.function.regs[reg].ty {
@@ -100,35 +100,35 @@ impl View<'_> {
             }
             operand => operand,
         };
-        Some(Simpler::Instruction(made(mov, [to, operand])))
+        Some(Simplification::Instruction(made(mov, [to, operand])))
     }
 
     /// Returns another instruction with the same result and some of the operands.
-    fn other<const N: usize>(&self, name: &str, operands: [usize; N]) -> Option<Simpler> {
+    fn other<const N: usize>(&self, name: &str, operands: [usize; N]) -> Option<Simplification> {
         let mnemonic = format!("{name}.{}", self.ty.name());
         let all = std::iter::once(0).chain(operands).map(|index| self.data.operands[index].clone());
-        InstData::of(&mnemonic, all).map(Simpler::Instruction)
+        InstData::of(&mnemonic, all).map(Simplification::Instruction)
     }
 
-    fn simplify(&self) -> Option<Simpler> {
+    fn simplify(&self) -> Option<Simplification> {
         let ones = u64::MAX;
         match self.data.opcode()? {
             Opcode::Add if self.is(2, 0) => self.copy(1),
             Opcode::Add if self.is(1, 0) => self.copy(2),
             Opcode::Add => self.add_to_sum(),
             Opcode::Sub if self.is(2, 0) => self.copy(1),
-            Opcode::Sub | Opcode::Xor if self.same(1, 2) => Some(Simpler::Value(0)),
-            Opcode::Mul if self.is(1, 0) || self.is(2, 0) => Some(Simpler::Value(0)),
+            Opcode::Sub | Opcode::Xor if self.same(1, 2) => Some(Simplification::Value(0)),
+            Opcode::Mul if self.is(1, 0) || self.is(2, 0) => Some(Simplification::Value(0)),
             Opcode::Mul if self.data.has(Modifier::Lo) && self.is(2, 1) => self.copy(1),
             Opcode::Mul if self.data.has(Modifier::Lo) && self.is(1, 1) => self.copy(2),
             Opcode::Mad if !self.data.has(Modifier::Cc) => self.product_and_sum(),
             Opcode::Div if self.is(2, 1) => self.copy(1),
-            Opcode::Rem if self.is(2, 1) => Some(Simpler::Value(0)),
+            Opcode::Rem if self.is(2, 1) => Some(Simplification::Value(0)),
             Opcode::Min | Opcode::Max if self.same(1, 2) && self.data.operands.len() == 3 => self.copy(1),
-            Opcode::And if self.is(1, 0) || self.is(2, 0) => Some(Simpler::Value(0)),
+            Opcode::And if self.is(1, 0) || self.is(2, 0) => Some(Simplification::Value(0)),
             Opcode::And if self.is(2, ones) || self.same(1, 2) => self.copy(1),
             Opcode::And if self.is(1, ones) => self.copy(2),
-            Opcode::Or if self.is(1, ones) || self.is(2, ones) => Some(Simpler::Value(truncate(ones, self.ty.bits()))),
+            Opcode::Or if self.is(1, ones) || self.is(2, ones) => Some(Simplification::Value(truncate(ones, self.ty.bits()))),
             Opcode::Or | Opcode::Xor if self.is(2, 0) => self.copy(1),
             Opcode::Or if self.same(1, 2) => self.copy(1),
             Opcode::Or | Opcode::Xor if self.is(1, 0) => self.copy(2),
@@ -142,7 +142,7 @@ impl View<'_> {
     }
 
     /// Merges two additions of constants into one.
-    fn add_to_sum(&self) -> Option<Simpler> {
+    fn add_to_sum(&self) -> Option<Simplification> {
         let (reg, number) = match (self.value(1), self.value(2), &self.data.operands[1], &self.data.operands[2]) {
             (None, Some(number), Operand::Reg(reg), _) | (Some(number), None, _, Operand::Reg(reg)) => (*reg, number),
             _ => return None,
@@ -151,10 +151,10 @@ impl View<'_> {
         let (inner, more) = sum(self.function, self.definition, reg, bits)?;
         let total = immediate(truncate(number.wrapping_add(more), bits), self.ty)?;
         let operands = [self.data.operands[0].clone(), Operand::Reg(inner), Operand::Imm(total)];
-        InstData::of(&format!("add.{}", self.ty.name()), operands).map(Simpler::Instruction)
+        InstData::of(&format!("add.{}", self.ty.name()), operands).map(Simplification::Instruction)
     }
 
-    fn product_and_sum(&self) -> Option<Simpler> {
+    fn product_and_sum(&self) -> Option<Simplification> {
         let wide = self.data.has(Modifier::Wide);
         let third = self.ty.widened().filter(|_| wide).unwrap_or(self.ty);
         let sum_is_zero = self.known.operand(self.data.operands.get(3)?, third) == Some(0);
@@ -179,7 +179,7 @@ impl View<'_> {
         }
     }
 
-    fn not(&self) -> Option<Simpler> {
+    fn not(&self) -> Option<Simplification> {
         let inner = match self.data.operands.get(1)? {
             Operand::Not(reg) => return self.copy_of(Operand::Reg(*reg)),
             Operand::Reg(reg) => *reg,
@@ -194,26 +194,26 @@ impl View<'_> {
     }
 
     /// Simplifies a shift. The amount is a 32-bit number for every type.
-    fn shift(&self) -> Option<Simpler> {
+    fn shift(&self) -> Option<Simplification> {
         let amount = self.known.operand(self.data.operands.get(2)?, Type::U32)?;
         let signed = self.ty.is_signed() && self.data.opcode() == Some(Opcode::Shr);
         if amount == 0 {
             self.copy(1)
         } else if amount >= u64::from(self.ty.bits()) && !signed {
-            Some(Simpler::Value(0))
+            Some(Simplification::Value(0))
         } else {
             None
         }
     }
 
-    fn choice(&self) -> Option<Simpler> {
+    fn choice(&self) -> Option<Simplification> {
         let predicate = self.known.operand(self.data.operands.get(3)?, Type::Pred);
         match predicate {
             Some(1) => self.copy(1),
             Some(_) => self.copy(2),
             None if self.same(1, 2) => self.copy(1),
             None => match (self.value(1), self.value(2)) {
-                (Some(a), Some(b)) if a == b => Some(Simpler::Value(a)),
+                (Some(a), Some(b)) if a == b => Some(Simplification::Value(a)),
                 _ => None,
             },
         }
@@ -221,11 +221,11 @@ impl View<'_> {
 
     /// Simplifies comparisons of a register with itself, and of a selection between two constants with a
     /// constant.
-    fn comparison(&self) -> Option<Simpler> {
+    fn comparison(&self) -> Option<Simplification> {
         let [Operand::Reg(_), Operand::Absent, a, b] = self.data.operands.as_slice() else { return None };
         if self.same(2, 3) {
             let holds = [Modifier::Eq, Modifier::Le, Modifier::Ge, Modifier::Ls, Modifier::Hs];
-            return Some(Simpler::Value(u64::from(holds.into_iter().any(|compare| self.data.has(compare)))));
+            return Some(Simplification::Value(u64::from(holds.into_iter().any(|compare| self.data.has(compare)))));
         }
         let (Operand::Reg(chosen), Some(number)) = (a, self.known.operand(b, self.ty)) else { return None };
         let choice = &self.function.insts[self.definition[*chosen].expand()?];
@@ -242,18 +242,18 @@ impl View<'_> {
             }
         });
         match (held?, other?, choice.operands.get(3)?) {
-            (true, true, _) => Some(Simpler::Value(1)),
-            (false, false, _) => Some(Simpler::Value(0)),
+            (true, true, _) => Some(Simplification::Value(1)),
+            (false, false, _) => Some(Simplification::Value(0)),
             (true, false, Operand::Reg(p)) | (false, true, Operand::Not(p)) => self.copy_of(Operand::Reg(*p)),
             (true, false, Operand::Not(p)) | (false, true, Operand::Reg(p)) => {
-                Some(Simpler::Instruction(made("not.pred", [self.data.operands[0].clone(), Operand::Reg(*p)])))
+                Some(Simplification::Instruction(made("not.pred", [self.data.operands[0].clone(), Operand::Reg(*p)])))
             }
             _ => None,
         }
     }
 
     /// Replaces a conversion between integers of the width of their registers by a copy.
-    fn conversion(&self) -> Option<Simpler> {
+    fn conversion(&self) -> Option<Simplification> {
         let mut types = self.data.types();
         let (to, from) = (types.next()?, types.next()?);
         let [Operand::Reg(result), Operand::Reg(source)] = self.data.operands.as_slice() else { return None };

@@ -35,7 +35,7 @@ use broadloom_ptx::{
 };
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
-use identities::Simpler;
+use identities::Simplification;
 pub(crate) use immediate::immediate;
 pub(crate) use known::KnownValues;
 
@@ -237,11 +237,11 @@ impl<'f> Folding<'f> {
             }
             let simpler = identities::simplify(self.function, &self.known, &self.definition, data);
             match simpler {
-                Some(Simpler::Value(value)) => {
+                Some(Simplification::Value(value)) => {
                     let reg = data.writes()[0];
                     return self.define(inst, reg, value, kept);
                 }
-                Some(Simpler::Instruction(other)) => {
+                Some(Simplification::Instruction(other)) => {
                     let InstData { loc, span, .. } = *data;
                     self.function.insts[inst] = InstData { loc, span, ..other };
                     self.changed = true;

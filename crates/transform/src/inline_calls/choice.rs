@@ -37,14 +37,14 @@ pub struct Choice {
     /// Number of calls of each function.
     calls: HashMap<Func, usize>,
     /// Selected calls if not all can be inlined; computed when needed.
-    some: Option<Partly>,
+    some: Option<SelectedCalls>,
     /// Number of instructions that may still be copied.
     left: usize,
 }
 
 /// Selected calls if not all can be inlined.
 #[derive(Debug, Default)]
-struct Partly {
+struct SelectedCalls {
     /// Pairs of caller and callee.
     calls: HashSet<(Func, Func)>,
     /// Sizes of functions with the selected calls inlined.
@@ -123,7 +123,7 @@ impl Choice {
     }
 
     /// Selects calls of a function after this was done for its callees.
-    fn choose(&self, some: &Partly, calls: &Calls, left: &mut usize) -> (HashSet<Func>, Extent) {
+    fn choose(&self, some: &SelectedCalls, calls: &Calls, left: &mut usize) -> (HashSet<Func>, Extent) {
         let mut extent = Extent { instructions: calls.instructions, depth: 0 };
         let mut chosen = HashSet::new();
         for (callee, count) in calls.callees.iter().filter(|(callee, _)| self.fit.contains(callee)) {
@@ -144,8 +144,8 @@ impl Choice {
     }
 
     /// Selects calls of all functions, from the leaves up.
-    fn choose_some(&self, left: &mut usize) -> Partly {
-        let mut some = Partly::default();
+    fn choose_some(&self, left: &mut usize) -> SelectedCalls {
+        let mut some = SelectedCalls::default();
         for func in self.graph.callees_first() {
             let (chosen, extent) = self.choose(&some, self.graph.of(*func), left);
             some.calls.extend(chosen.into_iter().map(|callee| (*func, callee)));

@@ -8,8 +8,8 @@
 
 use super::build::{Builder, Variable};
 use super::levels::{Kind, Levels, Node};
-use super::plan::{LevelPlan, Masked, Part, Plan, left};
-use super::steady::Steady;
+use super::plan::{LevelPlan, MaskedCode, MaskedPart, Plan, left};
+use super::steady::SteadyValues;
 use crate::purity::is_speculable;
 use broadloom_analysis::Cfg;
 use broadloom_ptx::{Block, Edge, Function, Guard, Imm, Opcode, Operand, Reg, Type};
@@ -61,7 +61,7 @@ pub(super) struct Emitter<'a> {
     pub(super) cfg: &'a Cfg,
     pub(super) levels: &'a Levels,
     pub(super) plans: &'a [LevelPlan],
-    pub(super) steady: &'a Steady,
+    pub(super) steady: &'a SteadyValues,
     /// Level in which each register is defined.
     pub(super) homes: &'a SecondaryMap<Reg, usize>,
     /// For each divergent loop, registers that are computed in it and read outside, with the node of the loop
@@ -252,7 +252,7 @@ impl Emitter<'_> {
     }
 
     /// Emits the code after a head.
-    fn masked(&mut self, level: usize, head: Node, masked: &Masked, ways: Continuations, mask: Mask) -> Vec<UnfinishedBlock> {
+    fn masked(&mut self, level: usize, head: Node, masked: &MaskedCode, ways: Continuations, mask: Mask) -> Vec<UnfinishedBlock> {
         let nobody = self.builder.zero(Type::Pred);
         let is_back = |node: &Node| self.levels.levels[level].kinds[*node] == Kind::Back;
         let waiting: Vec<Node> =
@@ -323,7 +323,7 @@ impl Emitter<'_> {
 
     /// Returns whether a part, the last of a line, is the only way back to the header. It then decides
     /// whether the loop continues.
-    fn is_way_back(&self, line: &Line, part: &Part) -> bool {
+    fn is_way_back(&self, line: &Line, part: &MaskedPart) -> bool {
         let level = &self.levels.levels[line.level];
         let ends = line.join.is_some_and(|join| level.kinds[join] == Kind::End);
         let back = part.stop.filter(|stop| level.kinds[*stop] == Kind::Back && part.inner.is_some());
@@ -331,7 +331,7 @@ impl Emitter<'_> {
     }
 
     /// Emits a part here. Returns whether control comes out of it.
-    fn part(&mut self, line: &mut Line, part: &Part, lanes: Reg) -> bool {
+    fn part(&mut self, line: &mut Line, part: &MaskedPart, lanes: Reg) -> bool {
         let ways = match &part.inner {
             Some(plan) => Continuations::Opens(self.region(line.level, plan, Some(lanes))),
             None => self.node(line.level, part.entry, Some(lanes), true),
@@ -340,7 +340,7 @@ impl Emitter<'_> {
     }
 
     /// Returns whether a vote on the lanes waiting for a part pays off or is necessary.
-    fn is_worth_a_test(&self, level: usize, part: &Part) -> bool {
+    fn is_worth_a_test(&self, level: usize, part: &MaskedPart) -> bool {
         let mut count = 0;
         for node in &part.members {
             match self.levels.levels[level].kinds[*node] {

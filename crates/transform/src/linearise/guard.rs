@@ -19,7 +19,7 @@ use broadloom_ptx::{
 
 /// Treatment of an instruction under a mask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Manner {
+pub(super) enum GuardTreatment {
     /// In all lanes.
     Everywhere,
     /// In the lanes of the mask.
@@ -31,19 +31,19 @@ pub(super) enum Manner {
 }
 
 /// Returns the treatment of an instruction under a mask, except for plain loads with steady addresses.
-pub(super) fn manner(data: &InstData) -> Manner {
+pub(super) fn manner(data: &InstData) -> GuardTreatment {
     let effects = data.effects();
     if is_speculable(data) || data.class() == Some(Class::Fence) {
-        Manner::Everywhere
+        GuardTreatment::Everywhere
     } else if is_collective(data) {
-        Manner::Together
+        GuardTreatment::Together
     } else if data.members().is_some() {
-        Manner::Members
+        GuardTreatment::Members
     } else if effects == Effects::default() && data.class() != Some(Class::Cluster) {
         // Carry chains are pure, but their order matters. The order is kept.
-        Manner::Everywhere
+        GuardTreatment::Everywhere
     } else {
-        Manner::Masked
+        GuardTreatment::Masked
     }
 }
 
@@ -69,15 +69,15 @@ impl Emitter<'_> {
         });
         if let Some(lanes) = mask {
             let everywhere = self.steady.is_load(inst) || self.passes_to_call(&data);
-            let manner = if everywhere { Manner::Everywhere } else { manner(&data) };
+            let manner = if everywhere { GuardTreatment::Everywhere } else { manner(&data) };
             match manner {
-                Manner::Everywhere => {}
-                Manner::Masked => self.guard(&mut data, lanes),
-                Manner::Members => {
+                GuardTreatment::Everywhere => {}
+                GuardTreatment::Masked => self.guard(&mut data, lanes),
+                GuardTreatment::Members => {
                     self.reduce_members(&mut data, lanes);
                     self.guard(&mut data, lanes);
                 }
-                Manner::Together => self.bring(&mut data, inst, level, lanes),
+                GuardTreatment::Together => self.bring(&mut data, inst, level, lanes),
             }
         }
         for reg in data.writes() {

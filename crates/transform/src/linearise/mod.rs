@@ -53,7 +53,7 @@ use emit::Emitter;
 use levels::{Kind, Levels, Node};
 use plan::LevelPlan;
 use std::collections::HashMap;
-use steady::Steady;
+use steady::SteadyValues;
 
 pub use converge::{Convergence, barriers_are_convergent, comes_apart, meets_others};
 pub use plan::DEEPEST;
@@ -131,7 +131,7 @@ pub fn run(module: &Module, function: &mut Function, is_divergent: &dyn Fn(Block
     let plans = plan::plan(function, &levels, is_divergent)?;
     spin::refuse_spinning(module, function, &cfg, &dominators, &levels, &plans, blocks.shape())?;
     let homes = homes(function, &cfg, &levels);
-    let steady = Steady::new(function, &cfg, &levels, &plans, &homes);
+    let steady = SteadyValues::new(function, &cfg, &levels, &plans, &homes);
     let outs = outs(function, &cfg, &levels, &plans, &homes);
     let mut builder = Builder::new(module, function);
     let at = builder.entry();

@@ -55,7 +55,7 @@ impl Sum {
 }
 
 /// Addresses that the threads of a kernel wait for and write.
-pub(super) struct Places<'f> {
+pub(super) struct WaitAddresses<'f> {
     function: &'f Function,
     cfg: &'f Cfg,
     loops: Loops,
@@ -67,7 +67,7 @@ pub(super) struct Places<'f> {
     spread: i64,
 }
 
-impl<'f> Places<'f> {
+impl<'f> WaitAddresses<'f> {
     pub(super) fn new(function: &'f Function, cfg: &'f Cfg, dominators: &Dominators, shape: Option<[u32; 3]>) -> Self {
         let mut makers = SecondaryMap::new();
         let mut homes = HashMap::new();
@@ -84,7 +84,7 @@ impl<'f> Places<'f> {
         }
         let loops = Loops::new(cfg, dominators);
         let spread = i64::from(shape.map_or(1024, |[x, ..]| x)) - 1;
-        Places { function, cfg, loops, makers, homes, params, spread }
+        WaitAddresses { function, cfg, loops, makers, homes, params, spread }
     }
 
     /// Returns whether all addresses that threads poll in loops, except in shared memory, lie below those

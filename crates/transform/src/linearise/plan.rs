@@ -2,7 +2,7 @@
 //!
 //! A *region* of a level is a set of nodes with a single entry. In a region, a node with a divergent branch
 //! is a *head*. After it, up to the node where all its paths meet again (its *join*), come nodes that only
-//! some lanes reach. They are laid out one after the other, each under its own mask ([`Masked`]). At the join
+//! some lanes reach. They are laid out one after the other, each under its own mask ([`MaskedCode`]). At the join
 //! all lanes are back. All other nodes of the region keep their branches.
 //!
 //! The nodes after a head must be entered through it only. If they are not, the nearest node that dominates
@@ -35,23 +35,23 @@ pub(super) struct Plan {
 pub(super) struct Step {
     pub(super) node: Node,
     /// Code after it, if it is a head.
-    pub(super) masked: Option<Masked>,
+    pub(super) masked: Option<MaskedCode>,
 }
 
 /// Code after a head.
 #[derive(Clone, Debug)]
-pub(super) struct Masked {
+pub(super) struct MaskedCode {
     /// Node where all paths meet; `None` if no lane returns.
     pub(super) join: Option<Node>,
     /// Parts in topological order.
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<MaskedPart>,
     /// Exits of the loop after the head.
     pub(super) sinks: Vec<Node>,
 }
 
 /// Nodes that run under one mask.
 #[derive(Clone, Debug)]
-pub(super) struct Part {
+pub(super) struct MaskedPart {
     /// Entry node.
     pub(super) entry: Node,
     /// Plan of the nodes, if they have one exit node.
@@ -145,11 +145,11 @@ impl Planner<'_> {
         heads
     }
 
-    fn masked(&mut self, head: Node) -> Result<Masked, Reason> {
+    fn masked(&mut self, head: Node) -> Result<MaskedCode, Reason> {
         let behind = self.behind(head);
         let (sinks, nodes): (Vec<Node>, Vec<Node>) = behind.iter().partition(|node| self.level.is_sink(**node));
         let inside: BTreeSet<Node> = nodes.iter().copied().collect();
-        let mut parts: Vec<Part> = vec![];
+        let mut parts: Vec<MaskedPart> = vec![];
         let mut taken: BTreeSet<Node> = BTreeSet::new();
         for node in nodes {
             if taken.contains(&node) {
@@ -159,11 +159,11 @@ impl Planner<'_> {
             taken.extend(&part.members);
             parts.push(part);
         }
-        Ok(Masked { join: self.level.post_dominator(head), parts, sinks })
+        Ok(MaskedCode { join: self.level.post_dominator(head), parts, sinks })
     }
 
     /// Returns the largest part that starts at a node.
-    fn part(&mut self, entry: Node, inside: &BTreeSet<Node>) -> Result<Part, Reason> {
+    fn part(&mut self, entry: Node, inside: &BTreeSet<Node>) -> Result<MaskedPart, Reason> {
         let mut members = BTreeSet::from([entry]);
         let mut closed = false;
         let mut stop = None;
@@ -198,7 +198,7 @@ impl Planner<'_> {
         self.depth += 1;
         let inner = if closed { Some(self.region(&members, entry)?) } else { None };
         self.depth -= 1;
-        Ok(Part { entry, inner, stop, members })
+        Ok(MaskedPart { entry, inner, stop, members })
     }
 }
 

@@ -16,13 +16,13 @@
 //! Lanes that poll the same phase of the same mbarrier get the same answer and leave together. But they must
 //! not leave other lanes behind that might complete the phase: see [`refuse_asking_apart`].
 //!
-//! If blocks wait only for earlier blocks, no lane waits for a lane of its warp: see [`Places`].
+//! If blocks wait only for earlier blocks, no lane waits for a lane of its warp: see [`WaitAddresses`].
 //!
 //! Values that went through the thread's memory are not tracked: they may come from any such access of the
 //! loop, and a called function may contain one.
 
 use super::levels::Levels;
-use super::places::Places;
+use super::places::WaitAddresses;
 use super::plan::LevelPlan;
 use super::polls::{asks, waits};
 use super::reason::Reason;
@@ -51,7 +51,7 @@ pub(super) fn refuse_spinning(
         let data = &function.insts[*inst];
         data.opcode() == Some(Opcode::Ld) && data.space() == Space::Global
     };
-    let upwards = LazyCell::new(|| Places::new(function, cfg, dominators, shape).are_awaited_upwards());
+    let upwards = LazyCell::new(|| WaitAddresses::new(function, cfg, dominators, shape).are_awaited_upwards());
     let waiting = LazyCell::new(|| Waiting::new(module, function, cfg, dominators, &Loops::new(cfg, dominators)));
     for index in (1..levels.levels.len()).filter(|index| plans[*index].divergent) {
         let inside = |block: &Block| levels.is_inside(levels.innermost(*block), index);

@@ -9,7 +9,7 @@
 //! The analysis starts from the optimistic assumption, so a loop counter is steady if nothing contradicts it.
 
 use super::levels::{Kind, Level, Levels, Node};
-use super::plan::{LevelPlan, Masked, Plan, left};
+use super::plan::{LevelPlan, MaskedCode, Plan, left};
 use crate::purity::{is_plain_load, is_pure};
 use broadloom_analysis::Cfg;
 use broadloom_ptx::{Base, Block, Function, Inst, InstData, Modifier, Operand, Param, Reg, Space, Symbol};
@@ -17,12 +17,12 @@ use cranelift_entity::SecondaryMap;
 use std::collections::{BTreeMap, HashSet};
 
 /// Steady values of a function.
-pub(super) struct Steady {
+pub(super) struct SteadyValues {
     loads: HashSet<Inst>,
     guards: HashSet<(Inst, usize)>,
 }
 
-impl Steady {
+impl SteadyValues {
     /// Returns whether an instruction is a load that may run in all lanes.
     pub(super) fn is_load(&self, inst: Inst) -> bool {
         self.loads.contains(&inst)
@@ -39,7 +39,7 @@ impl Steady {
         levels: &Levels,
         plans: &[LevelPlan],
         homes: &SecondaryMap<Reg, usize>,
-    ) -> Steady {
+    ) -> SteadyValues {
         let mut finder = Finder { function, levels, plans, homes, regs: SecondaryMap::with_default(true) };
         let blended = blended_blocks(levels, plans);
         for param in &function.params {
@@ -65,7 +65,7 @@ impl Steady {
                 }
             }
         }
-        Steady { loads, guards }
+        SteadyValues { loads, guards }
     }
 }
 
@@ -182,7 +182,7 @@ fn in_plan(level: &Level, plan: &Plan, blend: &mut dyn FnMut(Node)) {
     }
 }
 
-fn in_masked(level: &Level, head: Node, masked: &Masked, blend: &mut dyn FnMut(Node)) {
+fn in_masked(level: &Level, head: Node, masked: &MaskedCode, blend: &mut dyn FnMut(Node)) {
     // A node has one value for its parameters if a single edge leads there. Two edges to one node count
     // twice.
     let mut ways: BTreeMap<Node, usize> = BTreeMap::new();

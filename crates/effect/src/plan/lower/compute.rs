@@ -1,6 +1,6 @@
 //! Reads anywhere, and windows of images of different sizes: every read has a computed position.
 
-use super::{Site, axes, distance, shape};
+use super::{CallSite, axes, distance, shape};
 use crate::Result;
 use crate::functor::trace::Slot;
 use crate::functor::{Axis, Reach};
@@ -31,7 +31,7 @@ pub(crate) enum Access {
 
 /// Inlines a canonical function that reads arrays at positions, with an access for each slot. Accessors are
 /// created for the slots that are read, in their order.
-pub(crate) fn inlined(site: &Site<'_>, frame: &Frame<'_>, function: &Function, accesses: &[Access]) -> Vec<Value> {
+pub(crate) fn inlined(site: &CallSite<'_>, frame: &Frame<'_>, function: &Function, accesses: &[Access]) -> Vec<Value> {
     let f = frame.builder;
     let slots = &site.primitive.code.slots;
     let transposed = site.transposed;
@@ -88,13 +88,13 @@ pub(crate) fn inlined(site: &Site<'_>, frame: &Frame<'_>, function: &Function, a
 }
 
 /// Tests whether a slot reads only the sample at the position, and its array contains the computed region.
-fn is_given(site: &Site<'_>, slot: &Slot) -> bool {
+fn is_given(site: &CallSite<'_>, slot: &Slot) -> bool {
     slot.reach.is_some_and(Reach::is_point) && site.part(slot).region.contains(site.region)
 }
 
 /// Returns the axis along which a slot reads lines, if the array and the result have the same extent across
 /// it.
-fn line_of(site: &Site<'_>, slot: &Slot) -> Option<Axis> {
+fn line_of(site: &CallSite<'_>, slot: &Slot) -> Option<Axis> {
     let axis = slot.along?;
     let [own, of] = [site.part(slot).region, site.region].map(|region| match axis {
         Axis::Horizontal => (region.y, region.height),
@@ -104,21 +104,21 @@ fn line_of(site: &Site<'_>, slot: &Slot) -> Option<Axis> {
 }
 
 /// Returns the number of the first sample of a slot's array along an axis; `None` if it is 0.
-fn first_of_line(site: &Site<'_>, slot: &Slot, axis: Axis) -> Option<i32> {
+fn first_of_line(site: &CallSite<'_>, slot: &Slot, axis: Axis) -> Option<i32> {
     let [down, across] = distance(site.part(slot).bounds, site.part(slot).region);
     let first = if axis == Axis::Vertical { down } else { across };
     Some(first as i32).filter(|first| *first != 0)
 }
 
 /// Lowers a call with reads at computed positions, for all components together or one by one.
-pub(crate) fn compute(site: &Site<'_>, function: &Function) -> Result<Vec<Node>> {
+pub(crate) fn compute(site: &CallSite<'_>, function: &Function) -> Result<Vec<Node>> {
     if site.alone && site.components > 1 {
         return Ok(site.in_components(|own| computed(own, function).map(Some))?.unwrap_or_default());
     }
     computed(site, function)
 }
 
-fn computed(site: &Site<'_>, function: &Function) -> Result<Vec<Node>> {
+fn computed(site: &CallSite<'_>, function: &Function) -> Result<Vec<Node>> {
     let shape = shape(site.components, site.region, site.transposed);
     let scalars = site.scalars(site.region)?;
     let rule = site.primitive.boundary.rule();

@@ -24,7 +24,7 @@ use broadloom_scalar::{Element, Literal};
 
 /// Array that a call reads: the available part of one picture.
 #[derive(Clone, Debug)]
-pub(crate) struct Part {
+pub(crate) struct ReadPart {
     pub(crate) node: Node,
     /// Region that the array covers.
     pub(crate) region: Rect,
@@ -35,11 +35,11 @@ pub(crate) struct Part {
 }
 
 /// Call that is lowered.
-pub(crate) struct Site<'a> {
+pub(crate) struct CallSite<'a> {
     pub(crate) context: &'a Context,
     pub(crate) primitive: &'a Primitive,
     /// Pictures of the call.
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<ReadPart>,
     /// Number of components that are computed one at a time.
     pub(crate) components: usize,
     /// Region of definition of the result.
@@ -85,9 +85,9 @@ pub(crate) fn components(node: &Node) -> Option<Vec<Node>> {
     node.concatenated().filter(|parts| parts.iter().all(|part| part.shape().extents()[0] == 1))
 }
 
-impl Site<'_> {
+impl CallSite<'_> {
     /// Returns the part of a picture that a slot reads.
-    pub(crate) fn part(&self, slot: &Slot) -> &Part {
+    pub(crate) fn part(&self, slot: &Slot) -> &ReadPart {
         &self.parts[slot.picture]
     }
 
@@ -126,21 +126,21 @@ impl Site<'_> {
     }
 
     /// Returns the call for one component.
-    pub(crate) fn of_component(&self, component: usize) -> Site<'_> {
-        let part = |part: &Part| {
+    pub(crate) fn of_component(&self, component: usize) -> CallSite<'_> {
+        let part = |part: &ReadPart| {
             let apart = components(&part.node).and_then(|parts| parts.get(component).cloned());
-            Part { node: apart.unwrap_or_else(|| part.node.clone()), ..part.clone() }
+            ReadPart { node: apart.unwrap_or_else(|| part.node.clone()), ..part.clone() }
         };
         // Pictures that are read as whole pixels are not changed.
         let is_single =
             |picture: usize| self.primitive.code.slots.iter().any(|slot| slot.picture == picture && slot.component.is_none());
         let parts = self.parts.iter().enumerate();
         let parts = parts.map(|(number, own)| if is_single(number) { part(own) } else { own.clone() }).collect();
-        Site { parts, components: 1, component: Some(component), ..*self }
+        CallSite { parts, components: 1, component: Some(component), ..*self }
     }
 
     /// Computes components one by one and concatenates them.
-    pub(crate) fn in_components(&self, compute: impl Fn(&Site<'_>) -> Result<Option<Vec<Node>>>) -> Result<Option<Vec<Node>>> {
+    pub(crate) fn in_components(&self, compute: impl Fn(&CallSite<'_>) -> Result<Option<Vec<Node>>>) -> Result<Option<Vec<Node>>> {
         let mut each = vec![];
         for component in 0..self.components {
             let Some(results) = compute(&self.of_component(component))? else { return Ok(None) };

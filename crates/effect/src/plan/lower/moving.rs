@@ -4,7 +4,7 @@
 //! by step. A line can be cut into parts, each with its own initial state, to give work to more threads.
 
 use super::compute::{Access, Frame, inlined};
-use super::{Site, cropped, shape};
+use super::{CallSite, cropped, shape};
 use crate::Result;
 use crate::functor::trace::PLACES;
 use crate::functor::{Axis, Motion, Reach};
@@ -12,7 +12,7 @@ use broadloom_graph::{Node, Reads, Shape, Step};
 use broadloom_scalar::{AccessorKind, Binding, Builder, Function, Literal, Type, Value, windowing};
 
 /// Lowers a moving average whose lines are cut into `parts` parts; `None` if the images have different sizes.
-pub(crate) fn moving(site: &Site<'_>, motion: &Motion, reach: Reach, parts: usize) -> Result<Option<Vec<Node>>> {
+pub(crate) fn moving(site: &CallSite<'_>, motion: &Motion, reach: Reach, parts: usize) -> Result<Option<Vec<Node>>> {
     let Some(region) = site.common_window(reach) else { return Ok(None) };
     let slots = &site.primitive.code.slots;
     let arrays = slots.iter().map(|slot| site.array(slot, region)).collect::<Result<Vec<Node>>>()?;
@@ -74,7 +74,7 @@ fn place<T>(axis: Axis, along: T, across: T) -> [T; 2] {
 /// Computes the states before the first pixels of the parts of lines, followed by the position of each: along
 /// the line, its component, and across the line.
 fn states(
-    site: &Site<'_>,
+    site: &CallSite<'_>,
     motion: &Motion,
     arrays: &[Node],
     (scalars, along): (&[Node], &[Node; 2]),
@@ -105,7 +105,7 @@ fn states(
 
 /// Builds the step of a sweep. Its windows have one index. The index along the line is part of the state if
 /// it is used.
-fn step(site: &Site<'_>, motion: &Motion) -> Result<Function> {
+fn step(site: &CallSite<'_>, motion: &Motion) -> Result<Function> {
     let own = &motion.step.function;
     let f = Builder::function(own.name());
     let states: Vec<Value> = (0..motion.states).map(|_| f.parameter("s", Type::F64)).collect();

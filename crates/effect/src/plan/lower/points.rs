@@ -4,13 +4,13 @@
 //! single components can read these arrays directly. It then becomes one call per component, and all calls
 //! can be links of one chain.
 
-use super::{Site, axes, components, distance, shape};
+use super::{CallSite, axes, components, distance, shape};
 use crate::Result;
 use crate::functor::trace::{Slot, Trace};
 use broadloom_graph::{AxisMap, Node};
 
 /// Returns the array that a slot reads, and the map of its first axis.
-fn source(site: &Site<'_>, slot: &Slot) -> (Node, AxisMap) {
+fn source(site: &CallSite<'_>, slot: &Slot) -> (Node, AxisMap) {
     let node = &site.part(slot).node;
     match (slot.component, components(node)) {
         (Some(own), Some(parts)) if own < parts.len() => (parts[own].clone(), AxisMap::fixed(0)),
@@ -19,7 +19,7 @@ fn source(site: &Site<'_>, slot: &Slot) -> (Node, AxisMap) {
 }
 
 /// Calls the function of samples.
-fn called(site: &Site<'_>, trace: &Trace) -> Result<Option<Vec<Node>>> {
+fn called(site: &CallSite<'_>, trace: &Trace) -> Result<Option<Vec<Node>>> {
     let Some((function, taps)) = &trace.points else { return Ok(None) };
     let shape = shape(site.components, site.region, site.transposed);
     let mut inputs = vec![];
@@ -52,7 +52,7 @@ fn called(site: &Site<'_>, trace: &Trace) -> Result<Option<Vec<Node>>> {
 }
 
 /// Lowers a call whose offsets are all known; `None` if they are not.
-pub(crate) fn points(site: &Site<'_>, trace: &Trace) -> Result<Option<Vec<Node>>> {
+pub(crate) fn points(site: &CallSite<'_>, trace: &Trace) -> Result<Option<Vec<Node>>> {
     let is_apart = |slot: &Slot| {
         let apart = components(&site.part(slot).node);
         slot.component.is_none() && apart.is_some_and(|parts| parts.len() == site.components)

@@ -1,6 +1,6 @@
 //! Windows of images of one size, read at computed offsets.
 
-use super::{Site, axes, cropped};
+use super::{CallSite, axes, cropped};
 use crate::Result;
 use crate::functor::Reach;
 use broadloom_graph::Node;
@@ -30,7 +30,7 @@ pub(crate) fn turned(function: &Function) -> Result<Function> {
 
 /// Lowers a call whose inputs are read in windows; `None` if the images have different sizes. In checking
 /// mode, the last result is a report of reads outside the windows.
-pub(crate) fn window(site: &Site<'_>, function: &Function, reach: Reach, tile: Option<Tile>) -> Result<Option<Vec<Node>>> {
+pub(crate) fn window(site: &CallSite<'_>, function: &Function, reach: Reach, tile: Option<Tile>) -> Result<Option<Vec<Node>>> {
     let Some(region) = site.common_window(reach) else { return Ok(None) };
     let slots = &site.primitive.code.slots;
     let arrays = slots.iter().map(|slot| site.array(slot, region)).collect::<Result<Vec<Node>>>()?;

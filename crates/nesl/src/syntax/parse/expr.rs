@@ -1,6 +1,6 @@
 //! Expressions.
 
-use super::{Parsed, Parser};
+use super::{ParseResult, Parser};
 use crate::codes;
 use crate::syntax::{
     BinaryOp, COMMA, Each, Expr, ExprId, Generator, LAMBDA, Mark, POSTFIX, PREFIX, Pattern, TokenKind, UnaryOp, Word,
@@ -14,7 +14,7 @@ pub(super) const WHOLE: u8 = 3;
 const ELEMENT: u8 = COMMA;
 
 /// Role of the current token after a complete operand.
-enum Next {
+enum TokenRole {
     Stop,
     Binary(BinaryOp, u8, u8),
     Comma,
@@ -27,12 +27,12 @@ enum Next {
 
 impl Parser {
     /// Parses a whole expression.
-    pub(super) fn whole(&mut self) -> Parsed<ExprId> {
+    pub(super) fn whole(&mut self) -> ParseResult<ExprId> {
         self.expr(WHOLE)
     }
 
     /// Parses while operators bind tighter than `strength`.
-    pub(super) fn expr(&mut self, strength: u8) -> Parsed<ExprId> {
+    pub(super) fn expr(&mut self, strength: u8) -> ParseResult<ExprId> {
         self.nested(|parser| {
             let mut left = parser.operand()?;
             while let Some(next) = parser.extend(left, strength)? {
@@ -42,7 +42,7 @@ impl Parser {
         })
     }
 
-    fn next(&self) -> Next {
+    fn next(&self) -> TokenRole {
         match self.kind() {
             TokenKind::Name(_)
             | TokenKind::Int(_)
@@ -50,46 +50,46 @@ impl Parser {
             | TokenKind::Char(_)
             | TokenKind::Text(_)
             | TokenKind::Word(Word::True | Word::False | Word::If | Word::Let | Word::Time)
-            | TokenKind::Mark(Mark::OpenBrace | Mark::Length | Mark::Show) => Next::Juxtaposed,
-            TokenKind::Mark(Mark::Open) => Next::Call,
-            TokenKind::Mark(Mark::OpenBracket) => Next::Index,
-            TokenKind::Mark(Mark::Comma) => Next::Comma,
-            TokenKind::Mark(Mark::Lambda) => Next::Lambda,
-            TokenKind::Mark(Mark::Keyword) => Next::Keyword,
+            | TokenKind::Mark(Mark::OpenBrace | Mark::Length | Mark::Show) => TokenRole::Juxtaposed,
+            TokenKind::Mark(Mark::Open) => TokenRole::Call,
+            TokenKind::Mark(Mark::OpenBracket) => TokenRole::Index,
+            TokenKind::Mark(Mark::Comma) => TokenRole::Comma,
+            TokenKind::Mark(Mark::Lambda) => TokenRole::Lambda,
+            TokenKind::Mark(Mark::Keyword) => TokenRole::Keyword,
             TokenKind::Mark(mark) => Self::operator(mark.text()),
             TokenKind::Word(word) => Self::operator(word.text()),
-            TokenKind::End => Next::Stop,
+            TokenKind::End => TokenRole::Stop,
         }
     }
 
-    fn operator(text: &str) -> Next {
+    fn operator(text: &str) -> TokenRole {
         match BinaryOp::ALL.iter().copied().find(|op| op.text() == text) {
-            Some(op) => Next::Binary(op, op.binding().0, op.binding().1),
-            None => Next::Stop,
+            Some(op) => TokenRole::Binary(op, op.binding().0, op.binding().1),
+            None => TokenRole::Stop,
         }
     }
 
     /// Extends an operand by the next operator, if that binds tightly enough.
-    fn extend(&mut self, left: ExprId, strength: u8) -> Parsed<Option<ExprId>> {
+    fn extend(&mut self, left: ExprId, strength: u8) -> ParseResult<Option<ExprId>> {
         let start = self.ast.expr_spans[left];
         let (expr, parts) = match self.next() {
-            Next::Binary(op, before, behind) if strength < before => {
+            TokenRole::Binary(op, before, behind) if strength < before => {
                 self.advance();
                 let right = self.expr(behind)?;
                 (Expr::Binary(op, left, right), [left, right])
             }
-            Next::Comma if strength < COMMA => {
+            TokenRole::Comma if strength < COMMA => {
                 self.advance();
                 let right = self.expr(COMMA - 1)?;
                 (Expr::Pair(left, right), [left, right])
             }
-            Next::Lambda if strength < LAMBDA => {
+            TokenRole::Lambda if strength < LAMBDA => {
                 self.advance();
                 let pattern = self.pattern(left)?;
                 let body = self.expr(LAMBDA - 1)?;
                 (Expr::Lambda(pattern, body), [body, left])
             }
-            Next::Keyword if strength < LAMBDA => {
+            TokenRole::Keyword if strength < LAMBDA => {
                 let Expr::Name(name) = self.ast.exprs[left].clone() else {
                     let error = self.error(codes::BAD_OPTIONAL, "`:=` needs a name on its left", "");
                     return self.fail(error);
@@ -98,7 +98,7 @@ impl Parser {
                 let value = self.expr(LAMBDA)?;
                 (Expr::Keyword(name, value), [value, left])
             }
-            Next::Call if strength < POSTFIX => {
+            TokenRole::Call if strength < POSTFIX => {
                 self.advance();
                 if self.at_mark(Mark::Close) {
                     let error = self
@@ -110,13 +110,13 @@ impl Parser {
                 self.expect(Mark::Close, "behind the arguments of a call")?;
                 (Expr::Apply(left, argument), [left, argument])
             }
-            Next::Index if strength < POSTFIX => {
+            TokenRole::Index if strength < POSTFIX => {
                 self.advance();
                 let index = self.whole()?;
                 self.expect(Mark::CloseBracket, "behind an index")?;
                 (Expr::Index(left, index), [left, index])
             }
-            Next::Juxtaposed if strength < POSTFIX => {
+            TokenRole::Juxtaposed if strength < POSTFIX => {
                 let argument = self.nested(Self::operand)?;
                 (Expr::Apply(left, argument), [left, argument])
             }
@@ -127,7 +127,7 @@ impl Parser {
     }
 
     /// Parses an operand: a literal, a name, a bracketed expression, a prefix operator, `if`, `let`.
-    fn operand(&mut self) -> Parsed<ExprId> {
+    fn operand(&mut self) -> ParseResult<ExprId> {
         let start = self.here();
         let leaf = match self.kind() {
             TokenKind::Name(name) => Expr::Name(name.clone()),
@@ -152,9 +152,9 @@ impl Parser {
         self.node(leaf, start, &[])
     }
 
-    fn no_operand(&mut self) -> Parsed<ExprId> {
+    fn no_operand(&mut self) -> ParseResult<ExprId> {
         let found = self.kind().describe();
-        let is_operator = matches!(self.next(), Next::Binary(..) | Next::Comma | Next::Lambda | Next::Keyword);
+        let is_operator = matches!(self.next(), TokenRole::Binary(..) | TokenRole::Comma | TokenRole::Lambda | TokenRole::Keyword);
         let mut error = if is_operator {
             self.error(codes::UNEXPECTED, format!("{found} is missing its left operand"), "expected an expression before this")
         } else {
@@ -166,7 +166,7 @@ impl Parser {
         if self.at_mark(Mark::Divide) && self.at > 0 && self.tokens[self.at - 1].kind == TokenKind::Mark(Mark::Divide) {
             error = error.help("a comment stands between two `%`");
         }
-        if let Next::Binary(op, ..) = self.next()
+        if let TokenRole::Binary(op, ..) = self.next()
             && matches!(self.peek(1), TokenKind::Mark(Mark::Comma | Mark::Close))
         {
             error = error.help(format!("an operator is not a value; a function value is `(a, b) => a {} b`", op.text()));
@@ -177,14 +177,14 @@ impl Parser {
         self.fail(error)
     }
 
-    fn prefix(&mut self, op: UnaryOp, start: Span) -> Parsed<ExprId> {
+    fn prefix(&mut self, op: UnaryOp, start: Span) -> ParseResult<ExprId> {
         self.advance();
         let operand = self.expr(PREFIX)?;
         let span = start.to(self.previous());
         self.node(Expr::Unary(op, operand), span, &[operand])
     }
 
-    fn time(&mut self, start: Span) -> Parsed<ExprId> {
+    fn time(&mut self, start: Span) -> ParseResult<ExprId> {
         self.advance();
         self.expect(Mark::Open, "behind `time`")?;
         let timed = self.whole()?;
@@ -193,14 +193,14 @@ impl Parser {
         self.node(Expr::Time(timed), span, &[timed])
     }
 
-    fn parenthesised(&mut self) -> Parsed<ExprId> {
+    fn parenthesised(&mut self) -> ParseResult<ExprId> {
         self.advance();
         let inner = self.whole()?;
         self.expect(Mark::Close, "behind an expression in parentheses")?;
         Ok(inner)
     }
 
-    fn conditional(&mut self, start: Span) -> Parsed<ExprId> {
+    fn conditional(&mut self, start: Span) -> ParseResult<ExprId> {
         self.advance();
         let condition = self.whole()?;
         self.keyword(Word::Then, start, "behind the condition of `if`")?;
@@ -211,7 +211,7 @@ impl Parser {
         self.node(Expr::If(condition, then, otherwise), span, &[condition, then, otherwise])
     }
 
-    fn keyword(&mut self, word: Word, opened: Span, place: &str) -> Parsed<()> {
+    fn keyword(&mut self, word: Word, opened: Span, place: &str) -> ParseResult<()> {
         if self.eat_word(word) {
             return Ok(());
         }
@@ -234,7 +234,7 @@ impl Parser {
         self.fail(error)
     }
 
-    fn bindings(&mut self, start: Span) -> Parsed<ExprId> {
+    fn bindings(&mut self, start: Span) -> ParseResult<ExprId> {
         self.advance();
         let mut bindings = vec![];
         let mut parts = vec![];
@@ -269,7 +269,7 @@ impl Parser {
         self.node(Expr::Let(bindings, body), span, &parts)
     }
 
-    fn bracketed(&mut self, start: Span) -> Parsed<ExprId> {
+    fn bracketed(&mut self, start: Span) -> ParseResult<ExprId> {
         self.advance();
         if self.eat(Mark::CloseBracket) {
             return self.empty(start);
@@ -294,7 +294,7 @@ impl Parser {
         self.node(expr, span, &parts)
     }
 
-    fn empty(&mut self, start: Span) -> Parsed<ExprId> {
+    fn empty(&mut self, start: Span) -> ParseResult<ExprId> {
         let types = matches!(self.kind(), TokenKind::Name(_) | TokenKind::Mark(Mark::Open | Mark::OpenBracket));
         if !types {
             let error = Diagnostic::error(codes::EXPECTED, "an empty sequence needs the type of its elements")
@@ -307,7 +307,7 @@ impl Parser {
         self.node(Expr::Empty(ty), span, &[])
     }
 
-    fn close(&mut self, mark: Mark, opened: Span, place: &str) -> Parsed<()> {
+    fn close(&mut self, mark: Mark, opened: Span, place: &str) -> ParseResult<()> {
         if self.eat(mark) {
             return Ok(());
         }
@@ -323,7 +323,7 @@ impl Parser {
         self.fail(error)
     }
 
-    fn each(&mut self, start: Span) -> Parsed<ExprId> {
+    fn each(&mut self, start: Span) -> ParseResult<ExprId> {
         self.advance();
         let serial = self.eat(Mark::Times);
         let mut parts = vec![];
@@ -363,7 +363,7 @@ impl Parser {
         self.node(Expr::Each(Box::new(Each { serial, body, generators, filter })), span, &parts)
     }
 
-    fn generator(&mut self, left: ExprId, opened: Span, parts: &mut Vec<ExprId>) -> Parsed<Generator> {
+    fn generator(&mut self, left: ExprId, opened: Span, parts: &mut Vec<ExprId>) -> ParseResult<Generator> {
         if self.eat_word(Word::In) {
             let pattern = self.pattern(left)?;
             let source = self.whole()?;

@@ -1,6 +1,6 @@
 //! Top-level forms.
 
-use super::{COMMANDS, Failed, Parsed, Parser};
+use super::{COMMANDS, LostForm, ParseResult, Parser};
 use crate::codes;
 use crate::syntax::foreign::{first_word, misspelt_keyword};
 use crate::syntax::{CommandWord, DatatypeForm, Expr, FormKind, FunctionForm, Mark, Name, TokenKind, Word};
@@ -9,13 +9,13 @@ use broadloom_diag::Diagnostic;
 impl Parser {
     /// Parses one form and its terminator. If it is broken and begins with a word of another language, the
     /// error says what to write instead.
-    pub(super) fn form(&mut self) -> Parsed<FormKind> {
+    pub(super) fn form(&mut self) -> ParseResult<FormKind> {
         let (first, span) = (self.kind().clone(), self.here());
         let is_misspelt = match (&first, self.peek(1)) {
             (TokenKind::Name(name), TokenKind::Name(_)) => misspelt_keyword(name.as_str()).is_some(),
             _ => false,
         };
-        let form = if is_misspelt { Err(Failed) } else { self.form_inside() };
+        let form = if is_misspelt { Err(LostForm) } else { self.form_inside() };
         if let (Err(_), TokenKind::Name(name)) = (&form, &first)
             && let Some(advice) = first_word(name.as_str())
         {
@@ -25,7 +25,7 @@ impl Parser {
         form
     }
 
-    fn form_inside(&mut self) -> Parsed<FormKind> {
+    fn form_inside(&mut self) -> ParseResult<FormKind> {
         let kind = match self.kind().clone() {
             TokenKind::Word(Word::Function) => self.function()?,
             TokenKind::Word(Word::Datatype) => self.datatype()?,
@@ -54,7 +54,7 @@ impl Parser {
         self.fail(error)
     }
 
-    fn function(&mut self) -> Parsed<FormKind> {
+    fn function(&mut self) -> ParseResult<FormKind> {
         self.advance();
         let name_span = self.here();
         let name = match self.kind() {
@@ -101,7 +101,7 @@ impl Parser {
         infix || matches!(mark, Mark::Length | Mark::Show | Mark::Bind)
     }
 
-    fn function_parameter(&mut self, name: &Name) -> Parsed<crate::syntax::PatternId> {
+    fn function_parameter(&mut self, name: &Name) -> ParseResult<crate::syntax::PatternId> {
         let expr = match self.kind() {
             TokenKind::Name(parameter) => {
                 let (expr, span) = (Expr::Name(parameter.clone()), self.here());
@@ -131,7 +131,7 @@ impl Parser {
         self.parameter(expr)
     }
 
-    fn datatype(&mut self) -> Parsed<FormKind> {
+    fn datatype(&mut self) -> ParseResult<FormKind> {
         self.advance();
         let name_span = self.here();
         let name = self.name("the name of a datatype")?;
@@ -145,7 +145,7 @@ impl Parser {
         Ok(FormKind::Datatype(DatatypeForm { name, name_span, spec }))
     }
 
-    fn binding_or_expr(&mut self) -> Parsed<FormKind> {
+    fn binding_or_expr(&mut self) -> ParseResult<FormKind> {
         let left = self.whole()?;
         if self.at_mark(Mark::BackgroundBind) {
             let error = self
@@ -163,7 +163,7 @@ impl Parser {
         Ok(FormKind::Bind(pattern, value, file))
     }
 
-    fn command(&mut self, name: Name) -> Parsed<FormKind> {
+    fn command(&mut self, name: Name) -> ParseResult<FormKind> {
         self.advance();
         if name.as_str() == "load" {
             return Ok(FormKind::Load(if self.kind().ends_form() { None } else { Some(self.whole()?) }));

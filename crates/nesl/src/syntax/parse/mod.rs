@@ -40,7 +40,7 @@ pub fn parse(source: SourceId, text: &str) -> Program {
         }
         let (start, first) = (parser.here(), parser.at);
         let at_end = *parser.kind() == TokenKind::End;
-        let result = if at_end { Err(Failed) } else { parser.form() };
+        let result = if at_end { Err(LostForm) } else { parser.form() };
         if result.is_err() && !at_end {
             parser.recover(first);
         }
@@ -174,9 +174,9 @@ fn takes_words(kind: &TokenKind) -> bool {
 }
 
 /// Mark of a form that is lost: its error has been reported.
-struct Failed;
+struct LostForm;
 
-type Parsed<T> = Result<T, Failed>;
+type ParseResult<T> = Result<T, LostForm>;
 
 struct Parser {
     tokens: Vec<Token>,
@@ -239,7 +239,7 @@ impl Parser {
     }
 
     /// Takes a mark, or reports that it is missing and names the place.
-    fn expect(&mut self, mark: Mark, place: &str) -> Parsed<()> {
+    fn expect(&mut self, mark: Mark, place: &str) -> ParseResult<()> {
         if self.eat(mark) {
             return Ok(());
         }
@@ -264,13 +264,13 @@ impl Parser {
         }
     }
 
-    fn fail<T>(&mut self, error: Diagnostic) -> Parsed<T> {
+    fn fail<T>(&mut self, error: Diagnostic) -> ParseResult<T> {
         self.errors.push(error);
-        Err(Failed)
+        Err(LostForm)
     }
 
     /// Adds an expression whose parts are `parts`, unless it nests too deeply.
-    fn node(&mut self, expr: Expr, span: Span, parts: &[ExprId]) -> Parsed<ExprId> {
+    fn node(&mut self, expr: Expr, span: Span, parts: &[ExprId]) -> ParseResult<ExprId> {
         let below = parts.iter().map(|part| self.heights[part.as_u32() as usize]).max().unwrap_or(0);
         if below >= MAX_NESTING {
             let error = Diagnostic::error(codes::TOO_DEEP, format!("expressions nest deeper than {MAX_NESTING} levels"))
@@ -283,7 +283,7 @@ impl Parser {
     }
 
     /// Runs a part of the parser one level deeper.
-    fn nested<T>(&mut self, part: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+    fn nested<T>(&mut self, part: impl FnOnce(&mut Self) -> ParseResult<T>) -> ParseResult<T> {
         if self.level >= MAX_NESTING {
             let error =
                 self.error(codes::TOO_DEEP, format!("the text nests deeper than {MAX_NESTING} levels"), "nested too deeply");
@@ -295,7 +295,7 @@ impl Parser {
         result
     }
 
-    fn name(&mut self, what: &str) -> Parsed<Name> {
+    fn name(&mut self, what: &str) -> ParseResult<Name> {
         if let TokenKind::Name(name) = self.kind() {
             let name = name.clone();
             self.advance();

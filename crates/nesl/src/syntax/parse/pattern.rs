@@ -1,22 +1,22 @@
 //! Patterns, converted from expressions.
 
-use super::{Parsed, Parser};
+use super::{ParseResult, Parser};
 use crate::codes;
 use crate::syntax::{Expr, ExprId, Pattern, PatternId};
 use broadloom_diag::Diagnostic;
 
 impl Parser {
     /// Converts an expression to a pattern.
-    pub(super) fn pattern(&mut self, expr: ExprId) -> Parsed<PatternId> {
+    pub(super) fn pattern(&mut self, expr: ExprId) -> ParseResult<PatternId> {
         self.convert(expr, false)
     }
 
     /// Converts an expression to the parameter of a function, which may contain optional ones: `x, k := 3`.
-    pub(super) fn parameter(&mut self, expr: ExprId) -> Parsed<PatternId> {
+    pub(super) fn parameter(&mut self, expr: ExprId) -> ParseResult<PatternId> {
         self.convert(expr, true)
     }
 
-    fn convert(&mut self, expr: ExprId, optional: bool) -> Parsed<PatternId> {
+    fn convert(&mut self, expr: ExprId, optional: bool) -> ParseResult<PatternId> {
         let span = self.ast.expr_spans[expr];
         let pattern = match self.ast.exprs[expr].clone() {
             Expr::Name(name) => Pattern::Name(name),
@@ -31,7 +31,7 @@ impl Parser {
         Ok(self.ast.pattern(pattern, span))
     }
 
-    fn no_pattern(&mut self, expr: ExprId) -> Parsed<PatternId> {
+    fn no_pattern(&mut self, expr: ExprId) -> ParseResult<PatternId> {
         let span = self.ast.expr_spans[expr];
         let error = match &self.ast.exprs[expr] {
             Expr::Bool(value) => {

@@ -1,13 +1,13 @@
 //! Type expressions. A comma binds looser than `->`: a function of two integers has the type `(int, int) ->
 //! int`.
 
-use super::{Parsed, Parser};
+use super::{ParseResult, Parser};
 use crate::codes;
 use crate::syntax::{Mark, TokenKind, TypeExpr, TypeExprId, TypeSpec, Word};
 
 impl Parser {
     /// Parses `type [:: (v in class; …)]`.
-    pub(super) fn type_spec(&mut self) -> Parsed<TypeSpec> {
+    pub(super) fn type_spec(&mut self) -> ParseResult<TypeSpec> {
         let ty = self.type_expr()?;
         let mut context = vec![];
         if self.eat(Mark::Context) {
@@ -39,7 +39,7 @@ impl Parser {
     }
 
     /// Parses a whole type: tuples and functions included.
-    fn type_expr(&mut self) -> Parsed<TypeExprId> {
+    fn type_expr(&mut self) -> ParseResult<TypeExprId> {
         let left = self.type_tuple()?;
         if !self.eat(Mark::OldArrow) {
             return Ok(left);
@@ -49,7 +49,7 @@ impl Parser {
         Ok(self.ast.ty(TypeExpr::Function(left, right), span))
     }
 
-    fn type_tuple(&mut self) -> Parsed<TypeExprId> {
+    fn type_tuple(&mut self) -> ParseResult<TypeExprId> {
         self.nested(|parser| {
             let left = parser.type_arrow()?;
             if !parser.eat(Mark::Comma) {
@@ -61,7 +61,7 @@ impl Parser {
         })
     }
 
-    fn type_arrow(&mut self) -> Parsed<TypeExprId> {
+    fn type_arrow(&mut self) -> ParseResult<TypeExprId> {
         self.nested(|parser| {
             let left = parser.type_operand()?;
             if !parser.eat(Mark::Read) {
@@ -74,11 +74,11 @@ impl Parser {
     }
 
     /// Parses a type without `,` and `->` outside brackets.
-    pub(super) fn type_operand(&mut self) -> Parsed<TypeExprId> {
+    pub(super) fn type_operand(&mut self) -> ParseResult<TypeExprId> {
         self.nested(Self::type_atom)
     }
 
-    fn type_atom(&mut self) -> Parsed<TypeExprId> {
+    fn type_atom(&mut self) -> ParseResult<TypeExprId> {
         let start = self.here();
         if self.eat(Mark::Open) {
             let inner = self.type_expr()?;

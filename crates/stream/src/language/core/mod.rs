@@ -90,7 +90,7 @@ pub enum Type {
 
 /// A declared type with the lengths of its dimensions, outermost first.
 #[derive(Clone, Debug)]
-pub struct Declared {
+pub struct DeclaredType {
     /// The type.
     pub ty: Type,
     /// The lengths, of type int.
@@ -105,7 +105,7 @@ pub struct Struct {
     /// Its name.
     pub name: Arc<str>,
     /// Its members.
-    pub members: Vec<(Arc<str>, Declared)>,
+    pub members: Vec<(Arc<str>, DeclaredType)>,
 }
 
 /// A field of a filter, or a variable of a `static` section.
@@ -114,7 +114,7 @@ pub struct Field {
     /// Its name.
     pub name: Arc<str>,
     /// Its type and lengths.
-    pub declared: Declared,
+    pub declared: DeclaredType,
     /// Its initial value. Absent means zero.
     pub value: Option<Expr>,
     /// Its place.
@@ -140,7 +140,7 @@ pub struct Stream {
     /// Parameters. Those of an anonymous stream are its captured names.
     pub params: Vec<Variable>,
     /// Input and output type, if they are written.
-    pub types: Option<(Declared, Declared)>,
+    pub types: Option<(DeclaredType, DeclaredType)>,
     /// Its contents.
     pub kind: StreamKind,
     /// Its place.
@@ -233,7 +233,7 @@ pub enum StmtKind {
     /// Statements in sequence.
     Block(Vec<Stmt>),
     /// Declares a local with the given value. Without a value, a scalar is unset and any other local is zero.
-    Declare(usize, Declared, Option<Expr>),
+    Declare(usize, DeclaredType, Option<Expr>),
     /// Stores into a place, through an operator if one is given.
     Assign(Place, Option<Binary>, Expr),
     /// Evaluates an expression for its effect.
@@ -253,7 +253,7 @@ pub enum StmtKind {
     /// Leaves the function.
     Return(Option<Expr>),
     /// Sends a message.
-    Send(Box<Send>),
+    Send(Box<MessageSend>),
     /// Creates a child: of a pipeline or splitjoin, or the body or loop of a feedbackloop.
     Create(Role, Box<Create>),
     /// Sets the splitter.
@@ -266,7 +266,7 @@ pub enum StmtKind {
 
 /// A message.
 #[derive(Clone, Debug)]
-pub struct Send {
+pub struct MessageSend {
     /// The portal.
     pub portal: Expr,
     /// The name of the handler.
@@ -307,11 +307,11 @@ pub enum Created {
     /// A stream of the program.
     Stream(StreamId),
     /// `Identity<type>`.
-    Identity(Declared),
+    Identity(DeclaredType),
     /// `FileReader<type>(name, format)`, and the numbers of the file if the type names them.
-    FileReader(Declared, Option<Sample>),
+    FileReader(DeclaredType, Option<Sample>),
     /// `FileWriter<type>(name, format)`, and the numbers of the file if the type names them.
-    FileWriter(Declared, Option<Sample>),
+    FileWriter(DeclaredType, Option<Sample>),
 }
 
 /// The distribution of items by a splitter or a joiner.

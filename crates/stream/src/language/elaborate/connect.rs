@@ -2,7 +2,7 @@
 
 use super::builder::{Builder, OpenEnd, OpenStream};
 use super::instance::tape_layout;
-use super::site::{CompositeParts, Site};
+use super::site::{CompositeParts, CompositeSite};
 use crate::language::codes;
 use crate::language::core::{Composite, FunctionId, Layout, StreamId, Type, Value};
 use crate::language::eval::{Code, Stop, Weights, convert};
@@ -20,7 +20,7 @@ impl Builder<'_> {
         let program = self.program;
         let stream = &program.streams[id];
         let statics = self.statics.clone();
-        let mut site = Site { builder: self, parts: CompositeParts::default() };
+        let mut site = CompositeSite { builder: self, parts: CompositeParts::default() };
         let mut code = Code::new(program, params, vec![], statics, &mut site);
         let types = match &stream.types {
             Some((input, output)) => Some((tape_layout(&mut code, input)?, tape_layout(&mut code, output)?)),

@@ -1,9 +1,9 @@
 //! Filters: fields, `init` and rates of an instance.
 
 use super::builder::{Builder, OpenEnd, OpenStream, PartialFilter};
-use super::site::{CompositeParts, Site};
+use super::site::{CompositeParts, CompositeSite};
 use crate::language::codes;
-use crate::language::core::{self, Declared, Field, Filter, Layout, Stream, StreamId, Type, Value, Work, construction, identify};
+use crate::language::core::{self, DeclaredType, Field, Filter, Layout, Stream, StreamId, Type, Value, Work, construction, identify};
 use crate::language::eval::{Code, Stop, World};
 use crate::language::graph::{Instance, NodeKind, Rate, Rates, Tree};
 use broadloom_diag::{Diagnostic, Span};
@@ -38,7 +38,7 @@ fn too_large(limit: u64, span: Span) -> Stop {
 }
 
 /// Evaluates the type of a tape. Returns `None` for void.
-pub(super) fn tape_layout<'a, W: World>(code: &mut Code<'a, W>, declared: &'a Declared) -> Result<Option<Layout>, Stop> {
+pub(super) fn tape_layout<'a, W: World>(code: &mut Code<'a, W>, declared: &'a DeclaredType) -> Result<Option<Layout>, Stop> {
     if declared.ty == Type::Void { Ok(None) } else { code.layout(declared).map(Some) }
 }
 
@@ -107,7 +107,7 @@ impl Builder<'_> {
     fn make(&mut self, stream: &Stream, filter: &Filter, params: &[Value]) -> Result<PartialFilter, Stop> {
         let program = self.program;
         let statics = self.statics.clone();
-        let mut site = Site { builder: self, parts: CompositeParts::default() };
+        let mut site = CompositeSite { builder: self, parts: CompositeParts::default() };
         let mut code = Code::new(program, params, vec![], statics, &mut site);
         for field in &filter.fields {
             let value = field_value(&mut code, field)?;

@@ -17,7 +17,7 @@ use crate::language::limits::Limits;
 use broadloom_diag::{Diagnostic, Span};
 use builder::{Builder, FilterCache, OpenStream};
 use cranelift_entity::PrimaryMap;
-use site::{CompositeParts, Site};
+use site::{CompositeParts, CompositeSite};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ impl<'a> Builder<'a> {
         let program = self.program;
         for field in &program.statics {
             let statics = self.statics.clone();
-            let mut site = Site { builder: self, parts: CompositeParts::default() };
+            let mut site = CompositeSite { builder: self, parts: CompositeParts::default() };
             let mut code = Code::new(program, &[], vec![], statics, &mut site);
             let value = instance::field_value(&mut code, field)?;
             drop(code);
@@ -68,7 +68,7 @@ impl<'a> Builder<'a> {
         }
         for function in &program.static_init {
             let statics = self.statics.clone();
-            let mut site = Site { builder: self, parts: CompositeParts::default() };
+            let mut site = CompositeSite { builder: self, parts: CompositeParts::default() };
             let mut code = Code::new(program, &[], vec![], statics, &mut site);
             code.enter(*function, vec![])?;
             let statics = code.statics;
@@ -80,7 +80,7 @@ impl<'a> Builder<'a> {
     /// Evaluates the parameters of the top-level stream.
     fn top_arguments(&mut self) -> Result<Arc<[Value]>, Stop> {
         let (program, statics) = (self.program, self.statics.clone());
-        let mut site = Site { builder: self, parts: CompositeParts::default() };
+        let mut site = CompositeSite { builder: self, parts: CompositeParts::default() };
         let mut code = Code::new(program, &[], vec![], statics, &mut site);
         program.top_args.iter().map(|arg| code.eval(arg)).collect()
     }

@@ -22,7 +22,7 @@ pub(super) struct CompositeParts {
     pub(super) enqueued: Vec<(Value, Span)>,
 }
 
-pub(super) struct Site<'b, 'a> {
+pub(super) struct CompositeSite<'b, 'a> {
     pub(super) builder: &'b mut Builder<'a>,
     pub(super) parts: CompositeParts,
 }
@@ -40,7 +40,7 @@ fn twice(word: &str, span: Span, first: Span) -> Stop {
     Stop::Error(Box::new(error.help("remove one of them")))
 }
 
-impl World for Site<'_, '_> {
+impl World for CompositeSite<'_, '_> {
     fn pop(&mut self, span: Span) -> Result<Value, Stop> {
         Err(no_tapes(span))
     }

@@ -4,10 +4,10 @@
 use crate::language::core::{Binary, Math, Type, Value};
 
 /// The reason why an operation has no result.
-pub(crate) type Refused = &'static str;
+pub(crate) type Refusal = &'static str;
 
 /// Computes a binary operation. Both operands have the same type, as core guarantees.
-pub(crate) fn binary(operator: Binary, left: &Value, right: &Value) -> Result<Value, Refused> {
+pub(crate) fn binary(operator: Binary, left: &Value, right: &Value) -> Result<Value, Refusal> {
     Ok(match (left, right) {
         (Value::Int(left), Value::Int(right)) => match compare(operator, *left, *right) {
             Some(truth) => Value::Boolean(truth),
@@ -51,7 +51,7 @@ pub(crate) fn binary(operator: Binary, left: &Value, right: &Value) -> Result<Va
 
 /// Computes an integer operation that is not a comparison.
 #[inline]
-pub(super) fn int(operator: Binary, a: i32, b: i32) -> Result<i32, Refused> {
+pub(super) fn int(operator: Binary, a: i32, b: i32) -> Result<i32, Refusal> {
     Ok(match operator {
         Binary::Add => a.wrapping_add(b),
         Binary::Subtract => a.wrapping_sub(b),
@@ -73,7 +73,7 @@ pub(super) fn int(operator: Binary, a: i32, b: i32) -> Result<i32, Refused> {
 
 /// Computes a float operation that is not a comparison.
 #[inline]
-pub(super) fn float(operator: Binary, a: f32, b: f32) -> Result<f32, Refused> {
+pub(super) fn float(operator: Binary, a: f32, b: f32) -> Result<f32, Refusal> {
     Ok(match operator {
         Binary::Add => a + b,
         Binary::Subtract => a - b,
@@ -85,7 +85,7 @@ pub(super) fn float(operator: Binary, a: f32, b: f32) -> Result<f32, Refused> {
 
 /// Computes a double operation that is not a comparison.
 #[inline]
-pub(super) fn double(operator: Binary, a: f64, b: f64) -> Result<f64, Refused> {
+pub(super) fn double(operator: Binary, a: f64, b: f64) -> Result<f64, Refusal> {
     Ok(match operator {
         Binary::Add => a + b,
         Binary::Subtract => a - b,

@@ -5,7 +5,7 @@
 
 use super::files::{Reader, Writer};
 use super::machine::{Machine, State};
-use super::mail::{Mail, Messages};
+use super::mail::{PendingMessage, Messages};
 use super::stop::Stop;
 use crate::language::core::Value;
 use crate::language::graph::{NodeId, NodeKind, TapeId};
@@ -29,7 +29,7 @@ pub(crate) struct Snapshot {
 struct NodeSnapshot {
     fired: u64,
     iterations: i32,
-    mail: VecDeque<Mail>,
+    mail: VecDeque<PendingMessage>,
 }
 
 impl Machine<'_> {

@@ -6,7 +6,7 @@ use super::stop::Stop;
 use super::{arithmetic, element};
 use crate::language::codes;
 use crate::language::core::{
-    Access, Binary, Create, Created, Declared, Distribution, Expr, ExprKind, Function, FunctionId, Layout, Place, Program, Role,
+    Access, Binary, Create, Created, DeclaredType, Distribution, Expr, ExprKind, Function, FunctionId, Layout, Place, Program, Role,
     Stmt, StmtKind, Type, Value,
 };
 use broadloom_diag::Span;
@@ -279,7 +279,7 @@ impl<'a, W: World> Code<'a, W> {
         })
     }
 
-    fn declare(&mut self, local: usize, declared: &'a Declared, value: Option<&'a Expr>) -> Result<(), Stop> {
+    fn declare(&mut self, local: usize, declared: &'a DeclaredType, value: Option<&'a Expr>) -> Result<(), Stop> {
         let slot = self.base + local;
         let old = aggregate_cells(&self.stack[slot]);
         let budget = self.world.budget();
@@ -304,7 +304,7 @@ impl<'a, W: World> Code<'a, W> {
     }
 
     /// Evaluates the initialiser of an array. A list may have fewer elements than the array.
-    pub(crate) fn initial(&mut self, declared: &'a Declared, value: &'a Expr) -> Result<Value, Stop> {
+    pub(crate) fn initial(&mut self, declared: &'a DeclaredType, value: &'a Expr) -> Result<Value, Stop> {
         let layout = self.layout(declared)?;
         let given = self.eval(value)?;
         if !matches!(value.kind, ExprKind::List(_)) && !layout.holds(&given) {
@@ -316,7 +316,7 @@ impl<'a, W: World> Code<'a, W> {
     }
 
     /// Evaluates the lengths of a declared type.
-    pub(crate) fn layout(&mut self, declared: &'a Declared) -> Result<Layout, Stop> {
+    pub(crate) fn layout(&mut self, declared: &'a DeclaredType) -> Result<Layout, Stop> {
         let mut inner = &declared.ty;
         while let Type::Array(element) = inner {
             inner = element;

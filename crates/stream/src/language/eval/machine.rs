@@ -3,7 +3,7 @@
 use super::budget::Budget;
 use super::files::{Reader, Writer, file_item};
 use super::host::Host;
-use super::mail::{Mail, Messages};
+use super::mail::{PendingMessage, Messages};
 use super::stop::{PATHS, Stop};
 use crate::language::codes;
 use crate::language::core::{Layout, Program, Value};
@@ -99,7 +99,7 @@ pub(crate) struct State {
     pub(crate) iterations: i32,
     /// True while a firing is in progress.
     pub(super) busy: bool,
-    pub(super) mail: VecDeque<Mail>,
+    pub(super) mail: VecDeque<PendingMessage>,
     pub(super) reader: Option<Reader>,
     pub(super) writer: Option<Writer>,
 }

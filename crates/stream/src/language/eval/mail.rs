@@ -20,7 +20,7 @@ const MEMORY: u64 = 1 << 16;
 
 /// A message that waits for its receiver.
 #[derive(Clone, Debug)]
-pub(super) struct Mail {
+pub(super) struct PendingMessage {
     /// Firings of the receiver after which it is delivered.
     pub(super) at: u64,
     pub(super) function: FunctionId,

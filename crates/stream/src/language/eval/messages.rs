@@ -1,7 +1,7 @@
 //! Sending and delivery of messages.
 
 use super::machine::Machine;
-use super::mail::{Mail, Route};
+use super::mail::{PendingMessage, Route};
 use super::stop::Stop;
 use crate::language::codes;
 use crate::language::core::Value;
@@ -76,7 +76,7 @@ impl Machine<'_> {
                 return Err(Stop::Error(Box::new(error.help("allow a longer latency"))));
             }
             let place = state.mail.partition_point(|mail| mail.at <= at);
-            state.mail.insert(place, Mail { at, function, args: args.to_vec() });
+            state.mail.insert(place, PendingMessage { at, function, args: args.to_vec() });
         }
         Ok(())
     }

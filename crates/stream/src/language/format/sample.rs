@@ -171,11 +171,11 @@ impl Conversion {
         let big = self.sample.big_endian;
         match (self.sample.number, self.sample.bytes) {
             (Number::Float, 8) => self.decode_all::<8>(numbers, words, |bytes| {
-                Wide::Real(f64::from_bits(if big { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) }))
+                ExactNumber::Real(f64::from_bits(if big { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) }))
             }),
             (Number::Float, _) => self.decode_all::<4>(numbers, words, |bytes| {
                 let bits = if big { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) };
-                Wide::Real(f64::from(f32::from_bits(bits)))
+                ExactNumber::Real(f64::from(f32::from_bits(bits)))
             }),
             (number, 1) => self.decode_all::<1>(numbers, words, |bytes| integer(bytes, big, number)),
             (number, 2) => self.decode_all::<2>(numbers, words, |bytes| integer(bytes, big, number)),
@@ -184,16 +184,16 @@ impl Conversion {
         }
     }
 
-    fn decode_all<const N: usize>(self, numbers: &[u8], words: &mut [u8], read: impl Fn([u8; N]) -> Wide) {
+    fn decode_all<const N: usize>(self, numbers: &[u8], words: &mut [u8], read: impl Fn([u8; N]) -> ExactNumber) {
         let (zero, half) = if self.scaled { self.sample.scale() } else { (0.0, 1.0) };
         let numbers = numbers.as_chunks::<N>().0.iter();
         let real = |bytes: &[u8; N]| match read(*bytes) {
-            Wide::Real(value) => value,
-            Wide::Integer(value) => (value as f64 - zero) / half,
+            ExactNumber::Real(value) => value,
+            ExactNumber::Integer(value) => (value as f64 - zero) / half,
         };
         match self.item {
             Item::Int | Item::Bit => numbers.zip(words.as_chunks_mut::<4>().0).for_each(|(number, word)| {
-                let Wide::Integer(value) = read(*number) else { return };
+                let ExactNumber::Integer(value) = read(*number) else { return };
                 *word = (value as i32).to_le_bytes();
             }),
             Item::Float | Item::Complex => {
@@ -207,9 +207,9 @@ impl Conversion {
 
     /// Appends the numbers of a file for words.
     pub(super) fn encode(self, words: &[u8], numbers: &mut Vec<u8>) {
-        let eights = |word: &[u8; 8]| Wide::Real(f64::from_le_bytes(*word));
-        let fours = |word: &[u8; 4]| Wide::Real(f64::from(f32::from_le_bytes(*word)));
-        let integers = |word: &[u8; 4]| Wide::Integer(i64::from(i32::from_le_bytes(*word)));
+        let eights = |word: &[u8; 8]| ExactNumber::Real(f64::from_le_bytes(*word));
+        let fours = |word: &[u8; 4]| ExactNumber::Real(f64::from(f32::from_le_bytes(*word)));
+        let integers = |word: &[u8; 4]| ExactNumber::Integer(i64::from(i32::from_le_bytes(*word)));
         match self.item {
             Item::Double => words.as_chunks::<8>().0.iter().for_each(|word| self.encode_one(eights(word), numbers)),
             Item::Float | Item::Complex => words.as_chunks::<4>().0.iter().for_each(|word| self.encode_one(fours(word), numbers)),
@@ -217,11 +217,11 @@ impl Conversion {
         }
     }
 
-    fn encode_one(self, value: Wide, numbers: &mut Vec<u8>) {
+    fn encode_one(self, value: ExactNumber, numbers: &mut Vec<u8>) {
         let Sample { number, bytes, big_endian, .. } = self.sample;
         let bits: u64 = match (number, value) {
-            (Number::Float, Wide::Real(value)) => float_bits(value, bytes),
-            (Number::Float, Wide::Integer(value)) => float_bits(value as f64, bytes),
+            (Number::Float, ExactNumber::Real(value)) => float_bits(value, bytes),
+            (Number::Float, ExactNumber::Integer(value)) => float_bits(value as f64, bytes),
             (Number::Signed | Number::Unsigned, value) => {
                 let width = 8 * bytes as u32;
                 let (least, most) = match number {
@@ -229,8 +229,8 @@ impl Conversion {
                     Number::Signed | Number::Float => (-(1i64 << (width - 1)), (1i64 << (width - 1)) - 1),
                 };
                 let integer = match value {
-                    Wide::Integer(value) => value,
-                    Wide::Real(value) => {
+                    ExactNumber::Integer(value) => value,
+                    ExactNumber::Real(value) => {
                         let (zero, half) = if self.scaled { self.sample.scale() } else { (0.0, 1.0) };
                         // A conversion to an integer saturates, and makes 0 of what is no number.
                         (value * half + zero).round_ties_even() as i64
@@ -248,7 +248,7 @@ impl Conversion {
 
 /// A number without loss.
 #[derive(Clone, Copy)]
-enum Wide {
+enum ExactNumber {
     Integer(i64),
     Real(f64),
 }
@@ -257,13 +257,13 @@ fn float_bits(value: f64, bytes: usize) -> u64 {
     if bytes == 8 { value.to_bits() } else { u64::from((value as f32).to_bits()) }
 }
 
-fn integer<const N: usize>(bytes: [u8; N], big_endian: bool, number: Number) -> Wide {
+fn integer<const N: usize>(bytes: [u8; N], big_endian: bool, number: Number) -> ExactNumber {
     let mut wide = [0; 4];
     for (at, byte) in bytes.iter().enumerate() {
         wide[if big_endian { N - 1 - at } else { at }] = *byte;
     }
     let bits = u32::from_le_bytes(wide);
-    Wide::Integer(match number {
+    ExactNumber::Integer(match number {
         Number::Unsigned => i64::from(bits),
         Number::Signed | Number::Float => {
             let unused = 32 - 8 * N as u32;

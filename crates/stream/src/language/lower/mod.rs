@@ -12,7 +12,7 @@ mod stream;
 
 use crate::language::codes;
 use crate::language::core::{
-    Declared, Expr, ExprKind, Field, Function, FunctionId, Place, Program, Root, Stmt, Stream, StreamId, Struct, StructId, Type,
+    DeclaredType, Expr, ExprKind, Field, Function, FunctionId, Place, Program, Root, Stmt, Stream, StreamId, Struct, StructId, Type,
     Value, Variable, mark_written_parameters,
 };
 use crate::language::syntax::ast;
@@ -148,7 +148,7 @@ impl Lowerer {
 
     fn lower_structs(&mut self, program: &ast::Program) {
         for (index, structure) in program.structs.iter().enumerate() {
-            let mut members: Vec<(Arc<str>, Declared)> = vec![];
+            let mut members: Vec<(Arc<str>, DeclaredType)> = vec![];
             for member in &structure.members {
                 if members.iter().any(|(name, _)| *name == member.name.name) {
                     self.repeated("member", &member.name);
@@ -361,10 +361,10 @@ impl Lowerer {
         ty.lengths.iter().fold(base, |element, _| Type::Array(Arc::new(element)))
     }
 
-    fn declared(&mut self, ty: &ast::Type) -> Declared {
+    fn declared(&mut self, ty: &ast::Type) -> DeclaredType {
         let lowered = self.type_of(ty);
         let lengths = ty.lengths.iter().map(|length| self.int(length, "the length of an array")).collect();
-        Declared { ty: lowered, lengths, span: ty.span }
+        DeclaredType { ty: lowered, lengths, span: ty.span }
     }
 
     fn field(&mut self, field: &ast::Variable) -> Field {

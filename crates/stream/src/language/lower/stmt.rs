@@ -5,7 +5,7 @@ use super::expr::read;
 use super::{Context, Lowerer, suggest};
 use crate::language::codes;
 use crate::language::core::{
-    Binary, Create, Created, Declared, Distribution, Expr, ExprKind, Role, Send, Stmt, StmtKind, Type, Value,
+    Binary, Create, Created, DeclaredType, Distribution, Expr, ExprKind, Role, MessageSend, Stmt, StmtKind, Type, Value,
 };
 use crate::language::format::{Item, Sample};
 use crate::language::syntax::ast;
@@ -292,7 +292,7 @@ impl Lowerer {
                 max.or(min)
             }
         };
-        StmtKind::Send(Box::new(Send { portal, handler: function.name.clone(), args, latency }))
+        StmtKind::Send(Box::new(MessageSend { portal, handler: function.name.clone(), args, latency }))
     }
 
     fn distribution(&mut self, distribution: &ast::Distribution, span: Span) -> Distribution {
@@ -376,7 +376,7 @@ impl Lowerer {
     }
 
     /// Returns the type of a tape for numbers of a file that a program names in place of a type: `FileReader<short>`.
-    fn file_numbers(&self, ty: &ast::Type) -> Option<(Declared, Sample)> {
+    fn file_numbers(&self, ty: &ast::Type) -> Option<(DeclaredType, Sample)> {
         let ast::Base::Named(name) = &ty.base else { return None };
         let sample = Sample::parse(name).filter(|_| ty.lengths.is_empty() && !self.struct_names.contains_key(name))?;
         let item = match sample.item() {
@@ -386,7 +386,7 @@ impl Lowerer {
             Item::Double => Type::Double,
             Item::Complex => Type::Complex,
         };
-        Some((Declared { ty: item, lengths: vec![], span: ty.span }, sample))
+        Some((DeclaredType { ty: item, lengths: vec![], span: ty.span }, sample))
     }
 
     fn built_in(
@@ -396,7 +396,7 @@ impl Lowerer {
         arguments: &[ast::Expr],
         span: Span,
     ) -> (Created, Vec<Expr>) {
-        let nothing = Declared { ty: Type::Unknown, lengths: vec![], span };
+        let nothing = DeclaredType { ty: Type::Unknown, lengths: vec![], span };
         let wanted = match &*name.name {
             "Identity" => 0,
             "FileReader" | "FileWriter" => 2,

@@ -2,7 +2,7 @@
 
 use super::{Context, Lowerer, Unit};
 use crate::language::codes;
-use crate::language::core::{Declared, Expr, Filter, Rate, Stream, StreamKind, Type, Variable, Work};
+use crate::language::core::{DeclaredType, Expr, Filter, Rate, Stream, StreamKind, Type, Variable, Work};
 use crate::language::syntax::ast;
 use broadloom_diag::{Diagnostic, Span};
 use std::sync::Arc;
@@ -49,7 +49,7 @@ impl Lowerer {
         (Stream { name, params: unit.params, types, kind, span }, unit.captures)
     }
 
-    fn tape(&mut self, ty: &ast::Type) -> Declared {
+    fn tape(&mut self, ty: &ast::Type) -> DeclaredType {
         let declared = self.declared(ty);
         if matches!(declared.ty, Type::Portal(_)) {
             let error = Diagnostic::error(codes::MISMATCH, "a portal cannot travel on a tape").at(ty.span, "");

@@ -30,7 +30,7 @@ use std::rc::Rc;
 
 /// Effects of the rounds of a loop on variables outside of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Shape {
+pub(super) struct LoopEffects {
     scalars: Vec<(usize, Fold)>,
     arrays: Vec<usize>,
 }
@@ -38,7 +38,7 @@ pub(super) struct Shape {
 /// Walks over the body of a loop.
 #[derive(Default)]
 struct LoopWalk {
-    shape: Shape,
+    shape: LoopEffects,
     own: Vec<usize>,
     reads: Vec<usize>,
     fits: bool,
@@ -73,7 +73,7 @@ pub(super) fn main_shape(program: &Program, body: &Stmt) -> Option<(Vec<usize>, 
     outs.sort_unstable();
     outs.dedup();
     let untouched = outs.iter().all(|array| !walk.reads.contains(array));
-    (walk.fits && untouched && walk.shape == Shape::default()).then_some((outs, walk.pushes))
+    (walk.fits && untouched && walk.shape == LoopEffects::default()).then_some((outs, walk.pushes))
 }
 
 fn fold_of(operator: Binary, ty: &Type) -> Option<Fold> {
@@ -88,7 +88,7 @@ fn fold_of(operator: Binary, ty: &Type) -> Option<Fold> {
 }
 
 /// Returns the effects of the rounds of a loop if they can run in any order.
-fn shape(program: &Program, body: &Stmt) -> Option<Shape> {
+fn shape(program: &Program, body: &Stmt) -> Option<LoopEffects> {
     let mut walk = LoopWalk { fits: true, ..LoopWalk::default() };
     walk.stmt(program, body);
     let LoopWalk { shape, reads, fits, .. } = walk;
@@ -251,7 +251,7 @@ pub(super) fn shared_loops(program: &Program, id: FunctionId) -> (bool, Vec<usiz
 
 impl<'a> Translator<'a> {
     /// Returns the shape of a loop that the threads share: one at the top level of `work` with enough rounds.
-    pub(super) fn shared_shape(&mut self, body: &'a Stmt, rounds: u32) -> Option<Shape> {
+    pub(super) fn shared_shape(&mut self, body: &'a Stmt, rounds: u32) -> Option<LoopEffects> {
         let is_open = self.frames.last()?.left.is_none();
         self.cooperation.filter(|_| self.nesting == 1 && self.frames.len() == 1 && !self.sharing && is_open)?;
         let shape = shape(self.subject.program, body)?;
@@ -362,7 +362,7 @@ impl<'a> Translator<'a> {
     }
 
     /// Writes a loop that the threads share.
-    pub(super) fn shared_loop(&mut self, body: &'a Stmt, shape: &Shape, counted: CountedLoop) -> Result<Reachability, Reason> {
+    pub(super) fn shared_loop(&mut self, body: &'a Stmt, shape: &LoopEffects, counted: CountedLoop) -> Result<Reachability, Reason> {
         let Some(cooperation) = self.cooperation else { return Err("a loop is shared by one thread".into()) };
         self.shared_rounds(&cooperation, body, shape, counted)
     }
@@ -371,7 +371,7 @@ impl<'a> Translator<'a> {
         &mut self,
         cooperation: &Cooperation<'a>,
         body: &'a Stmt,
-        shape: &Shape,
+        shape: &LoopEffects,
         counted: CountedLoop,
     ) -> Result<Reachability, Reason> {
         let CountedLoop { local, start, stride, count } = counted;

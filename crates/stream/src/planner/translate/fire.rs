@@ -3,7 +3,7 @@
 use super::cooperate::shared_loops;
 use super::reason::Reason;
 use super::translated::{FilterCode, Rounds, Window};
-use super::translator::{Reads, Site, Subject, Translator, Writes};
+use super::translator::{Reads, KernelSite, Subject, Translator, Writes};
 use super::value::{Atom, Leaf, Ref};
 use super::words::Words;
 use super::{rounds, totals};
@@ -25,7 +25,7 @@ fn frame_of(subject: &Subject<'_>) -> Result<(Window, Option<Words>, Option<Word
 }
 
 /// Writes a firing into a kernel.
-pub(crate) fn fire<'a>(subject: Subject<'a>, site: &Site<'a>) -> Result<(), Reason> {
+pub(crate) fn fire<'a>(subject: Subject<'a>, site: &KernelSite<'a>) -> Result<(), Reason> {
     let (mut window, input, output) = frame_of(&subject)?;
     let firings = site.cooperation.map_or(1, |cooperation| cooperation.firings);
     if firings > 1 {

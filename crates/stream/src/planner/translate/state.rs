@@ -2,7 +2,7 @@
 
 use super::fire::fire;
 use super::reason::Reason;
-use super::translator::{Site, Subject};
+use super::translator::{KernelSite, Subject};
 use super::value::{Leaf, element, leaves};
 use super::words::Words;
 use crate::language::core::{Filter, Layout, Program, facts};
@@ -59,7 +59,7 @@ pub(crate) fn check_in_order(subject: &Subject<'_>) -> Result<(), Reason> {
     let reads = |k: &Builder, at: ScalarValue| k.load(input, at);
     let writes = |k: &Builder, at: ScalarValue, value: ScalarValue| k.store(output, at, value);
     let (firing, bad) = (k.parameter("firing", ScalarType::I32), k.variable_with(k.literal(false)));
-    fire(*subject, &Site { b: &k, reads: &reads, writes: &writes, firing, bad, state: &state, cooperation: None })?;
+    fire(*subject, &KernelSite { b: &k, reads: &reads, writes: &writes, firing, bad, state: &state, cooperation: None })?;
     if k.has_failed() {
         return Err(k
             .finish_kernel()

@@ -70,7 +70,7 @@ pub(crate) type Reads<'a> = &'a dyn Fn(&Builder, ScalarValue) -> ScalarValue;
 pub(crate) type Writes<'a> = &'a dyn Fn(&Builder, ScalarValue, ScalarValue);
 
 /// The site in a kernel where a firing is written.
-pub(crate) struct Site<'a> {
+pub(crate) struct KernelSite<'a> {
     pub(crate) b: &'a Builder,
     pub(crate) reads: Reads<'a>,
     pub(crate) writes: Writes<'a>,
@@ -146,14 +146,14 @@ pub(super) struct Translator<'a> {
 }
 
 /// The input and the output of a firing, if it has them, with the words of their items.
-pub(super) type Ends<'a> = (Option<(Reads<'a>, Words)>, Option<(Writes<'a>, Words)>);
+pub(super) type FiringEnds<'a> = (Option<(Reads<'a>, Words)>, Option<(Writes<'a>, Words)>);
 
 impl<'a> Translator<'a> {
     /// Starts a firing from its number and the variable that records failures.
     pub(super) fn new(
         b: &'a Builder,
         subject: Subject<'a>,
-        (input, output): Ends<'a>,
+        (input, output): FiringEnds<'a>,
         window: Window,
         firing: ScalarValue,
         bad: Variable,

@@ -1,6 +1,6 @@
 //! Declarations.
 
-use super::{Parsed, Parser};
+use super::{ParseResult, Parser};
 use crate::language::codes;
 use crate::language::syntax::ast::{
     Composite, Expr, ExprKind, Filter, Function, Include, Package, Program, Rate, Rates, Setting, Static, Stream, StreamKind,
@@ -47,7 +47,7 @@ impl Parser {
         }
     }
 
-    fn declaration(&mut self, program: &mut Program) -> Parsed<()> {
+    fn declaration(&mut self, program: &mut Program) -> ParseResult<()> {
         match self.peek(0) {
             Token::Word("struct") => program.structs.push(self.structure()?),
             Token::Word("static") => program.statics.push(self.statics()?),
@@ -67,7 +67,7 @@ impl Parser {
         Ok(())
     }
 
-    fn include(&mut self) -> Parsed<Include> {
+    fn include(&mut self) -> ParseResult<Include> {
         self.name("`include`")?;
         let from = self.span();
         let is_block = self.accept("<");
@@ -89,7 +89,7 @@ impl Parser {
     }
 
     /// Parses `name=value` or `Stream.name=value`, up to the end.
-    pub(super) fn setting(&mut self) -> Parsed<Setting> {
+    pub(super) fn setting(&mut self) -> ParseResult<Setting> {
         let mut name = self.name("the name of a static variable or of a parameter")?;
         let mut stream = None;
         if self.accept(".") {
@@ -103,7 +103,7 @@ impl Parser {
         }
     }
 
-    fn structure(&mut self) -> Parsed<Struct> {
+    fn structure(&mut self) -> ParseResult<Struct> {
         self.expect("struct")?;
         let name = self.name("the name of the struct")?;
         self.expect("{")?;
@@ -119,7 +119,7 @@ impl Parser {
         Ok(Struct { name, members })
     }
 
-    fn statics(&mut self) -> Parsed<Static> {
+    fn statics(&mut self) -> ParseResult<Static> {
         self.expect("static")?;
         self.expect("{")?;
         let mut statics = Static { fields: vec![], init: None };
@@ -136,7 +136,7 @@ impl Parser {
         Ok(statics)
     }
 
-    fn package(&mut self) -> Parsed<Package> {
+    fn package(&mut self) -> ParseResult<Package> {
         let native = self.is("native");
         self.at += 1;
         let name = self.name("the name of the package")?;
@@ -148,7 +148,7 @@ impl Parser {
         Ok(Package { name, functions })
     }
 
-    pub(super) fn stream(&mut self, types: Option<(Type, Type)>, named: bool) -> Parsed<Stream> {
+    pub(super) fn stream(&mut self, types: Option<(Type, Type)>, named: bool) -> ParseResult<Stream> {
         let stateful = self.accept("stateful");
         let span = self.span();
         let composite = match self.peek(0) {
@@ -172,7 +172,7 @@ impl Parser {
         Ok(Stream { name, params, types, kind, span })
     }
 
-    fn once<T>(slot: &mut Option<T>, value: T, word: &str, span: Span) -> Parsed<()> {
+    fn once<T>(slot: &mut Option<T>, value: T, word: &str, span: Span) -> ParseResult<()> {
         if slot.replace(value).is_some() {
             let error = Diagnostic::error(codes::BAD_DECLARATION, format!("there are two `{word}` functions"));
             return Err(Box::new(error.at(span, "this is the second").help("merge them")));
@@ -180,7 +180,7 @@ impl Parser {
         Ok(())
     }
 
-    fn filter(&mut self, stateful: bool, start: Span) -> Parsed<Filter> {
+    fn filter(&mut self, stateful: bool, start: Span) -> ParseResult<Filter> {
         let mut filter = Filter { stateful, ..Filter::default() };
         self.expect("{")?;
         while !self.accept("}") {
@@ -231,7 +231,7 @@ impl Parser {
         Ok(filter)
     }
 
-    fn function(&mut self, with_body: bool) -> Parsed<Function> {
+    fn function(&mut self, with_body: bool) -> ParseResult<Function> {
         let result = self.ty()?;
         let name = self.name("the name of a function")?;
         let params = self.params()?;
@@ -243,7 +243,7 @@ impl Parser {
         Ok(Function { result, name, params, rates, body })
     }
 
-    fn rates(&mut self) -> Parsed<Rates> {
+    fn rates(&mut self) -> ParseResult<Rates> {
         let mut rates = Rates::default();
         loop {
             let word = match self.peek(0) {
@@ -265,7 +265,7 @@ impl Parser {
         }
     }
 
-    fn rate(&mut self) -> Parsed<Rate> {
+    fn rate(&mut self) -> ParseResult<Rate> {
         let from = self.span();
         if self.accept("*") {
             return Ok(Rate::Range(None, None, from));
@@ -288,12 +288,12 @@ impl Parser {
         Ok(Rate::Range(min, max, span))
     }
 
-    fn bound(&mut self) -> Parsed<Option<Expr>> {
+    fn bound(&mut self) -> ParseResult<Option<Expr>> {
         if self.accept("*") { Ok(None) } else { self.expr().map(Some) }
     }
 
     /// Parses fields or locals of one type, without the `;`.
-    pub(super) fn variables(&mut self) -> Parsed<Vec<Variable>> {
+    pub(super) fn variables(&mut self) -> ParseResult<Vec<Variable>> {
         let start = self.at;
         let ty = self.ty()?;
         let end = self.at;
@@ -309,7 +309,7 @@ impl Parser {
         }
     }
 
-    fn initialiser(&mut self) -> Parsed<Expr> {
+    fn initialiser(&mut self) -> ParseResult<Expr> {
         let from = self.span();
         if !self.accept("{") {
             return self.expr();

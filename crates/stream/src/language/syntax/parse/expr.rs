@@ -1,7 +1,7 @@
 //! Expressions. Precedence from low to high:
 //! `?:`, `||`, `&&`, `& | ^`, `== !=`, `< <= > >=`, `+ -`, `* / % << >>`, casts, `! ++ --`, `- ~`.
 
-use super::{Parsed, Parser};
+use super::{ParseResult, Parser};
 use crate::language::syntax::ast::{Binary, Expr, ExprKind, Ident};
 use crate::language::syntax::token::Token;
 use broadloom_diag::Span;
@@ -24,7 +24,7 @@ const LEVELS: [&[(&str, Binary)]; 7] = [
 ];
 
 impl Parser {
-    pub(super) fn expr(&mut self) -> Parsed<Expr> {
+    pub(super) fn expr(&mut self) -> ParseResult<Expr> {
         self.nested(|parser| {
             let condition = parser.binary(0)?;
             parser.no_words_as_operators()?;
@@ -39,7 +39,7 @@ impl Parser {
         })
     }
 
-    fn binary(&mut self, level: usize) -> Parsed<Expr> {
+    fn binary(&mut self, level: usize) -> ParseResult<Expr> {
         let Some(operators) = LEVELS.get(level) else { return self.unary() };
         let mut left = self.binary(level + 1)?;
         loop {
@@ -62,7 +62,7 @@ impl Parser {
     ///
     /// The original compiler allows one sign and none before a cast. Any sequence is accepted here, because
     /// it cannot be ambiguous.
-    pub(super) fn unary(&mut self) -> Parsed<Expr> {
+    pub(super) fn unary(&mut self) -> ParseResult<Expr> {
         let from = self.span();
         let word = match self.peek(0) {
             Token::Word(word) => *word,
@@ -97,7 +97,7 @@ impl Parser {
         self.make(kind, span, &[height])
     }
 
-    fn postfix(&mut self) -> Parsed<Expr> {
+    fn postfix(&mut self) -> ParseResult<Expr> {
         let mut value = self.primary()?;
         loop {
             let height = value.height;
@@ -127,7 +127,7 @@ impl Parser {
         }
     }
 
-    pub(super) fn arguments(&mut self) -> Parsed<Vec<Expr>> {
+    pub(super) fn arguments(&mut self) -> ParseResult<Vec<Expr>> {
         self.expect("(")?;
         let mut arguments = vec![];
         while !self.accept(")") {
@@ -139,12 +139,12 @@ impl Parser {
         Ok(arguments)
     }
 
-    fn leaf(&mut self, kind: ExprKind, span: Span) -> Parsed<Expr> {
+    fn leaf(&mut self, kind: ExprKind, span: Span) -> ParseResult<Expr> {
         self.at += 1;
         self.make(kind, span, &[])
     }
 
-    fn primary(&mut self) -> Parsed<Expr> {
+    fn primary(&mut self) -> ParseResult<Expr> {
         let from = self.span();
         match self.peek(0).clone() {
             Token::Int(value) => self.leaf(ExprKind::Int(value), from),

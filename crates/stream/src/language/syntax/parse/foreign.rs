@@ -1,6 +1,6 @@
 //! Errors for forms of other languages, with what to write instead.
 
-use super::{Parsed, Parser};
+use super::{ParseResult, Parser};
 use crate::language::codes;
 use crate::language::syntax::ast::Base;
 use crate::language::syntax::token::Token;
@@ -23,7 +23,7 @@ impl Parser {
     }
 
     /// Fails at the lengths of an array behind its name, just parsed: `float h[n]`. `ty` is its type.
-    pub(super) fn no_lengths_behind_name(&self, ty: Range<usize>) -> Parsed<()> {
+    pub(super) fn no_lengths_behind_name(&self, ty: Range<usize>) -> ParseResult<()> {
         if !self.is("[") {
             return Ok(());
         }
@@ -44,7 +44,7 @@ impl Parser {
     }
 
     /// Fails at `const` and `final` before a type.
-    pub(super) fn no_constants(&self) -> Parsed<()> {
+    pub(super) fn no_constants(&self) -> ParseResult<()> {
         let Token::Name(word) = self.peek(0) else { return Ok(()) };
         let is_before_type =
             self.primitive_at(1).is_some() || matches!((self.peek(1), self.peek(2)), (Token::Name(_), Token::Name(_)));
@@ -57,7 +57,7 @@ impl Parser {
     }
 
     /// Fails at a function or a variable at the top level, whose type was just parsed. `ty` is that type.
-    pub(super) fn no_member_at_top(&self, ty: Range<usize>) -> Parsed<()> {
+    pub(super) fn no_member_at_top(&self, ty: Range<usize>) -> ParseResult<()> {
         let Token::Name(name) = self.peek(0) else { return Ok(()) };
         let (ty, span) = (self.text(ty), self.span());
         if self.is_at(1, "(") {
@@ -88,7 +88,7 @@ impl Parser {
     }
 
     /// Fails at `and` and `or` behind an expression.
-    pub(super) fn no_words_as_operators(&self) -> Parsed<()> {
+    pub(super) fn no_words_as_operators(&self) -> ParseResult<()> {
         let Token::Name(word) = self.peek(0) else { return Ok(()) };
         let symbol = match &**word {
             "and" => "&&",
@@ -99,7 +99,7 @@ impl Parser {
     }
 
     /// Fails at `not` before an operand that is not in parentheses. With parentheses it is a call.
-    pub(super) fn no_word_as_sign(&self) -> Parsed<()> {
+    pub(super) fn no_word_as_sign(&self) -> ParseResult<()> {
         let is_before_operand = matches!(self.peek(1), Token::Name(_) | Token::Int(_) | Token::Float(_));
         match self.peek(0) {
             Token::Name(word) if &**word == "not" && is_before_operand => {

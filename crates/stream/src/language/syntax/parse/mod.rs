@@ -17,7 +17,7 @@ use broadloom_diag::{Diagnostic, Diagnostics, SourceId, Span};
 const MAX_NESTING: u32 = 256;
 
 /// The result of a part of the parser. An error is not yet reported.
-type Parsed<T> = Result<T, Box<Diagnostic>>;
+type ParseResult<T> = Result<T, Box<Diagnostic>>;
 
 /// Parses a program.
 pub fn parse(source: SourceId, text: &str) -> Result<Program, Diagnostics> {
@@ -76,7 +76,7 @@ impl Parser {
         found
     }
 
-    fn expect(&mut self, word: &str) -> Parsed<Span> {
+    fn expect(&mut self, word: &str) -> ParseResult<Span> {
         if self.accept(word) { Ok(self.before()) } else { Err(self.unexpected(&format!("`{word}`"))) }
     }
 
@@ -100,7 +100,7 @@ impl Parser {
         Box::new(error)
     }
 
-    fn name(&mut self, wanted: &str) -> Parsed<Ident> {
+    fn name(&mut self, wanted: &str) -> ParseResult<Ident> {
         match self.peek(0).clone() {
             Token::Name(name) => {
                 self.at += 1;
@@ -111,7 +111,7 @@ impl Parser {
     }
 
     /// Parses nested syntax, to a bounded depth.
-    fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+    fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> ParseResult<T>) -> ParseResult<T> {
         if self.nesting >= MAX_NESTING {
             return Err(self.too_deep(self.span()));
         }
@@ -128,7 +128,7 @@ impl Parser {
         )
     }
 
-    fn make(&self, kind: ExprKind, span: Span, inner: &[u32]) -> Parsed<Expr> {
+    fn make(&self, kind: ExprKind, span: Span, inner: &[u32]) -> ParseResult<Expr> {
         let height = inner.iter().max().copied().unwrap_or(0) + 1;
         if height > MAX_NESTING {
             return Err(self.too_deep(span));
@@ -153,7 +153,7 @@ impl Parser {
         })
     }
 
-    fn ty(&mut self) -> Parsed<Type> {
+    fn ty(&mut self) -> ParseResult<Type> {
         self.no_constants()?;
         let from = self.span();
         if self.accept("void") {
@@ -214,7 +214,7 @@ impl Parser {
         Some(ahead)
     }
 
-    fn params(&mut self) -> Parsed<Vec<Parameter>> {
+    fn params(&mut self) -> ParseResult<Vec<Parameter>> {
         self.expect("(")?;
         let mut params = vec![];
         while !self.accept(")") {

@@ -1,13 +1,13 @@
 //! Statements.
 
-use super::{Parsed, Parser};
+use super::{ParseResult, Parser};
 use crate::language::codes;
 use crate::language::syntax::ast::{Binary, Create, Created, Distribution, Expr, ExprKind, Latency, Stmt, StmtKind};
 use crate::language::syntax::token::Token;
 use broadloom_diag::Diagnostic;
 
 impl Parser {
-    pub(super) fn block(&mut self) -> Parsed<Vec<Stmt>> {
+    pub(super) fn block(&mut self) -> ParseResult<Vec<Stmt>> {
         self.expect("{")?;
         let mut statements = vec![];
         while !self.accept("}") {
@@ -19,7 +19,7 @@ impl Parser {
         Ok(statements)
     }
 
-    fn statement(&mut self) -> Parsed<Stmt> {
+    fn statement(&mut self) -> ParseResult<Stmt> {
         let from = self.span();
         let word = match self.peek(0) {
             Token::Word(word) => *word,
@@ -99,14 +99,14 @@ impl Parser {
         Ok(Stmt { kind, span: from.to(self.before()) })
     }
 
-    fn condition(&mut self) -> Parsed<Expr> {
+    fn condition(&mut self) -> ParseResult<Expr> {
         self.expect("(")?;
         let condition = self.expr()?;
         self.expect(")")?;
         Ok(condition)
     }
 
-    fn if_statement(&mut self) -> Parsed<StmtKind> {
+    fn if_statement(&mut self) -> ParseResult<StmtKind> {
         self.expect("if")?;
         let condition = self.condition()?;
         let then = Box::new(self.nested(Self::statement)?);
@@ -114,7 +114,7 @@ impl Parser {
         Ok(StmtKind::If(condition, then, otherwise))
     }
 
-    fn for_statement(&mut self) -> Parsed<StmtKind> {
+    fn for_statement(&mut self) -> ParseResult<StmtKind> {
         self.expect("for")?;
         self.expect("(")?;
         let init = self.part_of_for(";")?;
@@ -127,7 +127,7 @@ impl Parser {
         Ok(StmtKind::For(init, condition, step, body))
     }
 
-    fn part_of_for(&mut self, end: &str) -> Parsed<Option<Box<Stmt>>> {
+    fn part_of_for(&mut self, end: &str) -> ParseResult<Option<Box<Stmt>>> {
         if self.is(end) {
             return Ok(None);
         }
@@ -137,7 +137,7 @@ impl Parser {
     }
 
     /// Parses a declaration, an assignment, a step, a call or a message, without the `;`.
-    fn simple_statement(&mut self) -> Parsed<StmtKind> {
+    fn simple_statement(&mut self) -> ParseResult<StmtKind> {
         self.no_constants()?;
         if self.behind_type().is_some_and(|ahead| matches!(self.peek(ahead), Token::Name(_))) {
             return Ok(StmtKind::Declare(self.variables()?));
@@ -181,7 +181,7 @@ impl Parser {
         Ok(StmtKind::Assign(target, operator, value))
     }
 
-    fn send(&mut self) -> Parsed<StmtKind> {
+    fn send(&mut self) -> ParseResult<StmtKind> {
         let target = self.name("a name")?;
         self.expect(".")?;
         let function = self.name("a name")?;
@@ -201,7 +201,7 @@ impl Parser {
         Ok(StmtKind::Send(target, function, arguments, latency))
     }
 
-    fn create(&mut self) -> Parsed<Create> {
+    fn create(&mut self) -> ParseResult<Create> {
         let from = self.span();
         let typed = self.behind_type().filter(|ahead| self.is_at(*ahead, "->"));
         let anonymous = match self.peek(0) {
@@ -240,7 +240,7 @@ impl Parser {
         Ok(Create { stream: Created::Named(name, ty, arguments), portals, span })
     }
 
-    fn portals(&mut self) -> Parsed<Vec<crate::language::syntax::ast::Ident>> {
+    fn portals(&mut self) -> ParseResult<Vec<crate::language::syntax::ast::Ident>> {
         let mut portals = vec![];
         if self.accept("to") {
             loop {
@@ -253,7 +253,7 @@ impl Parser {
         Ok(portals)
     }
 
-    fn distribution(&mut self) -> Parsed<Distribution> {
+    fn distribution(&mut self) -> ParseResult<Distribution> {
         if self.accept("duplicate") {
             if self.accept("(") {
                 self.expect(")")?;
