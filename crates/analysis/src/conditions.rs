@@ -1,6 +1,6 @@
 //! Conditions on integers that hold when control takes an edge.
 
-use crate::integer::{Arg, Op, Reader, Relation, Words};
+use crate::integer::{Arg, InstructionReader, Op, Relation, Words};
 use broadloom_ptx::{Block, Function, Inst, Opcode, Operand, Reg};
 use cranelift_entity::SecondaryMap;
 
@@ -30,12 +30,12 @@ struct SearchState {
 /// Finder of the conditions that edges imply.
 pub(crate) struct Conditions<'a> {
     function: &'a Function,
-    reader: &'a Reader<'a>,
+    reader: &'a InstructionReader<'a>,
     definition: SecondaryMap<Reg, Option<Inst>>,
 }
 
 impl<'a> Conditions<'a> {
-    pub(crate) fn new(function: &'a Function, reader: &'a Reader<'a>) -> Self {
+    pub(crate) fn new(function: &'a Function, reader: &'a InstructionReader<'a>) -> Self {
         let mut definition = SecondaryMap::new();
         for (inst, data) in function.instructions() {
             for reg in data.writes() {

@@ -14,7 +14,7 @@
 use crate::cfg::Cfg;
 use crate::conditions::{Conditions, Test};
 use crate::dominators::Dominators;
-use crate::integer::{Arg, Op, Reader, Relation};
+use crate::integer::{Arg, InstructionReader, Op, Relation};
 use crate::loops::{Loop, Loops};
 use crate::range::{Range, limits};
 use broadloom_ptx::{Block, Function, Reg};
@@ -58,7 +58,7 @@ pub(crate) struct Finder<'a> {
     pub(crate) cfg: &'a Cfg,
     pub(crate) dominators: &'a Dominators,
     pub(crate) loops: &'a Loops,
-    pub(crate) reader: &'a Reader<'a>,
+    pub(crate) reader: &'a InstructionReader<'a>,
     pub(crate) conditions: &'a Conditions<'a>,
     /// Block in which each register is defined.
     pub(crate) home: &'a SecondaryMap<Reg, Option<Block>>,

@@ -106,14 +106,14 @@ pub struct Step {
 }
 
 /// Reader of a function's instructions.
-pub(crate) struct Reader<'a> {
+pub(crate) struct InstructionReader<'a> {
     function: &'a Function,
     offsets: BTreeMap<Var, u64>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> InstructionReader<'a> {
     pub(crate) fn new(function: &'a Function) -> Self {
-        Reader { function, offsets: param_offsets(function) }
+        InstructionReader { function, offsets: param_offsets(function) }
     }
 
     pub(crate) fn step(&self, inst: Inst) -> Step {

@@ -15,7 +15,7 @@ use crate::conditions::{Conditions, Test};
 use crate::dominators::Dominators;
 use crate::facts::{Facts, rounded_alike};
 use crate::inductions::{Finder, Inductions};
-use crate::integer::{Arg, Op, Reader, Step};
+use crate::integer::{Arg, InstructionReader, Op, Step};
 use crate::loops::Loops;
 use crate::range::Range;
 use broadloom_ptx::{Block, BodyForm, Function, Inst, Param, Reg};
@@ -92,7 +92,7 @@ impl RangePlan {
             return plan;
         }
         plan.find_homes(function, cfg);
-        let reader = Reader::new(function);
+        let reader = InstructionReader::new(function);
         let conditions = Conditions::new(function, &reader);
         let home = plan.home.clone();
         let finder = Finder { function, cfg, dominators, loops, reader: &reader, conditions: &conditions, home: &home };
@@ -217,7 +217,7 @@ impl<'a> Ranges<'a> {
         };
         let ranges: Vec<Range> = plan.bits.iter().enumerate().map(start).collect();
         let mut found = Ranges { plan, facts, modest, ranges };
-        found.ranges = Solver::new(&found).solve();
+        found.ranges = RangeSolver::new(&found).solve();
         found
     }
 
@@ -262,7 +262,7 @@ impl<'a> Ranges<'a> {
         if function.form == BodyForm::Registers {
             return Exact::default();
         }
-        let step = Reader::new(function).step(inst);
+        let step = InstructionReader::new(function).step(inst);
         let args = arguments(&step, |arg, bits| self.read(arg, bits, |reg| self.range_in(reg, block)));
         exact(&step, &args)
     }
@@ -318,7 +318,7 @@ enum Mode {
     Narrow,
 }
 
-struct Solver<'a, 'b> {
+struct RangeSolver<'a, 'b> {
     asked: &'b Ranges<'a>,
     /// Ranges at the definitions.
     ranges: Vec<Range>,
@@ -329,11 +329,11 @@ struct Solver<'a, 'b> {
     changed: bool,
 }
 
-impl<'a, 'b> Solver<'a, 'b> {
+impl<'a, 'b> RangeSolver<'a, 'b> {
     fn new(asked: &'b Ranges<'a>) -> Self {
         let ranges = asked.ranges.clone();
         let moved = vec![Range::empty(1); asked.plan.moves];
-        Solver { asked, current: ranges.clone(), ranges, undo: vec![], moved, changed: true }
+        RangeSolver { asked, current: ranges.clone(), ranges, undo: vec![], moved, changed: true }
     }
 
     fn solve(mut self) -> Vec<Range> {

@@ -4,7 +4,7 @@
 //! rules. Exchanged values are equal in lanes that request the same.
 
 use crate::facts::Facts;
-use crate::integer::{Arg, Op, Reader, Relation, Step, Words, mask};
+use crate::integer::{Arg, InstructionReader, Op, Relation, Step, Words, mask};
 use crate::obligations::Obligation;
 use crate::ranges::Ranges;
 use crate::shape::{LANE_BITS, Shape};
@@ -17,7 +17,7 @@ use std::cell::RefCell;
 pub(crate) struct Rules<'a> {
     pub(crate) function: &'a Function,
     pub(crate) facts: &'a Facts,
-    pub(crate) reader: Reader<'a>,
+    pub(crate) reader: InstructionReader<'a>,
     pub(crate) ranges: &'a Ranges<'a>,
     /// Ranges of a small launch, if lanes may be assumed not to wrap.
     pub(crate) modest: Option<&'a Ranges<'a>>,
@@ -50,7 +50,7 @@ impl<'a> Rules<'a> {
         Rules {
             function,
             facts,
-            reader: Reader::new(function),
+            reader: InstructionReader::new(function),
             ranges,
             modest,
             has_call_params: function.variables.iter().any(is_call_param),

@@ -17,7 +17,7 @@ use crate::facts::Facts;
 use crate::loops::{Loop, Loops};
 use crate::obligations::Obligation;
 use crate::ranges::RangePlan;
-use crate::rules::{Rules, InstructionSite};
+use crate::rules::{InstructionSite, Rules};
 use crate::shape::{LANE_BITS, Shape};
 use broadloom_ptx::{Base, Block, BodyForm, Function, Inst, Opcode, Operand, Param, Reg};
 use cranelift_entity::{EntityRef, SecondaryMap};
@@ -65,7 +65,7 @@ impl Shapes {
             let group = if facts.lanes == 1 { LANE_BITS } else { 0 };
             return Shapes::all_alike(function, cfg, &rules, group);
         }
-        let mut solver = Solver::new(function, cfg, loops, plan, rules);
+        let mut solver = ShapeSolver::new(function, cfg, loops, plan, rules);
         if !solver.solve() {
             return Shapes::all_alike(function, cfg, &solver.rules, 0);
         }
@@ -177,7 +177,7 @@ fn branch(function: &Function, block: Block) -> Option<Vec<Reg>> {
     (!decide.is_empty()).then_some(decide)
 }
 
-struct Solver<'a> {
+struct ShapeSolver<'a> {
     function: &'a Function,
     cfg: &'a Cfg,
     loops: &'a Loops,
@@ -194,9 +194,9 @@ struct Solver<'a> {
     obligations: Vec<Obligation>,
 }
 
-impl<'a> Solver<'a> {
+impl<'a> ShapeSolver<'a> {
     fn new(function: &'a Function, cfg: &'a Cfg, loops: &'a Loops, plan: &'a RangePlan, rules: Rules<'a>) -> Self {
-        let mut solver = Solver {
+        let mut solver = ShapeSolver {
             function,
             cfg,
             loops,

@@ -167,7 +167,8 @@ struct RegisterDefinitions {
 
 impl RegisterDefinitions {
     fn new(function: &Function, cfg: &Cfg) -> RegisterDefinitions {
-        let mut places = RegisterDefinitions { makers: SecondaryMap::new(), params: SecondaryMap::new(), edges: SecondaryMap::new() };
+        let mut places =
+            RegisterDefinitions { makers: SecondaryMap::new(), params: SecondaryMap::new(), edges: SecondaryMap::new() };
         for block in cfg.order() {
             let data = &function.blocks[*block];
             for inst in &data.insts {

@@ -27,7 +27,8 @@ pub(crate) struct MeasurementEffort {
 
 impl MeasurementEffort {
     /// The effort for figures.
-    pub(crate) const FULL: MeasurementEffort = MeasurementEffort { repetitions: 5, time: Duration::from_millis(500), pause: Duration::from_millis(20) };
+    pub(crate) const FULL: MeasurementEffort =
+        MeasurementEffort { repetitions: 5, time: Duration::from_millis(500), pause: Duration::from_millis(20) };
     /// The effort for a functional test without figures.
     pub(crate) const QUICK: MeasurementEffort = MeasurementEffort { repetitions: 1, time: Duration::ZERO, pause: Duration::ZERO };
     /// Maximum number of measured turns, however short they are.
@@ -71,7 +72,12 @@ pub(crate) struct Times {
 
 /// Runs a job and its peers by turns. The first repetition of each is a warm-up. The second determines the
 /// number of repetitions in a turn.
-pub(crate) fn by_turns(device: &Device, job: &Job, peers: &mut [Peer], effort: MeasurementEffort) -> std::result::Result<Times, Failure> {
+pub(crate) fn by_turns(
+    device: &Device,
+    job: &Job,
+    peers: &mut [Peer],
+    effort: MeasurementEffort,
+) -> std::result::Result<Times, Failure> {
     let mut ours = Turns::default();
     let mut theirs: Vec<Result<Turns, PeerError>> = peers.iter().map(|_| Ok(Turns::default())).collect();
     loop {

@@ -13,7 +13,7 @@
 use crate::kernel::SpecialisedKernel;
 use crate::module::{CpuModule, LaunchRequest, refused};
 use crate::stream::{PendingLaunch, Work};
-use crate::worker::Shared;
+use crate::worker::WorkerShared;
 use broadloom_device::{Error, Result};
 use broadloom_ptx::{Reach, Space};
 use std::borrow::Cow;
@@ -45,7 +45,7 @@ pub(crate) fn launch(module: &Arc<CpuModule>, kernel: &Arc<SpecialisedKernel>, r
     let stream = request.launch.stream;
     let pending = Arc::new(PendingLaunch::default());
     let name = module.module().functions[request.kernel].name.clone();
-    let arrival = Arrival { shared: module.device().shared.clone(), kernel: name, pending: pending.clone() };
+    let arrival = CompilationEnd { shared: module.device().shared.clone(), kernel: name, pending: pending.clone() };
     module.device().shared.streams.submit(stream, Work::Pending(pending), None, &|| Ok(()))?;
     let request = LaunchRequest { params: Cow::Owned(request.params.into_owned()), ..request };
     let (module, kernel) = (module.clone(), kernel.clone());
@@ -66,13 +66,13 @@ pub(crate) fn launch(module: &Arc<CpuModule>, kernel: &Arc<SpecialisedKernel>, r
 
 /// Guard for the end of a compilation, successful or not: the stream continues, and the next launch may go
 /// ahead.
-struct Arrival {
-    shared: Arc<Shared>,
+struct CompilationEnd {
+    shared: Arc<WorkerShared>,
     kernel: String,
     pending: Arc<PendingLaunch>,
 }
 
-impl Drop for Arrival {
+impl Drop for CompilationEnd {
     fn drop(&mut self) {
         let kernel = std::mem::take(&mut self.kernel);
         // Has no effect if a grid or an error is already set.

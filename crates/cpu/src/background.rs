@@ -73,7 +73,7 @@ pub fn wait_for<T: Send + 'static>(
     let abandoned = AbandonableCompilation::default();
     let (tell, told) = channel();
     let (stage, lane, mark) = (progress.clone(), trace::Lane::current(), abandoned.clone());
-    let job: Job = Box::new(move || {
+    let job: BackgroundJob = Box::new(move || {
         stage.enter();
         lane.enter();
         let _inside = mark.enter();
@@ -108,13 +108,13 @@ pub fn wait_for<T: Send + 'static>(
     }
 }
 
-type Job = Box<dyn FnOnce() + Send>;
+type BackgroundJob = Box<dyn FnOnce() + Send>;
 
 /// Runs a job on a new thread, or on this one if no thread can be started.
-fn start(job: Job) {
+fn start(job: BackgroundJob) {
     // A failed spawn does not return the closure.
     let job = Arc::new(Mutex::new(Some(job)));
-    let take = |job: &Mutex<Option<Job>>| job.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let take = |job: &Mutex<Option<BackgroundJob>>| job.lock().unwrap_or_else(PoisonError::into_inner).take();
     let is_started = STACKS.iter().any(|bytes| {
         let job = job.clone();
         let thread = std::thread::Builder::new().name("broadloom-compile".into()).stack_size(*bytes);

@@ -7,7 +7,7 @@
 pub(crate) const BARRIERS: usize = 16;
 
 #[derive(Clone, Debug, Default)]
-struct Barrier {
+struct BlockBarrier {
     /// Strands that wait.
     waiting: Vec<u32>,
     /// Number of threads that arrived, waiting or not.
@@ -21,7 +21,7 @@ struct Barrier {
 /// All barriers of a block.
 #[derive(Clone, Debug, Default)]
 pub struct Barriers {
-    all: [Barrier; BARRIERS],
+    all: [BlockBarrier; BARRIERS],
     /// Bit mask of the barriers with an arrival.
     used: u32,
 }
@@ -137,7 +137,7 @@ impl Barriers {
     }
 }
 
-impl Barrier {
+impl BlockBarrier {
     fn clear(&mut self) {
         self.waiting.clear();
         (self.threads, self.expected, self.trues) = (0, None, 0);

@@ -79,7 +79,7 @@ impl ClusterShape {
 
 /// Barrier of a cluster.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Barrier {
+pub struct ClusterBarrier {
     /// Number of threads of all blocks that have not exited.
     pub alive: u32,
     /// Number of completed phases.
@@ -88,9 +88,9 @@ pub struct Barrier {
     pub arrived: u32,
 }
 
-impl Barrier {
-    pub fn new(alive: u32) -> Barrier {
-        Barrier { alive, ..Barrier::default() }
+impl ClusterBarrier {
+    pub fn new(alive: u32) -> ClusterBarrier {
+        ClusterBarrier { alive, ..ClusterBarrier::default() }
     }
 
     /// Begins the next phase if every thread that has not exited has arrived. Returns whether it did.

@@ -16,7 +16,7 @@ use crate::state::DeviceState;
 use crate::statistics::KernelStatistics;
 use crate::stream::{CompletionListener, Job, Limit, OnceCall, Streams, Work};
 use crate::watchdog::Watchdog;
-use crate::worker::{Shared, work};
+use crate::worker::{WorkerShared, work};
 use broadloom_device::texture::{OpaqueTable, Opaques, Surface, Texture};
 use broadloom_device::{Backend, Error, EventId, HostCall, Launch, LoadedModule, Machine, MemoryUse, Result, Stream, trace};
 use broadloom_ptx::Verified;
@@ -60,7 +60,7 @@ impl Cpu {
         }
         let threads = options.threads.max(1);
         let memory = Arc::new(Memory::new(options.memory_bytes, options.heap_bytes, options.slack_bytes));
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(WorkerShared {
             streams: Streams::new(threads),
             surroundings: Surroundings {
                 memory: memory.clone(),

@@ -6,14 +6,14 @@ use crate::grid::{EvaluatedInstruction, Ready};
 
 /// Input of a lane: its number in the warp and its operands.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Lane {
+pub struct LaneInput {
     pub number: u32,
     pub brings: ExchangeOperands,
 }
 
 /// Returns the results of one lane of a group: a value and a flag. A shuffle from a lane outside the group
 /// gives 0, as on machines.
-pub fn result(kind: Exchange, lanes: &[Lane], lane: &Lane) -> (u64, bool) {
+pub fn result(kind: Exchange, lanes: &[LaneInput], lane: &LaneInput) -> (u64, bool) {
     let members = || lanes.iter().fold(0u64, |mask, lane| mask | 1 << lane.number);
     let trues = || lanes.iter().filter(|lane| lane.brings.value != 0).fold(0u64, |mask, lane| mask | 1 << lane.number);
     let own = lane.brings.value;
@@ -74,7 +74,7 @@ pub fn result(kind: Exchange, lanes: &[Lane], lane: &Lane) -> (u64, bool) {
 /// # Safety
 ///
 /// The registers that the product reads lie at each lane's address, followed by space for its results.
-pub(crate) unsafe fn multiply(ready: &Ready, lanes: &[Lane]) {
+pub(crate) unsafe fn multiply(ready: &Ready, lanes: &[LaneInput]) {
     const LANES: usize = 32;
     let number = lanes.first().map_or(0, |lane| lane.brings.select as usize);
     let Some(Some(EvaluatedInstruction::Product(product))) = ready.operations.get(number) else { return };

@@ -105,10 +105,10 @@ impl Gate {
 }
 
 /// Previous handlers, in the order of [`FAULTS`], followed by that of interruptions.
-struct Previous(UnsafeCell<[MaybeUninit<libc::sigaction>; 5]>);
+struct PreviousFaultHandlers(UnsafeCell<[MaybeUninit<libc::sigaction>; 5]>);
 // SAFETY: written once before the handlers are installed, only read afterwards.
-unsafe impl Sync for Previous {}
-static PREVIOUS: Previous = Previous(UnsafeCell::new([const { MaybeUninit::uninit() }; 5]));
+unsafe impl Sync for PreviousFaultHandlers {}
+static PREVIOUS: PreviousFaultHandlers = PreviousFaultHandlers(UnsafeCell::new([const { MaybeUninit::uninit() }; 5]));
 
 /// Registration of a thread as a worker: its faults go to its gate. Undone when dropped.
 #[derive(Debug)]

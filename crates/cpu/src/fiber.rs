@@ -18,7 +18,7 @@ use std::io;
 pub type Context = *mut u8;
 
 /// First function of a fiber. It must not return: it ends by switching away.
-pub type Start = unsafe extern "C" fn(*mut c_void) -> !;
+pub type FiberEntry = unsafe extern "C" fn(*mut c_void) -> !;
 
 #[derive(Debug)]
 pub struct Stack {
@@ -47,7 +47,7 @@ impl Stack {
     }
 
     /// Returns a context that runs `start(argument)` when it is first switched to.
-    pub fn prepare(&self, start: Start, argument: *mut c_void) -> Context {
+    pub fn prepare(&self, start: FiberEntry, argument: *mut c_void) -> Context {
         let frame = initial_frame(start, argument);
         // SAFETY: a stack has at least a page, which is more than the frame; nothing else refers to it.
         unsafe {
@@ -106,7 +106,7 @@ unsafe extern "C" fn begin() {
 }
 
 #[cfg(target_arch = "x86_64")]
-fn initial_frame(start: Start, argument: *mut c_void) -> [u64; 9] {
+fn initial_frame(start: FiberEntry, argument: *mut c_void) -> [u64; 9] {
     let begin = begin as unsafe extern "C" fn() as usize as u64;
     // r15, r14, r13, r12, rbx, rbp, the return address; two more words, so that the stack is aligned where
     // `begin` calls.
@@ -174,7 +174,7 @@ unsafe extern "C" fn begin() {
 }
 
 #[cfg(target_arch = "aarch64")]
-fn initial_frame(start: Start, argument: *mut c_void) -> [u64; 20] {
+fn initial_frame(start: FiberEntry, argument: *mut c_void) -> [u64; 20] {
     let mut frame = [0; 20];
     frame[0] = argument as u64;
     frame[1] = start as usize as u64;

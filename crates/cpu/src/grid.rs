@@ -2,7 +2,7 @@
 
 use crate::abi::Kind;
 use crate::cluster::ClusterShape;
-use crate::code::{Code, RareInstruction, FaultSite};
+use crate::code::{Code, FaultSite, RareInstruction};
 use crate::memory::{Memory, Owner};
 use crate::object::{Entry, Object, ObjectError};
 use crate::statistics::Record;

@@ -61,7 +61,7 @@ pub(crate) struct SpecialisedKernel {
     cluster: Option<[u32; 3]>,
     /// Module in which the kernel has that cluster size.
     own: OnceLock<Module>,
-    start: OnceLock<Result<Start>>,
+    start: OnceLock<Result<LookupStart>>,
     /// General code and fast code.
     codes: [OnceLock<Result<LaunchableCode>>; 2],
     /// Launches of late, and whether they could run fast code.
@@ -74,7 +74,7 @@ pub(crate) struct SpecialisedKernel {
 
 /// Facts that are known before there is code.
 #[derive(Debug)]
-struct Start {
+struct LookupStart {
     request: LookupRequest,
     /// Assumptions of fast code; `None` if there are none.
     proof: Option<Proof>,
@@ -186,14 +186,14 @@ impl SpecialisedKernel {
     }
 
     /// Returns the start, if there is one or the cache has it.
-    fn known_start(&self, module: &CpuModule) -> Option<Result<&Start>> {
+    fn known_start(&self, module: &CpuModule) -> Option<Result<&LookupStart>> {
         if self.start.get().is_none() {
             let started = Instant::now();
             let request = self.request(module).ok()?;
             let keep = |miss| *self.missed.lock().unwrap_or_else(PoisonError::into_inner) = Some(miss);
             let (proof, apart, made) = find(module, &request).map_err(keep).ok()?;
             let reads = proof.as_ref().map(Proof::params).unwrap_or_default();
-            let start = Start { request, proof, reads, apart, made: Mutex::new(Some(made)), took: started.elapsed() };
+            let start = LookupStart { request, proof, reads, apart, made: Mutex::new(Some(made)), took: started.elapsed() };
             // Another thread may have been faster.
             let _ = self.start.set(Ok(start));
         }
@@ -251,12 +251,12 @@ impl SpecialisedKernel {
         Ok(holds)
     }
 
-    fn start(&self, module: &CpuModule) -> Result<&Start> {
+    fn start(&self, module: &CpuModule) -> Result<&LookupStart> {
         self.start.get_or_init(|| self.begin(module)).as_ref().map_err(Clone::clone)
     }
 
     /// Finds the assumptions of fast code: from the cache, else by running the passes.
-    fn begin(&self, module: &CpuModule) -> Result<Start> {
+    fn begin(&self, module: &CpuModule) -> Result<LookupStart> {
         let mut span = trace::span_with(|| format!("find {}", self.text(module).functions[self.kernel].name));
         let started = Instant::now();
         let request = self.request(module)?;
@@ -270,7 +270,7 @@ impl SpecialisedKernel {
             }
         };
         let reads = proof.as_ref().map(Proof::params).unwrap_or_default();
-        Ok(Start { request, proof, reads, apart, made: Mutex::new(Some(made)), took: started.elapsed() })
+        Ok(LookupStart { request, proof, reads, apart, made: Mutex::new(Some(made)), took: started.elapsed() })
     }
 
     /// Returns the cache key of its code, or an error if there can be no code.
@@ -331,7 +331,7 @@ impl SpecialisedKernel {
     }
 
     /// Returns the code, the reason of a cache miss, and the time that its start took.
-    fn ready(&self, module: &CpuModule, start: &Start, fast: bool) -> Result<(Arc<Ready>, Option<Miss>, Duration)> {
+    fn ready(&self, module: &CpuModule, start: &LookupStart, fast: bool) -> Result<(Arc<Ready>, Option<Miss>, Duration)> {
         let (cache, request) = (&module.device().cache, &start.request);
         let function = &self.text(module).functions[self.kernel];
         let mut before = start.took;

@@ -102,7 +102,7 @@ struct DyingAllocation {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct AllocationState {
     live: BTreeMap<u64, Allocation>,
     dying: VecDeque<DyingAllocation>,
     /// Last freed allocations: start, bytes and owner.
@@ -150,18 +150,18 @@ pub enum InvalidFree {
 #[derive(Debug)]
 pub struct Memory {
     limit: u64,
-    state: Mutex<State>,
+    state: Mutex<AllocationState>,
 }
 
 impl Memory {
     /// Creates memory in which kernels may access `slack` bytes before and after a mapping.
     pub fn new(limit: u64, heap_bytes: u64, slack: usize) -> Memory {
-        Memory { limit, state: Mutex::new(State { heap_left: heap_bytes, slack, ..State::default() }) }
+        Memory { limit, state: Mutex::new(AllocationState { heap_left: heap_bytes, slack, ..AllocationState::default() }) }
     }
 
     /// Locks the state. A panic while it was held leaves it usable: each change is complete before anything
     /// can fail.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, AllocationState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -368,7 +368,7 @@ impl FreedAllocation {
     }
 }
 
-impl State {
+impl AllocationState {
     fn allocate(&mut self, bytes: u64, owner: Owner, limit: u64) -> Result<u64> {
         let available = limit.saturating_sub(self.used);
         let refused = Error::OutOfMemory { requested: bytes, available };

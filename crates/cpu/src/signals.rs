@@ -31,10 +31,10 @@ static PROCESS: AtomicI32 = AtomicI32::new(0);
 static FROM_TERMINAL: AtomicBool = AtomicBool::new(false);
 
 /// Earlier actions, in the order of [`SIGNALS`].
-struct Previous(UnsafeCell<[MaybeUninit<libc::sigaction>; SIGNALS.len()]>);
+struct PreviousSignalActions(UnsafeCell<[MaybeUninit<libc::sigaction>; SIGNALS.len()]>);
 // SAFETY: written once before the handlers are installed, only read afterwards.
-unsafe impl Sync for Previous {}
-static PREVIOUS: Previous = Previous(UnsafeCell::new([const { MaybeUninit::uninit() }; SIGNALS.len()]));
+unsafe impl Sync for PreviousSignalActions {}
+static PREVIOUS: PreviousSignalActions = PreviousSignalActions(UnsafeCell::new([const { MaybeUninit::uninit() }; SIGNALS.len()]));
 
 fn previous(signal: c_int) -> Option<&'static libc::sigaction> {
     let index = SIGNALS.iter().position(|known| *known == signal)?;

@@ -5,7 +5,7 @@ use crate::memory::{Memory, Owner};
 use crate::options::Options;
 use crate::statistics::{KernelStatistics, Record};
 use crate::stream::Streams;
-use crate::worker::Shared;
+use crate::worker::WorkerShared;
 use broadloom_device::texture::Opaques;
 use broadloom_device::{Error, Machine, Result};
 use std::sync::atomic::AtomicU32;
@@ -17,7 +17,7 @@ pub(crate) struct DeviceState {
     pub(crate) machine: Machine,
     pub(crate) options: Options,
     pub(crate) memory: Arc<Memory>,
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<WorkerShared>,
     pub(crate) cache: Cache,
     pub(crate) launches: AtomicU32,
     /// Number of times the passes ran over a kernel.

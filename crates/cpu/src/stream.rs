@@ -279,7 +279,7 @@ struct ActiveJob {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct StreamState {
     queues: HashMap<u32, Queue>,
     streams: u32,
     destroyed: HashSet<u32>,
@@ -297,7 +297,7 @@ struct State {
 
 /// All streams of a device.
 pub(crate) struct Streams {
-    state: Mutex<State>,
+    state: Mutex<StreamState>,
     /// Condition on which workers without work sleep.
     work: Condvar,
     /// Condition on which threads wait for work to be done.
@@ -316,7 +316,7 @@ impl std::fmt::Debug for Streams {
 
 impl Streams {
     pub(crate) fn new(workers: usize) -> Streams {
-        let state = State { streams: 1, threads: vec![None; workers], ..State::default() };
+        let state = StreamState { streams: 1, threads: vec![None; workers], ..StreamState::default() };
         Streams {
             state: Mutex::new(state),
             work: Condvar::new(),
@@ -327,7 +327,7 @@ impl Streams {
     }
 
     /// Locks the state. Nothing that can panic happens while it is held.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, StreamState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -444,7 +444,7 @@ impl Streams {
     }
 
     /// Wakes one worker, if none is polling anyway.
-    fn wake(&self, state: MutexGuard<'_, State>) {
+    fn wake(&self, state: MutexGuard<'_, StreamState>) {
         self.signal.fetch_add(1, Ordering::SeqCst);
         let sleeping = state.sleeping;
         drop(state);
@@ -517,7 +517,7 @@ impl Streams {
         streams
     }
 
-    fn wait_for(&self, stream: u32) -> MutexGuard<'_, State> {
+    fn wait_for(&self, stream: u32) -> MutexGuard<'_, StreamState> {
         let state = self.state();
         let Some(last) = state.queues.get(&stream).and_then(|queue| queue.last.clone()) else { return state };
         drop(state);
@@ -606,7 +606,7 @@ impl Streams {
     }
 
     /// Returns whether there is enough work to wake another worker.
-    fn wants_company(&self, state: &State, joined: &Arc<Job>) -> bool {
+    fn wants_company(&self, state: &StreamState, joined: &Arc<Job>) -> bool {
         state.active.iter().any(|active| {
             let left = active.job.left().saturating_sub(u64::from(Arc::ptr_eq(&active.job, joined)));
             let expected = match &active.job.work {
@@ -668,7 +668,7 @@ impl Streams {
     }
 }
 
-impl State {
+impl StreamState {
     fn check(&self, stream: Stream) -> Result<()> {
         let known = stream.0 < self.streams && !self.destroyed.contains(&stream.0);
         if known { Ok(()) } else { Err(Error::UnknownStream(stream.0)) }

@@ -16,7 +16,7 @@ pub(crate) const LANES: usize = 32;
 const FAR: f64 = 1e9;
 
 /// One number per lane.
-type Row<T> = [T; LANES];
+type LaneNumbers<T> = [T; LANES];
 
 /// Fetches the texels of a warp and returns `true`, or does nothing and returns `false`.
 ///
@@ -147,14 +147,14 @@ fn scale(image: &Image, axis: usize, is_normalised: bool) -> f64 {
 ///
 /// There are more rows than `number`.
 #[inline(always)]
-unsafe fn row(inputs: *const u64, number: usize) -> Row<u32> {
+unsafe fn row(inputs: *const u64, number: usize) -> LaneNumbers<u32> {
     // SAFETY: as promised.
     std::array::from_fn(|lane| unsafe { *inputs.add(number * LANES + lane) as u32 })
 }
 
 /// Returns the texel indices of a row, clamped to the edges.
 #[inline(always)]
-fn numbers(row: &Row<u32>, last: u32) -> Row<u32> {
+fn numbers(row: &LaneNumbers<u32>, last: u32) -> LaneNumbers<u32> {
     row.map(|word| (i64::from(word as i32)).clamp(0, i64::from(last)) as u32)
 }
 
@@ -181,7 +181,11 @@ fn coordinate(word: u32) -> f64 {
 /// Returns the texels on an axis with clamp addressing: the first, the second, and the weight of the second.
 /// Without interpolation both are the nearest.
 #[inline(always)]
-fn places<const MIXES: bool>(row: &Row<u32>, scale: f64, last: u32) -> (Row<u32>, Row<u32>, Row<f32>) {
+fn places<const MIXES: bool>(
+    row: &LaneNumbers<u32>,
+    scale: f64,
+    last: u32,
+) -> (LaneNumbers<u32>, LaneNumbers<u32>, LaneNumbers<f32>) {
     let (mut first, mut second, mut weights) = ([0; LANES], [0; LANES], [0.0; LANES]);
     let last = f64::from(last);
     for lane in 0..LANES {
@@ -198,7 +202,7 @@ fn places<const MIXES: bool>(row: &Row<u32>, scale: f64, last: u32) -> (Row<u32>
 
 /// Returns the texels on an axis with wrap addressing, for normalised coordinates.
 #[inline(always)]
-fn places_again<const MIXES: bool>(row: &Row<u32>, last: u32) -> (Row<u32>, Row<u32>, Row<f32>) {
+fn places_again<const MIXES: bool>(row: &LaneNumbers<u32>, last: u32) -> (LaneNumbers<u32>, LaneNumbers<u32>, LaneNumbers<f32>) {
     let (mut first, mut second, mut weights) = ([0; LANES], [0; LANES], [0.0; LANES]);
     let count = f64::from(last) + 1.0;
     // A wrapped coordinate lies between zero and the count, so a neighbour is outside by one at most.
@@ -220,8 +224,8 @@ fn places_again<const MIXES: bool>(row: &Row<u32>, last: u32) -> (Row<u32>, Row<
 /// Read of texels: their addresses and weights by taps, and the destination of the values.
 struct TexelRead {
     base: u64,
-    offsets: [Row<u64>; 8],
-    weights: [Row<f32>; 8],
+    offsets: [LaneNumbers<u64>; 8],
+    weights: [LaneNumbers<f32>; 8],
     outputs: *mut u64,
 }
 
@@ -398,7 +402,7 @@ unsafe fn mixed_of<R: Read, const TAPS: usize, const CHANNELS: usize>(wanted: &T
 ///
 /// There are four rows.
 #[inline(always)]
-unsafe fn clear_beyond(row: &Row<u32>, count: u32, outputs: *mut u64) {
+unsafe fn clear_beyond(row: &LaneNumbers<u32>, count: u32, outputs: *mut u64) {
     for channel in 0..4 {
         for (lane, number) in row.iter().enumerate() {
             let is_there = *number < count && *number as i32 >= 0;

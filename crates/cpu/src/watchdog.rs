@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 const AGAIN: Duration = Duration::from_millis(5);
 
 #[derive(Default)]
-struct State {
+struct WatchedLaunches {
     watched: Vec<(Instant, Weak<Job>)>,
     thread: Option<JoinHandle<()>>,
     ends: bool,
@@ -19,10 +19,10 @@ struct State {
 /// Timer that stops work at its time limit. Its thread starts with the first limit.
 #[derive(Default)]
 pub(crate) struct Watchdog {
-    state: Arc<(Mutex<State>, Condvar)>,
+    state: Arc<(Mutex<WatchedLaunches>, Condvar)>,
 }
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+fn lock(state: &Mutex<WatchedLaunches>) -> MutexGuard<'_, WatchedLaunches> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -56,7 +56,7 @@ impl Watchdog {
     }
 }
 
-fn keep_time(place: &(Mutex<State>, Condvar), interrupt: &dyn Fn(&Arc<Job>)) {
+fn keep_time(place: &(Mutex<WatchedLaunches>, Condvar), interrupt: &dyn Fn(&Arc<Job>)) {
     let mut state = lock(&place.0);
     while !state.ends {
         let now = Instant::now();

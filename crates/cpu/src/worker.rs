@@ -37,7 +37,7 @@ const MOST_TAKEN: u64 = 4096;
 const KEPT_STRANDS: usize = 2048;
 
 /// State that all workers share.
-pub(crate) struct Shared {
+pub(crate) struct WorkerShared {
     pub(crate) streams: Streams,
     pub(crate) surroundings: Surroundings,
     pub(crate) watchdog: Watchdog,
@@ -48,7 +48,7 @@ pub(crate) struct Shared {
 }
 
 /// Runs a worker: its main function.
-pub(crate) fn work(shared: &Arc<Shared>, index: usize) {
+pub(crate) fn work(shared: &Arc<WorkerShared>, index: usize) {
     default_floats();
     settle(index, shared.workers);
     let gate = Gate::new();
@@ -79,7 +79,7 @@ pub(crate) fn work(shared: &Arc<Shared>, index: usize) {
 }
 
 struct Worker<'a> {
-    shared: &'a Arc<Shared>,
+    shared: &'a Arc<WorkerShared>,
     index: usize,
     gate: &'a Gate,
     /// Memory for blocks that is not in use.

@@ -56,7 +56,7 @@ pub(crate) fn library_names() -> Vec<String> {
 
 /// Functions of the library.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Functions {
+pub(crate) struct BlasFunctions {
     create: unsafe extern "C" fn(*mut Handle) -> Status,
     destroy: unsafe extern "C" fn(Handle) -> Status,
     set_stream: unsafe extern "C" fn(Handle, StreamHandle) -> Status,
@@ -64,14 +64,14 @@ pub(crate) struct Functions {
     double: Gemm<f64>,
 }
 
-impl Functions {
+impl BlasFunctions {
     /// Opens a library, which stays open until the process ends.
-    fn open(name: &str) -> Option<Functions> {
+    fn open(name: &str) -> Option<BlasFunctions> {
         // SAFETY: the library's initialisers are trusted as much as the driver's. The functions of these names
         // have the types of the fields, as the library documents.
         unsafe {
             let library = ManuallyDrop::new(Library::open(Some(name), RTLD_NOW | RTLD_LOCAL).ok()?);
-            Some(Functions {
+            Some(BlasFunctions {
                 create: *library.get("cublasCreate_v2").ok()?,
                 destroy: *library.get("cublasDestroy_v2").ok()?,
                 set_stream: *library.get("cublasSetStream_v2").ok()?,
@@ -86,7 +86,7 @@ impl Functions {
 #[derive(Debug, Default)]
 pub(crate) struct Blas {
     /// Functions of the library; `None` if it is missing.
-    functions: OnceLock<Option<Functions>>,
+    functions: OnceLock<Option<BlasFunctions>>,
     handles: Mutex<Handles>,
 }
 
@@ -100,7 +100,7 @@ struct Handles {
 
 impl Handles {
     /// Destroys unused handles. The context must be current.
-    fn reap(&mut self, functions: &Functions) {
+    fn reap(&mut self, functions: &BlasFunctions) {
         self.retired.retain(|(handle, queue)| {
             let is_done = queue.look().unwrap_or(false);
             if is_done {
@@ -129,7 +129,7 @@ fn checked(call: &'static str, status: Status) -> Result<()> {
 }
 
 /// Creates a handle for a stream. The context must be current.
-fn create(functions: &Functions, stream: StreamHandle) -> Result<Handle> {
+fn create(functions: &BlasFunctions, stream: StreamHandle) -> Result<Handle> {
     let mut handle = 0;
     // SAFETY: the call writes the handle.
     checked("cublasCreate", unsafe { (functions.create)(&mut handle) })?;
@@ -145,15 +145,15 @@ fn create(functions: &Functions, stream: StreamHandle) -> Result<Handle> {
 impl Blas {
     /// Returns the functions of the library, or `None` if it is missing or does not start. It is the first of
     /// `names` that starts; `first` is the default stream.
-    pub(crate) fn functions(&self, first: &Queue, names: &[String]) -> Option<&Functions> {
+    pub(crate) fn functions(&self, first: &Queue, names: &[String]) -> Option<&BlasFunctions> {
         self.functions.get_or_init(|| self.start(first, names)).as_ref()
     }
 
     /// Opens the first library that loads and creates a handle, which belongs to the default stream.
-    fn start(&self, first: &Queue, names: &[String]) -> Option<Functions> {
+    fn start(&self, first: &Queue, names: &[String]) -> Option<BlasFunctions> {
         first.context.enter().ok()?;
         names.iter().find_map(|name| {
-            let functions = Functions::open(name)?;
+            let functions = BlasFunctions::open(name)?;
             let handle = create(&functions, first.handle).ok()?;
             self.handles().of_streams.insert(first.stream, handle);
             Some(functions)
@@ -189,7 +189,12 @@ impl Blas {
     /// # Safety
     ///
     /// The matrices are inside buffers that live until the work is done, and their sizes fit `c_int`.
-    pub(crate) unsafe fn multiply(&self, functions: &Functions, queue: &Queue, product: &MatrixProduct) -> Result<&'static str> {
+    pub(crate) unsafe fn multiply(
+        &self,
+        functions: &BlasFunctions,
+        queue: &Queue,
+        product: &MatrixProduct,
+    ) -> Result<&'static str> {
         let mut handles = self.handles();
         let handle = match handles.of_streams.get(&queue.stream) {
             Some(handle) => *handle,

@@ -10,7 +10,7 @@ use crate::options::Options;
 use crate::pool::Pool;
 use crate::queue::{Queue, until};
 use crate::statistics::{KernelStatistics, Record};
-use crate::timing::{WorkStart, Timing, TracedWork, UntimedWork};
+use crate::timing::{Timing, TracedWork, UntimedWork, WorkStart};
 use broadloom_device::{Error, EventId, Machine, Result, Stream};
 use std::collections::HashMap;
 use std::fmt;

@@ -29,7 +29,11 @@ unsafe impl Send for PinnedMemory {}
 
 impl PinnedMemory {
     /// Allocates zeroed memory and registers it with `pin`. The context must be current.
-    pub(crate) fn new(context: &Arc<Context>, bytes: usize, pin: impl FnOnce(*mut u8, usize) -> Result<()>) -> Result<PinnedMemory> {
+    pub(crate) fn new(
+        context: &Arc<Context>,
+        bytes: usize,
+        pin: impl FnOnce(*mut u8, usize) -> Result<()>,
+    ) -> Result<PinnedMemory> {
         let refused = Error::OutOfMemory { requested: bytes as u64, available: 0 };
         let whole = bytes.max(1).checked_next_multiple_of(PAGE).ok_or(refused.clone())?;
         let layout = Layout::from_size_align(whole, PAGE).map_err(|_| refused.clone())?;

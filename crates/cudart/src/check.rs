@@ -28,7 +28,7 @@ pub(crate) fn is_wanted() -> bool {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ReportedFindings {
     /// Number of the interpreter's findings reported so far.
     seen: usize,
     /// Number of all findings reported so far.
@@ -47,7 +47,7 @@ pub(crate) struct Checking {
     interp: Interp,
     process: u32,
     report: Option<PathBuf>,
-    state: Mutex<State>,
+    state: Mutex<ReportedFindings>,
 }
 
 /// State of checking mode, once the device is open.
@@ -107,7 +107,7 @@ pub(crate) fn start(interp: Interp) {
 }
 
 impl Checking {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ReportedFindings> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -147,7 +147,7 @@ impl Checking {
         outcome
     }
 
-    fn tell(&self, state: &mut State, finding: &Finding) {
+    fn tell(&self, state: &mut ReportedFindings, finding: &Finding) {
         state.told += 1;
         let none = Sources::new();
         let sources = state.sources.get(&finding.kernel).map_or(&none, |sources| &**sources);

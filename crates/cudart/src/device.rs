@@ -6,8 +6,8 @@
 
 use crate::state::Runtime;
 use crate::status::{Outcome, Status};
-use FieldVersion::{All, Old, Thirteen, Twelve};
 use FieldLayout::{Bytes, Ints, Size};
+use FieldVersion::{All, Old, Thirteen, Twelve};
 
 /// Limits from which occupancy is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -30,7 +30,7 @@ const MOST_WINDOW: u64 = 128 << 20;
 
 /// Kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum EntryKind {
     /// PTX text.
     Ptx,
     /// Machine code of one architecture.
@@ -42,7 +42,7 @@ pub(crate) enum Kind {
 /// An entry of a fat binary.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry<'a> {
-    pub(crate) kind: Kind,
+    pub(crate) kind: EntryKind,
     /// Architecture: 75 is `compute_75` or `sm_75`.
     pub(crate) architecture: u32,
     flags: u64,
@@ -130,9 +130,9 @@ fn entry(bytes: &[u8]) -> Option<(Entry<'_>, usize)> {
         payload = payload.get(..compressed)?;
     }
     let kind = match u16_at(bytes, 0)? {
-        PTX => Kind::Ptx,
-        MACHINE_CODE => Kind::MachineCode,
-        other => Kind::Other(other),
+        PTX => EntryKind::Ptx,
+        MACHINE_CODE => EntryKind::MachineCode,
+        other => EntryKind::Other(other),
     };
     Some((Entry { kind, architecture: u32_at(bytes, 28)?, flags, payload, uncompressed: u64_at(bytes, 56)? }, end))
 }
@@ -191,13 +191,13 @@ fn zstd_window(frame: &[u8]) -> Option<u64> {
 /// Selects the PTX for a machine of a given capability (75 is 7.5): the highest architecture that the machine
 /// supports, or else the lowest one in the container.
 pub(crate) fn best<'e, 'b>(entries: &'e [Entry<'b>], capability: u32) -> Result<&'e Entry<'b>, FatbinError> {
-    let ptx = || entries.iter().filter(|entry| entry.kind == Kind::Ptx);
+    let ptx = || entries.iter().filter(|entry| entry.kind == EntryKind::Ptx);
     let fits = ptx().filter(|entry| entry.architecture <= capability).max_by_key(|entry| entry.architecture);
     if let Some(found) = fits.or_else(|| ptx().min_by_key(|entry| entry.architecture)) {
         return Ok(found);
     }
     let mut code: Vec<u32> =
-        entries.iter().filter(|entry| entry.kind == Kind::MachineCode).map(|entry| entry.architecture).collect();
+        entries.iter().filter(|entry| entry.kind == EntryKind::MachineCode).map(|entry| entry.architecture).collect();
     code.sort_unstable();
     code.dedup();
     let names: Vec<String> = code.iter().map(|architecture| format!("sm_{architecture}")).collect();
@@ -208,7 +208,7 @@ pub(crate) fn best<'e, 'b>(entries: &'e [Entry<'b>], capability: u32) -> Result<
 /// counts as the limit, unless the program also contains code for lower architectures. In that case the PTX
 /// only serves future machines.
 pub(crate) fn highest_ptx(entries: &[Entry<'_>], limit: u32) -> Option<u32> {
-    let ptx = || entries.iter().filter(|entry| entry.kind == Kind::Ptx).map(|entry| entry.architecture);
+    let ptx = || entries.iter().filter(|entry| entry.kind == EntryKind::Ptx).map(|entry| entry.architecture);
     let below = ptx().filter(|architecture| *architecture <= limit).max();
     let only_beyond = entries.iter().all(|entry| entry.architecture > limit) && ptx().next().is_some();
     below.or(only_beyond.then_some(limit))
@@ -372,7 +372,10 @@ mod tests {
         for container in &real {
             let entries = entries(container).unwrap();
             assert!(
-                entries.iter().filter(|entry| entry.kind == Kind::Ptx).all(|entry| entry.text().unwrap().contains(".version"))
+                entries
+                    .iter()
+                    .filter(|entry| entry.kind == EntryKind::Ptx)
+                    .all(|entry| entry.text().unwrap().contains(".version"))
             );
         }
         let mut numbers = broadloom_random::Random::new(1);

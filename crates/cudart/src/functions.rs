@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// State of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum ImplementationState {
     /// Implemented as in NVIDIA's manual.
     Done,
     /// Not implemented: the function returns an error.
@@ -31,7 +31,7 @@ pub struct Function {
     /// Area of the function: the name of the file that implements it.
     pub area: &'static str,
     /// State of the function.
-    pub state: State,
+    pub state: ImplementationState,
 }
 
 /// Versioned name of a driver function.
@@ -88,7 +88,7 @@ pub fn supported() -> String {
     let mut text = String::new();
     for (library, title) in [("runtime", "The runtime, `libcudart`"), ("driver", "The driver, `libcuda`")] {
         let all: Vec<&Function> = FUNCTIONS.iter().filter(|function| function.library == library).collect();
-        let done = all.iter().filter(|function| function.state == State::Done).count();
+        let done = all.iter().filter(|function| function.state == ImplementationState::Done).count();
         text += &format!(
             "### {title}\n\n{done} of {} functions are done.\n\n| area | done | error instead |\n| --- | --- | --- |\n",
             all.len()
@@ -100,12 +100,12 @@ pub fn supported() -> String {
         for area in areas {
             let of_area = || all.iter().filter(|function| function.area == area);
             let done: Vec<String> = of_area()
-                .filter(|function| function.state == State::Done && !is_twin(function.name))
+                .filter(|function| function.state == ImplementationState::Done && !is_twin(function.name))
                 .map(|function| format!("`{}`", function.name))
                 .collect();
             let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
             for function in of_area() {
-                if let State::Refused { reason, .. } = function.state {
+                if let ImplementationState::Refused { reason, .. } = function.state {
                     *reasons.entry(reason).or_default() += 1;
                 }
             }
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn every_error_has_a_name_and_a_reason() {
         for function in FUNCTIONS {
-            if let State::Refused { status, reason } = function.state {
+            if let ImplementationState::Refused { status, reason } = function.state {
                 assert!(Status::of_name(status).is_some_and(|status| status != Status::SUCCESS), "{}: {status}", function.name);
                 assert!(!reason.is_empty());
             }

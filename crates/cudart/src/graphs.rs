@@ -41,7 +41,8 @@ impl Runtime {
             return Err(Status::NOT_SUPPORTED);
         }
         let copy = Arc::new(Graph::default());
-        let objects = graph.objects.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(RetainedReferences::again).collect();
+        let objects =
+            graph.objects.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(RetainedReferences::again).collect();
         *copy.objects.lock().unwrap_or_else(PoisonError::into_inner) = objects;
         let mut nodes = graph.nodes().clone();
         for (index, node) in nodes.iter_mut().enumerate() {

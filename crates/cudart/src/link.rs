@@ -52,7 +52,7 @@ pub(crate) fn link(texts: &[String]) -> String {
     let functions: BTreeMap<&str, &str> = modules
         .iter()
         .flatten()
-        .filter(|piece| piece.kind == Kind::Function && !piece.declares && !piece.local)
+        .filter(|piece| piece.kind == DirectiveKind::Function && !piece.declares && !piece.local)
         .filter_map(|piece| Some((piece.name?, piece.text)))
         .collect();
     let (mut declarations, mut variables, mut bodies) = (vec![], vec![], vec![]);
@@ -63,7 +63,7 @@ pub(crate) fn link(texts: &[String]) -> String {
         let mut renamed: BTreeMap<&str, String> =
             pieces.iter().filter(own).filter_map(|piece| Some((piece.name?, format!("{}$m{number}", piece.name?)))).collect();
         // Functions that this module declares with a prototype different from the definition's.
-        for piece in pieces.iter().filter(|piece| piece.kind == Kind::Function && piece.declares) {
+        for piece in pieces.iter().filter(|piece| piece.kind == DirectiveKind::Function && piece.declares) {
             let Some((name, defined)) = piece.name.and_then(|name| Some((name, Prototype::of(functions.get(name)?)?))) else {
                 continue;
             };
@@ -86,12 +86,12 @@ pub(crate) fn link(texts: &[String]) -> String {
                     }
                 }
                 _ if piece.weak && !is_new => {}
-                Kind::Function => {
+                DirectiveKind::Function => {
                     declarations.push(text(&format!("{};", piece.text.split('{').next().unwrap_or_default().trim())));
                     bodies.push(text(piece.text));
                 }
-                Kind::Variable => variables.push(text(piece.text)),
-                Kind::Other => bodies.push(text(piece.text)),
+                DirectiveKind::Variable => variables.push(text(piece.text)),
+                DirectiveKind::Other => bodies.push(text(piece.text)),
             }
         }
         seen.extend(pieces.iter().filter(|piece| !piece.declares).filter_map(|piece| piece.name));
@@ -172,7 +172,7 @@ fn number(text: &str) -> u32 {
 
 /// Kind of a directive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum DirectiveKind {
     /// Callable function.
     Function,
     Variable,
@@ -184,7 +184,7 @@ enum Kind {
 struct ModuleDirective<'a> {
     text: &'a str,
     name: Option<&'a str>,
-    kind: Kind,
+    kind: DirectiveKind,
     /// True for a declaration of something defined elsewhere.
     declares: bool,
     weak: bool,
@@ -273,9 +273,9 @@ fn read_directive(code: &str) -> ModuleDirective<'_> {
         None
     };
     let kind = match (has(".func"), variable) {
-        (true, _) => Kind::Function,
-        (_, true) => Kind::Variable,
-        (false, false) => Kind::Other,
+        (true, _) => DirectiveKind::Function,
+        (_, true) => DirectiveKind::Variable,
+        (false, false) => DirectiveKind::Other,
     };
     let weak = has(".weak") || has(".common");
     ModuleDirective { text: code, name, kind, declares, weak, local: !weak && !has(".visible") && !has(".extern") }
@@ -311,7 +311,9 @@ fn without_comments(text: &str) -> String {
 /// Tests if a fat binary is NVIDIA's device runtime library, which `-rdc=true` adds to every program.
 pub(crate) fn brings_device_runtime(container: &[u8]) -> bool {
     let entries = fatbin::entries(container).unwrap_or_default();
-    entries.iter().any(|entry| entry.kind == fatbin::Kind::Ptx && entry.text().is_ok_and(|text| is_device_runtime(&text)))
+    entries
+        .iter()
+        .any(|entry| entry.kind == fatbin::DirectiveKind::Ptx && entry.text().is_ok_and(|text| is_device_runtime(&text)))
 }
 
 #[cfg(test)]

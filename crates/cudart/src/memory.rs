@@ -1,6 +1,6 @@
 //! Memory and arrays: allocation, registration and release.
 
-use crate::objects::memory::Kind;
+use crate::objects::memory::AllocationKind;
 use crate::objects::pools::PoolMemory;
 use crate::objects::textures::Array;
 use crate::state::Runtime;
@@ -8,14 +8,14 @@ use crate::status::{Outcome, Status};
 
 impl Runtime {
     /// Allocates device memory. Returns address 0 for 0 bytes.
-    pub(crate) fn allocate(&self, bytes: usize, kind: Kind) -> Outcome<u64> {
+    pub(crate) fn allocate(&self, bytes: usize, kind: AllocationKind) -> Outcome<u64> {
         let opened = self.device()?;
         if bytes == 0 {
             return Ok(0);
         }
         let bytes = bytes as u64;
         let address = match &opened.mirror {
-            Some(mirror) if kind == Kind::Managed => mirror.allocate(bytes)?,
+            Some(mirror) if kind == AllocationKind::Managed => mirror.allocate(bytes)?,
             // An earlier kernel failure is not reported by this call.
             Some(_) | None => opened.backend().allocate(bytes).map_err(|error| Status::of_error(&error))?,
         };
@@ -29,7 +29,7 @@ impl Runtime {
         if address == 0 {
             return Ok(());
         }
-        if self.memory.find(address).is_some_and(|found| found.start == address && found.kind == Kind::Graph) {
+        if self.memory.find(address).is_some_and(|found| found.start == address && found.kind == AllocationKind::Graph) {
             return Ok(());
         }
         if self.is_of_foreign_pool(address) {
@@ -38,21 +38,21 @@ impl Runtime {
         if self.pools.forget(address) == Some(PoolMemory::Host) {
             return self.free_host(address);
         }
-        let fits = |kind| matches!(kind, Kind::Device | Kind::Managed | Kind::Array);
+        let fits = |kind| matches!(kind, AllocationKind::Device | AllocationKind::Managed | AllocationKind::Array);
         let taken = self.memory.take(address, fits)?;
         self.advice.forget(address, taken.bytes);
         if opened.unified {
             self.end_sharing(&taken);
         }
         match &opened.mirror {
-            Some(mirror) if taken.kind == Kind::Managed => mirror.free(address),
+            Some(mirror) if taken.kind == AllocationKind::Managed => mirror.free(address),
             Some(_) | None => self.judge(opened.backend().free(address)),
         }
     }
 
     /// Frees the value of a condition, which is memory of a graph.
     pub(crate) fn free_condition(&self, address: u64) -> Outcome {
-        self.memory.take(address, |kind| kind == Kind::Graph)?;
+        self.memory.take(address, |kind| kind == AllocationKind::Graph)?;
         self.judge(self.device()?.backend().free(address))
     }
 
@@ -66,7 +66,7 @@ impl Runtime {
             Some(mirror) => mirror.allocate(bytes as u64)?,
             None => opened.backend().allocate(bytes as u64).map_err(|error| Status::of_error(&error))?,
         };
-        self.memory.add(address, bytes as u64, Kind::Host(flags));
+        self.memory.add(address, bytes as u64, AllocationKind::Host(flags));
         Ok(address as usize)
     }
 
@@ -76,7 +76,7 @@ impl Runtime {
         if address == 0 {
             return Ok(());
         }
-        self.memory.take(address, |kind| matches!(kind, Kind::Host(_)))?;
+        self.memory.take(address, |kind| matches!(kind, AllocationKind::Host(_)))?;
         match &opened.mirror {
             Some(mirror) => mirror.free(address),
             None => self.judge(opened.backend().free(address)),
@@ -96,14 +96,14 @@ impl Runtime {
         if let Some(mirror) = &opened.mirror {
             mirror.adopt(address, bytes as u64)?;
         }
-        self.memory.add(address, bytes as u64, Kind::Registered(flags));
+        self.memory.add(address, bytes as u64, AllocationKind::Registered(flags));
         Ok(())
     }
 
     /// Unregisters host memory of the program.
     pub(crate) fn unregister_host(&self, address: u64) -> Outcome {
         let opened = self.device()?;
-        let taken = self.memory.take(address, |kind| matches!(kind, Kind::Registered(_)));
+        let taken = self.memory.take(address, |kind| matches!(kind, AllocationKind::Registered(_)));
         taken.map_err(|_| Status::HOST_MEMORY_NOT_REGISTERED)?;
         match &opened.mirror {
             Some(mirror) => mirror.free(address),
@@ -115,13 +115,13 @@ impl Runtime {
     pub(crate) fn show_variable(&self, address: u64, bytes: u64) {
         let mirror = self.opened().and_then(|opened| opened.mirror.as_ref());
         if mirror.is_none_or(|mirror| mirror.show(address, bytes).is_ok()) {
-            self.memory.add(address, bytes, Kind::ManagedVariable);
+            self.memory.add(address, bytes, AllocationKind::ManagedVariable);
         }
     }
 
     /// Removes a variable whose module was unloaded.
     pub(crate) fn forget_variable(&self, address: u64) {
-        let _ = self.memory.take(address, |kind| matches!(kind, Kind::Variable | Kind::ManagedVariable));
+        let _ = self.memory.take(address, |kind| matches!(kind, AllocationKind::Variable | AllocationKind::ManagedVariable));
         if let Some(mirror) = self.opened().and_then(|opened| opened.mirror.as_ref()) {
             mirror.forget(address);
         }
@@ -145,7 +145,7 @@ impl Runtime {
         array.pitch = row.checked_next_multiple_of(32).ok_or(Status::INVALID_VALUE)?;
         let rows = extent[1].max(1).checked_mul(extent[2].max(1)).ok_or(Status::INVALID_VALUE)?;
         let bytes = array.pitch.checked_mul(rows).ok_or(Status::INVALID_VALUE)?;
-        array.address = self.allocate(bytes, Kind::Array)?;
+        array.address = self.allocate(bytes, AllocationKind::Array)?;
         Ok(self.arrays.insert(array))
     }
 

@@ -34,7 +34,7 @@ pub(crate) struct Symbol {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct RegisteredImages {
     images: HashMap<Handle, Arc<Image>>,
     next: Handle,
     functions: HashMap<usize, (Arc<Image>, String)>,
@@ -43,10 +43,10 @@ struct State {
 
 /// Table of all registrations.
 #[derive(Debug, Default)]
-pub(crate) struct Registry(Mutex<State>);
+pub(crate) struct Registry(Mutex<RegisteredImages>);
 
 impl Registry {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, RegisteredImages> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

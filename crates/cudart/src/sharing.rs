@@ -64,14 +64,14 @@ struct Import {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct SharedRegions {
     regions: BTreeMap<usize, Region>,
     /// Imports by the program's address.
     imports: BTreeMap<u64, Import>,
 }
 
-fn state() -> MutexGuard<'static, State> {
-    static STATE: Mutex<State> = Mutex::new(State { regions: BTreeMap::new(), imports: BTreeMap::new() });
+fn state() -> MutexGuard<'static, SharedRegions> {
+    static STATE: Mutex<SharedRegions> = Mutex::new(SharedRegions { regions: BTreeMap::new(), imports: BTreeMap::new() });
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -19,13 +19,13 @@ struct Entry {
 
 /// Activities in progress in the order of their start, and the number of the next one.
 #[derive(Debug)]
-struct State {
+struct ActivityState {
     entries: Vec<Entry>,
     next: u64,
 }
 
-fn state() -> MutexGuard<'static, State> {
-    static STATE: Mutex<State> = Mutex::new(State { entries: vec![], next: 0 });
+fn state() -> MutexGuard<'static, ActivityState> {
+    static STATE: Mutex<ActivityState> = Mutex::new(ActivityState { entries: vec![], next: 0 });
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -57,7 +57,7 @@ struct FinishedSpan {
 type TimedSpan = (u64, u64, FinishedSpan);
 
 #[derive(Debug)]
-struct State {
+struct TraceState {
     number: u64,
     start: Instant,
     spans: Vec<FinishedSpan>,
@@ -68,8 +68,8 @@ struct State {
     devices: Vec<(String, Vec<String>)>,
 }
 
-fn state() -> MutexGuard<'static, Option<State>> {
-    static STATE: Mutex<Option<State>> = Mutex::new(None);
+fn state() -> MutexGuard<'static, Option<TraceState>> {
+    static STATE: Mutex<Option<TraceState>> = Mutex::new(None);
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -100,7 +100,7 @@ impl Trace {
         }
         let number = NUMBER.fetch_add(1, Ordering::Relaxed) + 1;
         let start = Instant::now();
-        *state = Some(State { number, start, spans: vec![], left_out: 0, threads: vec![], devices: vec![] });
+        *state = Some(TraceState { number, start, spans: vec![], left_out: 0, threads: vec![], devices: vec![] });
         ON.store(true, Ordering::Relaxed);
         Some(Trace { number })
     }
@@ -121,7 +121,7 @@ impl Trace {
         }
     }
 
-    fn take(&self) -> Option<State> {
+    fn take(&self) -> Option<TraceState> {
         let mut state = state();
         if state.as_ref().is_some_and(|state| state.number == self.number) {
             ON.store(false, Ordering::Relaxed);
@@ -213,7 +213,7 @@ pub struct Lane((u64, u64));
 impl Lane {
     /// Returns the lane of this thread.
     pub fn current() -> Lane {
-        let lane = if is_on() { state().as_mut().map(State::lane) } else { None };
+        let lane = if is_on() { state().as_mut().map(TraceState::lane) } else { None };
         Lane(lane.map_or((0, 0), |_| LANE.get()))
     }
 
@@ -252,7 +252,7 @@ pub fn shape([x, y, z]: [u32; 3]) -> Value {
     json!([x, y, z])
 }
 
-impl State {
+impl TraceState {
     /// Returns the lane of this thread and creates it if needed.
     fn lane(&mut self) -> u64 {
         let (number, lane) = LANE.get();

@@ -24,12 +24,12 @@ pub struct Layers {
 #[derive(Clone, Debug)]
 struct Layer {
     name: String,
-    content: Content,
+    content: PlaneContent,
 }
 
 /// Samples of a plane.
 #[derive(Clone, Debug)]
-enum Content {
+enum PlaneContent {
     /// Samples of the host.
     Host(Plane),
     /// A component of a picture.
@@ -38,7 +38,7 @@ enum Content {
 
 impl From<&Image> for Layers {
     fn from(image: &Image) -> Layers {
-        let layer = |plane: &Plane| Layer { name: plane.name().to_owned(), content: Content::Host(plane.clone()) };
+        let layer = |plane: &Plane| Layer { name: plane.name().to_owned(), content: PlaneContent::Host(plane.clone()) };
         let planes = image.planes().iter().map(layer).collect();
         Layers { bounds: image.bounds(), planes, color: image.color(), metadata: image.shared_metadata().clone() }
     }
@@ -49,7 +49,7 @@ impl Layers {
     pub fn new<S: AsRef<str>>(picture: &Picture, names: &[S], color: ColorSpace) -> Layers {
         let layer = |(component, name): (usize, &S)| Layer {
             name: name.as_ref().to_owned(),
-            content: Content::Device(picture.clone(), component),
+            content: PlaneContent::Device(picture.clone(), component),
         };
         let planes = names.iter().take(picture.components()).enumerate().map(layer).collect();
         Layers { bounds: picture.bounds(), planes, color, metadata: Arc::default() }
@@ -91,8 +91,8 @@ impl Layers {
     /// Returns the names of the planes that are no integers of 32 bits.
     pub(crate) fn numeric(&self) -> Vec<String> {
         let is_numeric = |layer: &&Layer| match &layer.content {
-            Content::Host(plane) => plane.sample_type() != SampleType::U32,
-            Content::Device(..) => true,
+            PlaneContent::Host(plane) => plane.sample_type() != SampleType::U32,
+            PlaneContent::Device(..) => true,
         };
         self.planes.iter().filter(is_numeric).map(|layer| layer.name.clone()).collect()
     }
@@ -106,7 +106,7 @@ impl Layers {
     pub fn pictures(&self) -> Vec<Picture> {
         let mut found: Vec<Picture> = vec![];
         for layer in &self.planes {
-            if let Content::Device(picture, _) = &layer.content
+            if let PlaneContent::Device(picture, _) = &layer.content
                 && !found.iter().any(|known| known.identity() == picture.identity())
             {
                 found.push(picture.clone());
@@ -164,8 +164,8 @@ impl Layers {
     /// Returns a picture whose components are all planes of the image.
     pub fn picture(&self, context: &Context) -> Result<Picture> {
         let on_host = |layer: &Layer| match &layer.content {
-            Content::Host(plane) => Some(plane.clone().renamed(&layer.name)),
-            Content::Device(..) => None,
+            PlaneContent::Host(plane) => Some(plane.clone().renamed(&layer.name)),
+            PlaneContent::Device(..) => None,
         };
         let host: Vec<Plane> = self.planes.iter().filter_map(on_host).collect();
         let uploaded = match host.is_empty() {
@@ -178,11 +178,11 @@ impl Layers {
         }
         let mut taken = 0;
         let place = |layer: &Layer| match &layer.content {
-            Content::Host(_) => {
+            PlaneContent::Host(_) => {
                 taken += 1;
                 (sources.len() - 1, taken - 1)
             }
-            Content::Device(picture, component) => {
+            PlaneContent::Device(picture, component) => {
                 let known = sources.iter().position(|source| source.identity() == picture.identity());
                 (known.unwrap_or(0), *component)
             }
@@ -208,9 +208,9 @@ impl Layers {
             return Err(ImageError::Region { region, bounds: self.bounds });
         }
         for layer in &mut self.planes {
-            if let Content::Host(plane) = &layer.content {
+            if let PlaneContent::Host(plane) = &layer.content {
                 let part = Image::new(self.bounds, vec![plane.clone()])?.view(region)?;
-                layer.content = Content::Host(part.planes()[0].clone());
+                layer.content = PlaneContent::Host(part.planes()[0].clone());
             }
         }
         self.bounds = region;
@@ -225,8 +225,8 @@ impl Layers {
     /// Returns the image without its samples.
     pub(crate) fn placeholder(&self) -> std::result::Result<Image, ImageError> {
         let typed = |layer: &Layer| match &layer.content {
-            Content::Host(plane) => (layer.name.clone(), plane.sample_type()),
-            Content::Device(..) => (layer.name.clone(), SampleType::F32),
+            PlaneContent::Host(plane) => (layer.name.clone(), plane.sample_type()),
+            PlaneContent::Device(..) => (layer.name.clone(), SampleType::F32),
         };
         let planes: Vec<(String, SampleType)> = self.planes.iter().map(typed).collect();
         self.described(Image::placeholder(self.bounds, &planes)?)
@@ -240,8 +240,8 @@ impl Layers {
     /// Returns the planes in memory that are results.
     pub(crate) fn host_planes(&self) -> impl Iterator<Item = &Plane> {
         self.planes.iter().filter_map(|layer| match &layer.content {
-            Content::Host(plane) => Some(plane),
-            Content::Device(..) => None,
+            PlaneContent::Host(plane) => Some(plane),
+            PlaneContent::Device(..) => None,
         })
     }
 
@@ -250,8 +250,8 @@ impl Layers {
     pub(crate) fn assembled(&self, region: Rect, images: &[Image], host: impl Fn(&Plane) -> Result<Plane>) -> Result<Image> {
         let pictures = self.pictures();
         let plane = |layer: &Layer| match &layer.content {
-            Content::Host(plane) => Ok(host(plane)?.renamed(&layer.name)),
-            Content::Device(picture, component) => {
+            PlaneContent::Host(plane) => Ok(host(plane)?.renamed(&layer.name)),
+            PlaneContent::Device(picture, component) => {
                 let known = pictures.iter().position(|own| own.identity() == picture.identity()).unwrap_or(0);
                 Ok(images[known].planes()[*component].clone().renamed(&layer.name))
             }

@@ -6,7 +6,7 @@
 //! and end together.
 
 use crate::cluster::{Cluster, Common, MOST_BLOCKS};
-use crate::cta::{Barrier, Cta, CodeSite, Thread, Wait};
+use crate::cta::{Barrier, CodeSite, Cta, Thread, Wait};
 use crate::exec::{Engine, Sink, Stop, lane_names};
 use crate::memory::{Memory, Owner};
 use crate::names::Names;

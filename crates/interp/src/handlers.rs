@@ -1,6 +1,6 @@
 //! Table from instructions to handlers: one line each.
 
-use crate::op::{CopyOp, MbarrierOp, Exchange, Handler, Machine};
+use crate::op::{CopyOp, Exchange, Handler, Machine, MbarrierOp};
 use broadloom_eval::{Function, Operation};
 use broadloom_ptx::{Opcode, opcodes};
 

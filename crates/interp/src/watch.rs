@@ -3,7 +3,7 @@
 //! The engine is generic over its watcher. [`NoWatch`] costs nothing: every call is empty and inlined away.
 //! The checker ([`crate::check`]) keeps shadow memory and clocks.
 
-use crate::cta::{Cta, CodeSite};
+use crate::cta::{CodeSite, Cta};
 use crate::names::Names;
 use broadloom_device::FaultKind;
 use broadloom_ptx::Space;
@@ -173,7 +173,8 @@ pub(crate) trait Watch {
 
     /// Reports a fault that would end an unwatched run. The watcher records it, and the run continues as if
     /// the access had not happened.
-    fn fault(&mut self, _cta: &Cta, _site: CodeSite<'_>, _kind: FaultKind, _space: Space, _address: Option<u64>, _message: &str) {}
+    fn fault(&mut self, _cta: &Cta, _site: CodeSite<'_>, _kind: FaultKind, _space: Space, _address: Option<u64>, _message: &str) {
+    }
 }
 
 /// Watcher that does nothing.

@@ -4,7 +4,9 @@ use broadloom_device::{
     Backend, Device, Error, EventId, GlobalVariable, Launch, LoadedModule, Machine, MachineKind, MemoryUse, Result, Stream,
 };
 use broadloom_diag::Sources;
-use broadloom_launch::{Destination, HostArray, LaunchError, LaunchSpec, PreparedLaunch, prepare, read_npy, split_words, write_npy};
+use broadloom_launch::{
+    Destination, HostArray, LaunchError, LaunchSpec, PreparedLaunch, prepare, read_npy, split_words, write_npy,
+};
 use broadloom_ptx::{Func, IsaVersion, Verified, parse, verify};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -27,10 +27,10 @@ use broadloom_graph::Context;
 
 /// Call that [`Program::submit`] began: its kernels are launched, and errors may still occur.
 #[derive(Debug)]
-pub struct Pending(State);
+pub struct Pending(CallState);
 
 #[derive(Debug)]
-enum State {
+enum CallState {
     /// The call has finished.
     Finished(Vec<Column>),
     /// The kernels of a template run. The arguments are kept for a call by the machine, in case a condition
@@ -42,8 +42,8 @@ impl Pending {
     /// Returns the results of a finished call.
     pub fn results(&self) -> Option<&[Column]> {
         match &self.0 {
-            State::Finished(results) => Some(results),
-            State::Launched(..) => None,
+            CallState::Finished(results) => Some(results),
+            CallState::Launched(..) => None,
         }
     }
 }
@@ -103,8 +103,8 @@ impl Program {
         let launch =
             |templates: &mut Templates| templates.launch(arguments, |is_general| session.trace(arguments.to_vec(), is_general));
         Ok(Pending(match templates.as_mut().and_then(launch) {
-            Some(launched) => State::Launched(launched, arguments.to_vec()),
-            None => State::Finished(session.call(arguments.to_vec())?),
+            Some(launched) => CallState::Launched(launched, arguments.to_vec()),
+            None => CallState::Finished(session.call(arguments.to_vec())?),
         }))
     }
 
@@ -112,8 +112,8 @@ impl Program {
     /// [`Program::call`].
     pub fn finish(&mut self, pending: Pending) -> Result<Vec<Column>, Failure> {
         match pending.0 {
-            State::Finished(results) => Ok(results),
-            State::Launched(launched, arguments) => match self.templates.as_mut().and_then(|own| own.finish(&launched)) {
+            CallState::Finished(results) => Ok(results),
+            CallState::Launched(launched, arguments) => match self.templates.as_mut().and_then(|own| own.finish(&launched)) {
                 Some(results) => Ok(results),
                 None => self.session.call(arguments),
             },

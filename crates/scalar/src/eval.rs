@@ -126,7 +126,7 @@ fn evaluation(name: &str, reason: String) -> Error {
 
 /// The ways in which a block ends.
 #[derive(Clone, Copy, PartialEq)]
-enum Flow {
+enum BlockEnd {
     On,
     Break,
     Continue,
@@ -365,7 +365,7 @@ impl Thread<'_> {
         }
     }
 
-    fn block(&mut self, block: BlockId) -> Result<Flow> {
+    fn block(&mut self, block: BlockId) -> Result<BlockEnd> {
         let body = self.body;
         for statement in &body.block(block).statements {
             self.burn()?;
@@ -408,7 +408,7 @@ impl Thread<'_> {
                 Statement::If { condition, then, otherwise } => {
                     let chosen = if self.scalar(*condition)?.bits() != 0 { *then } else { *otherwise };
                     let flow = self.block(chosen)?;
-                    if flow != Flow::On {
+                    if flow != BlockEnd::On {
                         return Ok(flow);
                     }
                 }
@@ -416,12 +416,12 @@ impl Thread<'_> {
                 Statement::While { head, condition, body } => loop {
                     self.burn()?;
                     self.block(*head)?;
-                    if self.scalar(*condition)?.bits() == 0 || self.block(*body)? == Flow::Break {
+                    if self.scalar(*condition)?.bits() == 0 || self.block(*body)? == BlockEnd::Break {
                         break;
                     }
                 },
-                Statement::Break => return Ok(Flow::Break),
-                Statement::Continue => return Ok(Flow::Continue),
+                Statement::Break => return Ok(BlockEnd::Break),
+                Statement::Continue => return Ok(BlockEnd::Continue),
                 Statement::Store { .. }
                 | Statement::Prefetch { .. }
                 | Statement::Barrier
@@ -431,7 +431,7 @@ impl Thread<'_> {
                 }
             }
         }
-        Ok(Flow::On)
+        Ok(BlockEnd::On)
     }
 
     fn count(&mut self, counter: Id, [start, end, step]: [Id; 3], block: BlockId) -> Result<()> {
@@ -442,7 +442,7 @@ impl Thread<'_> {
             self.burn()?;
             self.placed[counter.index()] = Some(smallvec![Literal::from_i128(element, value)]);
             self.time += 1;
-            if self.block(block)? == Flow::Break {
+            if self.block(block)? == BlockEnd::Break {
                 break;
             }
             value = Literal::from_i128(element, value + step).as_i128().unwrap_or(0);

@@ -14,10 +14,10 @@ use std::sync::Arc;
 /// A function of one thread: parameters, accessors, code, results. It is cheap to clone, and compared and
 /// hashed by value, so it can be part of a key.
 #[derive(Clone)]
-pub struct Function(Arc<Data>);
+pub struct Function(Arc<FunctionData>);
 
 #[derive(PartialEq, Eq)]
-struct Data {
+struct FunctionData {
     hash: u64,
     name: String,
     parameters: Vec<ParameterDecl>,
@@ -39,7 +39,7 @@ impl Function {
         parameters.iter().for_each(|parameter| parameter.ty.hash(&mut hasher));
         accessors.iter().for_each(|accessor| (accessor.kind, accessor.ty, accessor.rank).hash(&mut hasher));
         (&body, &results).hash(&mut hasher);
-        Function(Arc::new(Data { hash: hasher.finish(), name, parameters, accessors, body, results }))
+        Function(Arc::new(FunctionData { hash: hasher.finish(), name, parameters, accessors, body, results }))
     }
 
     /// Returns its name.

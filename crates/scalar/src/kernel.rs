@@ -29,10 +29,10 @@ impl LaunchBounds {
 /// A kernel: parameters, code, and facts about its launches. It is cheap to clone, and compared and hashed by
 /// value.
 #[derive(Clone)]
-pub struct Kernel(Arc<Data>);
+pub struct Kernel(Arc<KernelData>);
 
 #[derive(PartialEq, Eq)]
-struct Data {
+struct KernelData {
     hash: u64,
     name: String,
     parameters: Vec<ParameterDecl>,
@@ -45,7 +45,7 @@ impl Kernel {
         let mut hasher = DefaultHasher::new();
         parameters.iter().for_each(|parameter| (parameter.ty, parameter.kind).hash(&mut hasher));
         (&name, &bounds, &body).hash(&mut hasher);
-        Kernel(Arc::new(Data { hash: hasher.finish(), name, parameters, bounds, body }))
+        Kernel(Arc::new(KernelData { hash: hasher.finish(), name, parameters, bounds, body }))
     }
 
     /// Returns its name.

@@ -1,7 +1,7 @@
 //! Pack: the values at chosen positions of a line, without gaps.
 //!
 //! A block has a tile of the line. It finds the number of values chosen before the tile by look-back
-//! ([`Chain`](crate::kit::Chain)), in one pass over memory. On a GPU a tile fits into registers. On a CPU it
+//! ([`TileChain`](crate::kit::TileChain)), in one pass over memory. On a GPU a tile fits into registers. On a CPU it
 //! fits into the cache of a core: a block counts its chosen values, then reads the tile again and stores
 //! them.
 //!
@@ -14,7 +14,7 @@ mod once;
 mod total;
 
 use crate::cost::{self, Costs};
-use crate::kit::{Accumulator, Chain, Draft, Inlet, Outlet, Shared, Writer, broadcast, reduce_block, scan_warp, shift_warp};
+use crate::kit::{Accumulator, Draft, Inlet, Outlet, Shared, TileChain, Writer, broadcast, reduce_block, scan_warp, shift_warp};
 use crate::operator::Operator;
 use crate::program::{Argument, Output, Program};
 use crate::{Count, Domain, Error, Result, Sink, Source};
@@ -124,7 +124,7 @@ impl PackEmitter<'_> {
         let run = units * UNIT;
         // An empty line has one tile, which stores the total.
         let tiles = Count::size(0).div_ceil(run.clone()).max(1u32);
-        let chain = Chain::new(draft, &self.sum, self.index, &Count::Constant(1), &tiles);
+        let chain = TileChain::new(draft, &self.sum, self.index, &Count::Constant(1), &tiles);
         let k = Writer::new("pack", [32, 1, 1]);
         let number = chain.number(&k);
         let (from, to) = self.range(&k, &run);

@@ -459,7 +459,15 @@ impl ReduceEmitter<'_> {
 
     /// Adds a tile of a row to a sum of thread 0, in order. Each thread has adjacent elements, and threads
     /// are in the order of elements.
-    fn tile_in_order(&self, k: &Writer, shape: &ResultThreads, kept: &[Value], row: &[Value], tile: Value, sum: &Accumulator<'_>) {
+    fn tile_in_order(
+        &self,
+        k: &Writer,
+        shape: &ResultThreads,
+        kept: &[Value],
+        row: &[Value],
+        tile: Value,
+        sum: &Accumulator<'_>,
+    ) {
         let (_, within) = self.rows();
         let length = k.count(self.product(within), self.index);
         let thread = self.wide(k, k.thread(Axis::X));

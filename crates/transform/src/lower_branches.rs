@@ -26,7 +26,7 @@ pub fn run(module: &Module, function: &mut Function) {
         return;
     }
     let names = Names::all(module, function);
-    let mut lowering = Lowering { writer: Writer::new(function), names, labels: 0, placed: vec![], trap: None };
+    let mut lowering = BranchLowering { writer: Writer::new(function), names, labels: 0, placed: vec![], trap: None };
     let layout = std::mem::take(&mut lowering.writer.function.layout);
     for (index, block) in layout.iter().copied().enumerate() {
         lowering.placed.push(block);
@@ -39,7 +39,7 @@ pub fn run(module: &Module, function: &mut Function) {
     lowering.finish();
 }
 
-struct Lowering<'f, 'm> {
+struct BranchLowering<'f, 'm> {
     writer: Writer<'f>,
     names: Names<'m>,
     labels: u32,
@@ -48,7 +48,7 @@ struct Lowering<'f, 'm> {
     trap: Option<Block>,
 }
 
-impl Lowering<'_, '_> {
+impl BranchLowering<'_, '_> {
     fn block(&mut self) -> Block {
         let label = Some(self.names.next("$index_", &mut self.labels));
         self.writer.function.blocks.push(BlockData { label, ..BlockData::default() })

@@ -16,14 +16,14 @@ pub const NAME: &str = "lower_carry";
 
 /// Operation of a link: plus or minus.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Sum {
+enum LinkOperation {
     Plus,
     Minus,
 }
 
 /// Instruction of a chain.
 struct Link {
-    sum: Sum,
+    sum: LinkOperation,
     takes_carry: bool,
     gives_carry: bool,
     /// Mnemonic of the product that comes first.
@@ -35,12 +35,12 @@ struct Link {
 fn link(data: &InstData) -> Option<Link> {
     let gives = data.has(Modifier::Cc);
     let (sum, takes_carry, gives_carry, multiplies) = match data.opcode()? {
-        Opcode::AddCc => (Sum::Plus, false, true, false),
-        Opcode::Addc => (Sum::Plus, true, gives, false),
-        Opcode::SubCc => (Sum::Minus, false, true, false),
-        Opcode::Subc => (Sum::Minus, true, gives, false),
-        Opcode::Mad if gives => (Sum::Plus, false, true, true),
-        Opcode::Madc => (Sum::Plus, true, gives, true),
+        Opcode::AddCc => (LinkOperation::Plus, false, true, false),
+        Opcode::Addc => (LinkOperation::Plus, true, gives, false),
+        Opcode::SubCc => (LinkOperation::Minus, false, true, false),
+        Opcode::Subc => (LinkOperation::Minus, true, gives, false),
+        Opcode::Mad if gives => (LinkOperation::Plus, false, true, true),
+        Opcode::Madc => (LinkOperation::Plus, true, gives, true),
         _ => return None,
     };
     let ty = data.types().next()?;
@@ -64,7 +64,7 @@ pub fn run(module: &Module, function: &mut Function) {
     let mut names = Names::all(module, function);
     let mut writer = Writer::new(function);
     let carry = writer.reg(names.take("%cc"), Type::Pred);
-    let mut lowering = Lowering { writer, names, number: 1, carry };
+    let mut lowering = CarryLowering { writer, names, number: 1, carry };
     for block in lowering.writer.function.layout.clone() {
         for inst in std::mem::take(&mut lowering.writer.function.blocks[block].insts) {
             match link(&lowering.writer.function.insts[inst]) {
@@ -76,14 +76,14 @@ pub fn run(module: &Module, function: &mut Function) {
     }
 }
 
-struct Lowering<'f, 'm> {
+struct CarryLowering<'f, 'm> {
     writer: Writer<'f>,
     names: Names<'m>,
     number: u32,
     carry: Reg,
 }
 
-impl Lowering<'_, '_> {
+impl CarryLowering<'_, '_> {
     fn temporary(&mut self, ty: Type) -> Reg {
         let name = self.names.next("%cc", &mut self.number);
         self.writer.reg(name, ty)
@@ -108,11 +108,11 @@ impl Lowering<'_, '_> {
             }
         };
         let total = self.temporary(word);
-        self.writer.emit(if link.sum == Sum::Plus { add } else { sub }, [total.into(), a.clone(), b.clone()]);
+        self.writer.emit(if link.sum == LinkOperation::Plus { add } else { sub }, [total.into(), a.clone(), b.clone()]);
         let first = match (link.gives_carry, link.sum) {
             (false, _) => None,
-            (true, Sum::Plus) => Some((below, [total.into(), a])),
-            (true, Sum::Minus) => Some((not_below, [a, b])),
+            (true, LinkOperation::Plus) => Some((below, [total.into(), a])),
+            (true, LinkOperation::Minus) => Some((not_below, [a, b])),
         };
         let total = if link.takes_carry { self.add_carry(link, first, total, guard) } else { self.set(first, total, guard) };
         self.writer.emit_guarded(guard, of("mov.b32", "mov.b64"), [result, total.into()]);
@@ -135,8 +135,8 @@ impl Lowering<'_, '_> {
         let [step, total] = [self.temporary(word), self.temporary(word)];
         let carry = self.carry;
         let (held, other, combine, compare, both) = match link.sum {
-            Sum::Plus => (1, 0, of("add.u32", "add.u64"), of("setp.lo.u32", "setp.lo.u64"), "or.pred"),
-            Sum::Minus => (0, 1, of("sub.u32", "sub.u64"), of("setp.hs.u32", "setp.hs.u64"), "and.pred"),
+            LinkOperation::Plus => (1, 0, of("add.u32", "add.u64"), of("setp.lo.u32", "setp.lo.u64"), "or.pred"),
+            LinkOperation::Minus => (0, 1, of("sub.u32", "sub.u64"), of("setp.hs.u32", "setp.hs.u64"), "and.pred"),
         };
         self.writer.emit(of("selp.b32", "selp.b64"), [step.into(), held.into(), other.into(), carry.into()]);
         self.writer.emit(combine, [total.into(), before.into(), step.into()]);
@@ -144,8 +144,8 @@ impl Lowering<'_, '_> {
             let [one, two] = [self.temporary(Type::Pred), self.temporary(Type::Pred)];
             self.writer.emit(first_compare, [one.into(), a, b]);
             let compared = match link.sum {
-                Sum::Plus => [two.into(), total.into(), before.into()],
-                Sum::Minus => [two.into(), before.into(), step.into()],
+                LinkOperation::Plus => [two.into(), total.into(), before.into()],
+                LinkOperation::Minus => [two.into(), before.into(), step.into()],
             };
             self.writer.emit(compare, compared);
             self.writer.emit_guarded(guard, both, [carry.into(), one.into(), two.into()]);

@@ -24,7 +24,7 @@ pub fn run(module: &Module, function: &mut Function) {
         return;
     }
     let names = Names::all(module, function);
-    let mut lowering = Lowering { writer: Writer::new(function), names, number: 0 };
+    let mut lowering = CopyLowering { writer: Writer::new(function), names, number: 0 };
     for block in lowering.writer.function.layout.clone() {
         for inst in std::mem::take(&mut lowering.writer.function.blocks[block].insts) {
             match is_copy(&lowering.writer.function.insts[inst]) {
@@ -36,13 +36,13 @@ pub fn run(module: &Module, function: &mut Function) {
     }
 }
 
-struct Lowering<'f, 'm> {
+struct CopyLowering<'f, 'm> {
     writer: Writer<'f>,
     names: Names<'m>,
     number: u32,
 }
 
-impl Lowering<'_, '_> {
+impl CopyLowering<'_, '_> {
     fn temporary(&mut self, ty: Type) -> Reg {
         let name = self.names.next("%copy", &mut self.number);
         self.writer.reg(name, ty)

@@ -133,7 +133,7 @@ impl Addresses {
 
 /// Load or store.
 #[derive(Clone, Copy, Debug)]
-struct Access {
+struct LocalAccess {
     place: VariableOffset,
     /// Bytes of an element.
     bytes: u32,
@@ -145,7 +145,7 @@ struct Access {
 struct Uses {
     /// Variables whose address does not escape.
     hidden: HashSet<Var>,
-    accesses: HashMap<Inst, Access>,
+    accesses: HashMap<Inst, LocalAccess>,
 }
 
 impl Uses {
@@ -214,7 +214,7 @@ fn apart(ranges: &BTreeMap<(i64, u32), bool>) -> Vec<(i64, Type)> {
     found.into_iter().filter(|(_, _, alone)| *alone).filter_map(|(start, bytes, _)| Some((start, held_in(bytes)?))).collect()
 }
 
-impl Access {
+impl LocalAccess {
     /// Returns the pieces that it accesses, by their first byte.
     fn pieces(self) -> impl Iterator<Item = (Var, i64)> {
         (0..self.count).map(move |element| (self.place.var, self.place.offset + i64::from(element * self.bytes)))
@@ -232,7 +232,7 @@ fn held_in(bytes: u32) -> Option<Type> {
 }
 
 /// Returns the access of an instruction to a local variable.
-fn access(data: &InstData, addresses: &Addresses, locals: &HashSet<Var>) -> Option<Access> {
+fn access(data: &InstData, addresses: &Addresses, locals: &HashSet<Var>) -> Option<LocalAccess> {
     // A third operand is a cache policy.
     if !matches!(data.opcode(), Some(Opcode::Ld | Opcode::St)) || data.operands.len() != 2 {
         return None;
@@ -246,10 +246,10 @@ fn access(data: &InstData, addresses: &Addresses, locals: &HashSet<Var>) -> Opti
     };
     let count = data.modifiers().find_map(Modifier::vector_length).unwrap_or(1);
     let bytes = data.types().next()?.bytes();
-    right.then_some(Access { place, bytes, count: u32::from(count) })
+    right.then_some(LocalAccess { place, bytes, count: u32::from(count) })
 }
 
-fn is_inside(function: &Function, access: &Access) -> bool {
+fn is_inside(function: &Function, access: &LocalAccess) -> bool {
     let size = function.variables[access.place.var].bytes().unwrap_or(0);
     let end = access.place.offset.checked_add(i64::from(access.bytes * access.count));
     access.place.offset >= 0 && end.is_some_and(|end| end as u64 <= size)
@@ -325,7 +325,7 @@ fn rewrite(function: &mut Function, addresses: &Addresses, uses: &Uses, pieces: 
 }
 
 /// Returns whether all pieces of an access are in registers.
-fn is_promoted(access: &Access, pieces: &HashMap<(Var, i64), Reg>) -> bool {
+fn is_promoted(access: &LocalAccess, pieces: &HashMap<(Var, i64), Reg>) -> bool {
     access.pieces().all(|piece| pieces.contains_key(&piece))
 }
 

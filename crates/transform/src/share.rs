@@ -33,7 +33,7 @@ pub fn run(_module: &Module, function: &mut Function) {
 }
 
 /// Step of the walk over the dominator tree.
-enum Step {
+enum TreeStep {
     Enter(Block),
     Leave(usize),
 }
@@ -49,21 +49,21 @@ struct Sharing<'f> {
 
 impl Sharing<'_> {
     fn walk(&mut self, cfg: &Cfg, dominators: &Dominators) {
-        let mut steps = vec![Step::Enter(cfg.entry())];
+        let mut steps = vec![TreeStep::Enter(cfg.entry())];
         while let Some(step) = steps.pop() {
             match step {
-                Step::Leave(mark) => {
+                TreeStep::Leave(mark) => {
                     for key in self.order.drain(mark..) {
                         if let Some(list) = self.found.get_mut(&key) {
                             list.pop();
                         }
                     }
                 }
-                Step::Enter(block) => {
-                    steps.push(Step::Leave(self.order.len()));
+                TreeStep::Enter(block) => {
+                    steps.push(TreeStep::Leave(self.order.len()));
                     self.params(cfg, block);
                     self.block(block);
-                    steps.extend(dominators.children(block).iter().rev().map(|child| Step::Enter(*child)));
+                    steps.extend(dominators.children(block).iter().rev().map(|child| TreeStep::Enter(*child)));
                 }
             }
         }

@@ -47,7 +47,7 @@ pub fn run(module: &Module, function: &mut Function) -> DisjointParameters {
 
 /// Load or store of a loop.
 #[derive(Clone, Copy)]
-struct Access {
+struct LoopAccess {
     inst: Inst,
     block: Block,
     address: Address,
@@ -103,7 +103,7 @@ fn is_fixed(address: Address, fixed: impl Fn(Reg) -> bool) -> bool {
 }
 
 /// Returns all accesses of a loop, if nothing else in it accesses memory or is visible to other threads.
-fn accesses(function: &Function, around: &LoopData) -> Option<Vec<Access>> {
+fn accesses(function: &Function, around: &LoopData) -> Option<Vec<LoopAccess>> {
     let mut found = vec![];
     for block in &around.blocks {
         for inst in &function.blocks[*block].insts {
@@ -120,11 +120,11 @@ fn accesses(function: &Function, around: &LoopData) -> Option<Vec<Access>> {
     Some(found)
 }
 
-fn access(function: &Function, inst: Inst, block: Block) -> Option<Access> {
+fn access(function: &Function, inst: Inst, block: Block) -> Option<LoopAccess> {
     let data = &function.insts[inst];
     let address = data.address()?;
     let elements = data.operands.iter().map(|operand| if let Operand::Vector(list) = operand { list.len() } else { 1 }).max()?;
-    Some(Access {
+    Some(LoopAccess {
         inst,
         block,
         address,
@@ -138,17 +138,17 @@ fn access(function: &Function, inst: Inst, block: Block) -> Option<Access> {
 struct Search<'s> {
     function: &'s Function,
     origins: &'s Origins,
-    accesses: &'s [Access],
+    accesses: &'s [LoopAccess],
 }
 
 impl Search<'_> {
     /// Returns the stores to the address of one, if they can be moved.
-    fn group(&self, one: &Access, around: &LoopData, before_all: impl Fn(Block) -> bool) -> Option<MovableStores> {
+    fn group(&self, one: &LoopAccess, around: &LoopData, before_all: impl Fn(Block) -> bool) -> Option<MovableStores> {
         if one.space != Space::Global {
             return None;
         }
         let mut apart = DisjointParameters::new();
-        let mut stores: Vec<&Access> = vec![];
+        let mut stores: Vec<&LoopAccess> = vec![];
         for other in self.accesses {
             let same = other.stores && other.address == one.address && other.bytes == one.bytes && other.space == one.space;
             if same {
@@ -166,7 +166,7 @@ impl Search<'_> {
 
     /// Returns whether an access cannot alias a store, provided that some parameters point to different
     /// buffers.
-    fn is_elsewhere(&self, store: &Access, other: &Access, apart: &mut DisjointParameters) -> bool {
+    fn is_elsewhere(&self, store: &LoopAccess, other: &LoopAccess, apart: &mut DisjointParameters) -> bool {
         if other.constant || matches!(other.space, Space::Shared | Space::Local) {
             return true;
         }

@@ -115,7 +115,7 @@ struct Renaming<'f, 'a> {
 }
 
 /// Step of the walk over the dominator tree.
-enum Step {
+enum TreeStep {
     Enter(Block),
     Leave(usize),
 }
@@ -138,19 +138,19 @@ impl<'f, 'a> Renaming<'f, 'a> {
     }
 
     fn run(mut self, dominators: &Dominators) {
-        let mut steps = vec![Step::Enter(self.cfg.entry())];
+        let mut steps = vec![TreeStep::Enter(self.cfg.entry())];
         while let Some(step) = steps.pop() {
             match step {
-                Step::Leave(mark) => {
+                TreeStep::Leave(mark) => {
                     while self.undo.len() > mark {
                         let Some((reg, before)) = self.undo.pop() else { break };
                         self.current[reg] = before;
                     }
                 }
-                Step::Enter(block) => {
-                    steps.push(Step::Leave(self.undo.len()));
+                TreeStep::Enter(block) => {
+                    steps.push(TreeStep::Leave(self.undo.len()));
                     self.block(block);
-                    steps.extend(dominators.children(block).iter().rev().map(|child| Step::Enter(*child)));
+                    steps.extend(dominators.children(block).iter().rev().map(|child| TreeStep::Enter(*child)));
                 }
             }
         }

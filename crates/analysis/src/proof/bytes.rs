@@ -9,7 +9,7 @@ use crate::conditions::Test;
 use crate::inductions::{Induction, Inductions, Limit};
 use crate::integer::{Arg, Op, Relation, Step};
 use crate::obligations::Obligation;
-use crate::ranges::{OutgoingEdge, MergedParameter, PlannedBlock, RangePlan};
+use crate::ranges::{MergedParameter, OutgoingEdge, PlannedBlock, RangePlan};
 use broadloom_ptx::{Block, Inst, Reg, Special, Type};
 
 /// Special registers with facts known before a launch; the others are unknown.
@@ -78,7 +78,7 @@ impl Proof {
 
     /// Decodes the bytes of [`encode`](Self::encode).
     pub fn decode(bytes: &[u8]) -> Option<Proof> {
-        let mut from = Reader { bytes, regs: 0, moves: 0, places: 0 };
+        let mut from = ByteReader { bytes, regs: 0, moves: 0, places: 0 };
         let regs = from.list(|from| {
             let number = from.number()?;
             let bits = u32::try_from(number >> 1).ok().filter(|bits| *bits <= 64)?;
@@ -95,7 +95,7 @@ impl Proof {
             Some(place)
         })?;
         from.places = blocks.len();
-        let obligations = from.list(Reader::obligation)?;
+        let obligations = from.list(ByteReader::obligation)?;
         let (bits, unknown) = regs.into_iter().unzip();
         let plan = RangePlan::of_places(bits, unknown, blocks, from.moves);
         from.bytes.is_empty().then_some(Proof { plan, obligations })
@@ -240,14 +240,14 @@ fn place_of<T: PartialEq>(list: &[T], wanted: T) -> u64 {
     list.iter().position(|element| *element == wanted).unwrap_or(list.len()) as u64
 }
 
-struct Reader<'a> {
+struct ByteReader<'a> {
     bytes: &'a [u8],
     regs: usize,
     moves: usize,
     places: usize,
 }
 
-impl Reader<'_> {
+impl ByteReader<'_> {
     fn number(&mut self) -> Option<u64> {
         let mut number = 0u64;
         for shift in (0..64).step_by(7) {
@@ -345,7 +345,7 @@ impl Reader<'_> {
         if matches!(op, Op::MulWide | Op::MadWide) && ty.bits() > 32 {
             return None;
         }
-        let result = self.option(Reader::reg)?;
+        let result = self.option(ByteReader::reg)?;
         Some(Step { op, ty, result, args: [self.arg()?, self.arg()?, self.arg()?] })
     }
 
@@ -367,15 +367,15 @@ impl Reader<'_> {
         let parent = self.index(depths.len())?.checked_sub(1);
         let depth = parent.map_or(0, |parent| depths[parent] + 1);
         let is_entered_again = self.flag()?;
-        let tests = self.list(Reader::test)?;
+        let tests = self.list(ByteReader::test)?;
         let params = self.list(|from| {
             let reg = from.reg()?;
-            Some(MergedParameter { reg, first: from.list(Reader::move_number)?, again: from.list(Reader::move_number)? })
+            Some(MergedParameter { reg, first: from.list(ByteReader::move_number)?, again: from.list(ByteReader::move_number)? })
         })?;
         let inductions = self.option(|from| from.inductions(params.len()))?;
-        let steps = self.list(Reader::step)?;
+        let steps = self.list(ByteReader::step)?;
         let edges = self.list(|from| {
-            let tests = from.list(Reader::test)?;
+            let tests = from.list(ByteReader::test)?;
             Some(OutgoingEdge { tests, moves: from.list(|from| Some((from.move_number()?, from.reg()?)))? })
         })?;
         Some(PlannedBlock { parent, depth, tests, params, is_entered_again, inductions, steps, edges })

@@ -10,7 +10,7 @@ mod bytes;
 use crate::facts::Facts;
 use crate::integer::{Arg, Op, Step};
 use crate::obligations::Obligation;
-use crate::ranges::{OutgoingEdge, MergedParameter, PlannedBlock, RangePlan};
+use crate::ranges::{MergedParameter, OutgoingEdge, PlannedBlock, RangePlan};
 use broadloom_ptx::{Block, Reg};
 use cranelift_entity::{EntityRef, SecondaryMap};
 

@@ -164,7 +164,7 @@ fn numbers(column: &Column) -> Result<Vec<f64>, Failure> {
 }
 
 type MakeArguments = Box<dyn Fn(&Context) -> Result<Vec<Column>, Failure>>;
-type Judge = Box<dyn Fn(&[Vec<f64>]) -> Result<f64, Failure>>;
+type ContestJudge = Box<dyn Fn(&[Vec<f64>]) -> Result<f64, Failure>>;
 
 /// A benchmark of the group: a text with the function `contest`, its arguments, and the judge of its results.
 struct Contest {
@@ -174,7 +174,7 @@ struct Contest {
     work: Work,
     arguments: MakeArguments,
     /// Compares the columns of a result with the reference and returns their checksum.
-    judge: Judge,
+    judge: ContestJudge,
 }
 
 /// Contest that is ready to run on a device.

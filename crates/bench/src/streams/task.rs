@@ -9,7 +9,7 @@ use broadloom::stream::eval::{Limits, Memory};
 use std::time::{Duration, Instant};
 
 /// Compares the words of an output with the reference.
-pub(super) type Judge = Box<dyn Fn(&[u32]) -> Result<Verdict, Failure>>;
+pub(super) type WordsJudge = Box<dyn Fn(&[u32]) -> Result<Verdict, Failure>>;
 
 /// A stream program with its inputs and its judge.
 pub(super) struct Task {
@@ -26,7 +26,7 @@ pub(super) struct Task {
     /// The work of a repetition.
     pub(super) work: Work,
     /// Compares the output with the reference.
-    pub(super) judge: Judge,
+    pub(super) judge: WordsJudge,
 }
 
 /// Job of a compiled stream program.

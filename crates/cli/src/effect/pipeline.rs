@@ -7,7 +7,7 @@
 use super::failure::{failure, failure_with, usage};
 use super::frames::Pattern;
 use crate::failure::{Exit, Failure, codes};
-use crate::options::{Depth, Effect, CompressionEffort, Space};
+use crate::options::{CompressionEffort, Depth, Effect, Space};
 use crate::terminal::Terminal;
 use broadloom::Context;
 use broadloom::cpu::signals;
@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 const AHEAD: usize = 2;
 
 /// Input file: a single one, or one per frame.
-enum Input {
+enum InputFiles {
     One(PathBuf),
     Frames(Pattern),
 }
@@ -156,7 +156,7 @@ fn engine(options: &Effect) -> Result<(Machine, String), Failure> {
 pub(super) struct Work<'a> {
     pub(super) options: &'a Effect,
     pub(super) steps: &'a [Step],
-    inputs: Vec<Input>,
+    inputs: Vec<InputFiles>,
     pub(super) output: PathBuf,
     /// Choices of the written files, without the type of their samples.
     pub(super) write_options: WriteOptions,
@@ -186,11 +186,11 @@ impl<'a> Work<'a> {
         output: &Path,
         terminal: &Terminal,
     ) -> Result<Work<'a>, Failure> {
-        let of = |path: &PathBuf| Pattern::new(path).map_or_else(|| Input::One(path.clone()), Input::Frames);
-        let inputs: Vec<Input> = inputs.iter().map(of).collect();
+        let of = |path: &PathBuf| Pattern::new(path).map_or_else(|| InputFiles::One(path.clone()), InputFiles::Frames);
+        let inputs: Vec<InputFiles> = inputs.iter().map(of).collect();
         let sequence = inputs.iter().find_map(|input| match input {
-            Input::Frames(pattern) => Some(pattern),
-            Input::One(_) => None,
+            InputFiles::Frames(pattern) => Some(pattern),
+            InputFiles::One(_) => None,
         });
         let written = Pattern::new(output);
         let write_options = write_options(options, output);
@@ -247,8 +247,8 @@ impl<'a> Work<'a> {
         let mut files = vec![];
         for input in &self.inputs {
             match input {
-                Input::One(path) => files.push(path.as_path()),
-                Input::Frames(_) => return None,
+                InputFiles::One(path) => files.push(path.as_path()),
+                InputFiles::Frames(_) => return None,
             }
         }
         Some(files).filter(|_| self.written.is_none())
@@ -304,10 +304,10 @@ impl<'a> Work<'a> {
             for (place, input) in self.inputs.iter().enumerate() {
                 let around = if place == 0 { self.around } else { 0 };
                 let first = index.saturating_sub(around);
-                kept.retain(|(of, at), _| *of != place || *at >= first || matches!(input, Input::One(_)));
+                kept.retain(|(of, at), _| *of != place || *at >= first || matches!(input, InputFiles::One(_)));
                 for offset in 0..=2 * around {
                     let at = (index + offset).saturating_sub(around).min(last);
-                    let at = if matches!(input, Input::One(_)) { 0 } else { at };
+                    let at = if matches!(input, InputFiles::One(_)) { 0 } else { at };
                     let image = match kept.get(&(place, at)) {
                         Some(image) => image.clone(),
                         None => {
@@ -341,9 +341,9 @@ impl<'a> Work<'a> {
 
     fn read(&self, place: usize, frame: Option<u64>) -> Result<Image, EffectError> {
         let path = match (&self.inputs[place], frame) {
-            (Input::Frames(pattern), Some(number)) => pattern.file(number),
-            (Input::Frames(pattern), None) => pattern.file(0),
-            (Input::One(path), _) => path.clone(),
+            (InputFiles::Frames(pattern), Some(number)) => pattern.file(number),
+            (InputFiles::Frames(pattern), None) => pattern.file(0),
+            (InputFiles::One(path), _) => path.clone(),
         };
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&place);
         let image = match open {
@@ -586,8 +586,8 @@ pub(super) fn is_stream(path: &Path) -> bool {
 }
 
 /// Fails if standard input or output is used twice, or if a terminal would show an image.
-fn check_streams(options: &Effect, inputs: &[Input], output: &Path) -> Result<(), Failure> {
-    let streams = inputs.iter().filter(|input| matches!(input, Input::One(path) if is_stream(path))).count();
+fn check_streams(options: &Effect, inputs: &[InputFiles], output: &Path) -> Result<(), Failure> {
+    let streams = inputs.iter().filter(|input| matches!(input, InputFiles::One(path) if is_stream(path))).count();
     if streams > 1 {
         return Err(usage("standard input holds one image".to_owned(), "write `-` for one of the input files alone"));
     }

@@ -6,7 +6,7 @@
 
 use super::places::Places;
 use crate::abi::Kind;
-use crate::code::{Accesses, AddressedItem, Code, RareInstruction, RareOperand, FaultSite};
+use crate::code::{Accesses, AddressedItem, Code, FaultSite, RareInstruction, RareOperand};
 use broadloom_analysis::Proof;
 use broadloom_device::place::{FileLine, InlinedCall, SourcePlace};
 use broadloom_ptx::{Func, Selector, Var};

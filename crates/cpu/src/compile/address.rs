@@ -1,6 +1,6 @@
 //! Addresses of all lanes of an access, relative to each other.
 
-use super::emitter::{TranslationResult, Emitter, TranslationError};
+use super::emitter::{Emitter, TranslationError, TranslationResult};
 use super::layout::SymbolPlace;
 use super::llvm::{IntPred, Val};
 use super::options::Checks;

@@ -7,8 +7,8 @@
 
 use super::address::Reach;
 use super::counters::is_number;
-use super::emitter::{TranslationResult, Emitter, TranslationError};
-use super::lane_loop::{Lane, SpilledValue};
+use super::emitter::{Emitter, TranslationError, TranslationResult};
+use super::lane_loop::{LaneNumber, SpilledValue};
 use super::llvm::{IntPred, Ordering, RealPred, Rmw, Ty, Val};
 use super::operand::bits_type;
 use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Space, Type};
@@ -90,7 +90,7 @@ impl Emitter<'_> {
             None => {
                 let values: Vec<SpilledValue> = values.into_iter().map(|value| self.spill(value)).collect();
                 let pointers = self.spill(self.addresses(&reach));
-                let act = |emitter: &Self, lane: Lane| {
+                let act = |emitter: &Self, lane: LaneNumber| {
                     let pointer = emitter.ir.as_pointer(emitter.lane_of(pointers, lane));
                     let values: Vec<Val> = values.iter().map(|value| emitter.lane_of(*value, lane)).collect();
                     emitter.update(update, ty, pointer, &values, shared)
@@ -163,7 +163,14 @@ impl Emitter<'_> {
 
     /// Emits one operation for all lanes, if order does not matter and all use one address. Returns whether
     /// it did.
-    fn combine(&mut self, inst: &InstData, update: Update, ty: Type, reach: &Reach, operand: &Operand) -> TranslationResult<bool> {
+    fn combine(
+        &mut self,
+        inst: &InstData,
+        update: Update,
+        ty: Type,
+        reach: &Reach,
+        operand: &Operand,
+    ) -> TranslationResult<bool> {
         let ir = self.ir;
         let Reach::Uniform(pointer) = reach else { return Ok(false) };
         if self.lanes.is_none() || !is_number(ty) || !matches!(ty.bits(), 32 | 64) {

@@ -1,6 +1,6 @@
 //! Blocks of a function: their instructions, and the edges between them.
 
-use super::emitter::{TranslationResult, Emitter, TranslationError};
+use super::emitter::{Emitter, TranslationError, TranslationResult};
 use super::llvm::{Label, Val};
 use super::state::Specials;
 use crate::abi::Reason;

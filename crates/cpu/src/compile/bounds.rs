@@ -12,7 +12,7 @@
 //! and near offsets.
 
 use super::address::{LaneAccess, Reach};
-use super::emitter::{TranslationResult, Emitter};
+use super::emitter::{Emitter, TranslationResult};
 use super::layout::SymbolPlace;
 use super::llvm::{IntPred, Val};
 use super::options::Checks;

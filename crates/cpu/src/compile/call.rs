@@ -2,7 +2,7 @@
 //! [`super::in_step`] has the calls by whole warps.
 
 use super::address::Reach;
-use super::emitter::{TranslationResult, Emitter, TranslationError};
+use super::emitter::{Emitter, TranslationError, TranslationResult};
 use super::llvm::{IntPred, Ty, Val};
 use super::runtime::Service;
 use crate::abi::{Builtin, Reason, function_address};

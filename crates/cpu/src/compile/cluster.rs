@@ -5,7 +5,7 @@
 //! shared memory is known at compile time: see [`crate::abi::WINDOW`]. Asynchronous operations are done at
 //! once; the manual gives no duration for them.
 
-use super::emitter::{TranslationResult, Emitter, TranslationError};
+use super::emitter::{Emitter, TranslationError, TranslationResult};
 use super::llvm::{IntPred, Val};
 use super::runtime::Service;
 use crate::abi::{Meeting, offset};

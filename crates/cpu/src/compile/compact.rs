@@ -7,7 +7,7 @@
 //! value is stored on its own.
 
 use super::address::LaneAccess;
-use super::emitter::{TranslationResult, Emitter};
+use super::emitter::{Emitter, TranslationResult};
 use super::llvm::{IntPred, Val};
 use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Reg, Space, Type};
 

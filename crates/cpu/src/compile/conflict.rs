@@ -6,7 +6,7 @@
 //! at once. The last lane at an address writes the total.
 
 use super::address::Reach;
-use super::emitter::{TranslationResult, Emitter};
+use super::emitter::{Emitter, TranslationResult};
 use super::llvm::Val;
 use broadloom_ptx::{Address, Base};
 

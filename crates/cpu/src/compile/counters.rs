@@ -10,7 +10,7 @@
 //! to shared memory. Copies are summed at the start of a piece that has such an access. At the end of a block
 //! its shared memory is discarded, and the copies with it.
 
-use super::emitter::{TranslationResult, Emitter};
+use super::emitter::{Emitter, TranslationResult};
 use super::layout::{SymbolPlace, variable};
 use super::llvm::{IntPred, Label, Val};
 use super::state::{CounterTable, Counters};
@@ -180,7 +180,13 @@ impl Emitter<'_> {
 
     /// Adds numbers to the copies if possible, and continues otherwise. Returns the label to continue at
     /// after both.
-    pub(crate) fn count_apart(&self, inst: &InstData, address: &Address, value: Val, active: Val) -> TranslationResult<Option<Label>> {
+    pub(crate) fn count_apart(
+        &self,
+        inst: &InstData,
+        address: &Address,
+        value: Val,
+        active: Val,
+    ) -> TranslationResult<Option<Label>> {
         let ir = self.ir;
         let (Some(counters), Some(lanes), Some(piece), Base::Reg(reg)) =
             (self.counters.as_ref(), self.lanes, self.current.piece, address.base)

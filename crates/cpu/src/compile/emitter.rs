@@ -15,8 +15,8 @@ use super::machine::Host;
 use super::nans::Nans;
 use super::options::Checks;
 use super::plan::{CurrentPiece, Plan};
-use super::state::{BlockChecks, Counters, NextAddress, Specials, Streams};
-use crate::code::{Accesses, RareInstruction, FaultSite};
+use super::state::{BlockChecks, Counters, NextAddress, NonTemporalArrays, Specials};
+use crate::code::{Accesses, FaultSite, RareInstruction};
 use broadloom_analysis::LANE_BITS;
 use broadloom_eval::matrix::Product;
 use broadloom_ptx::{Block, Func, Function, Inst, InstData, Lines, Module, Reg, Type};
@@ -103,7 +103,7 @@ pub(crate) struct Emitter<'e> {
     /// Shared arrays of counters.
     pub(crate) counters: Option<Counters>,
     /// Write-only arrays.
-    pub(crate) streams: Streams,
+    pub(crate) streams: NonTemporalArrays,
     /// Addresses whose value in the next iteration of a loop is known.
     pub(crate) ahead: SecondaryMap<Reg, Option<Rc<NextAddress>>>,
     /// Check of addresses before accesses.

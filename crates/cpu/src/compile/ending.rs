@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 /// and its last functions may wait for other threads.
 pub const PATIENCE: Duration = Duration::from_secs(1);
 
-static PROCESS: Gate = Gate::new();
+static PROCESS: EntryGate = EntryGate::new();
 
 /// Set when LLVM's tables are about to be destroyed.
 static OVER: AtomicBool = AtomicBool::new(false);
@@ -38,14 +38,14 @@ pub fn is_over() -> bool {
 }
 
 /// Counter of the threads inside, until it is closed.
-pub struct Gate {
+pub struct EntryGate {
     inside: AtomicUsize,
     /// Thread that closed the gate, or 0.
     closed_by: AtomicI32,
 }
 
 /// Presence of a thread inside a gate, while this value lives.
-pub struct GatePresence<'g>(&'g Gate);
+pub struct GatePresence<'g>(&'g EntryGate);
 
 struct ThreadEnd;
 
@@ -81,10 +81,10 @@ static ABANDONED: AtomicUsize = AtomicUsize::new(0);
 
 /// Compilation that the waiting thread may abandon.
 #[derive(Clone, Default)]
-pub(crate) struct AbandonableCompilation(Arc<Mutex<State>>);
+pub(crate) struct AbandonableCompilation(Arc<Mutex<AbandonState>>);
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum State {
+enum AbandonState {
     #[default]
     Awaited,
     Abandoned,
@@ -95,7 +95,7 @@ enum State {
 pub(crate) struct RunningCompilation(AbandonableCompilation);
 
 impl AbandonableCompilation {
-    fn change(&self, change: impl FnOnce(&mut State)) {
+    fn change(&self, change: impl FnOnce(&mut AbandonState)) {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
@@ -107,9 +107,9 @@ impl AbandonableCompilation {
     /// Abandons the compilation.
     pub(crate) fn leave(&self) {
         self.change(|state| {
-            if *state == State::Awaited {
+            if *state == AbandonState::Awaited {
                 ABANDONED.fetch_add(1, SeqCst);
-                *state = State::Abandoned;
+                *state = AbandonState::Abandoned;
             }
         });
     }
@@ -118,10 +118,10 @@ impl AbandonableCompilation {
 impl Drop for RunningCompilation {
     fn drop(&mut self) {
         self.0.change(|state| {
-            if *state == State::Abandoned {
+            if *state == AbandonState::Abandoned {
                 ABANDONED.fetch_sub(1, SeqCst);
             }
-            *state = State::Ended;
+            *state = AbandonState::Ended;
         });
     }
 }
@@ -191,10 +191,10 @@ fn this_thread() -> i32 {
     unsafe { libc::gettid() }
 }
 
-impl Gate {
+impl EntryGate {
     #[expect(clippy::new_without_default, reason = "gates are static")]
-    pub const fn new() -> Gate {
-        Gate { inside: AtomicUsize::new(0), closed_by: AtomicI32::new(0) }
+    pub const fn new() -> EntryGate {
+        EntryGate { inside: AtomicUsize::new(0), closed_by: AtomicI32::new(0) }
     }
 
     pub fn is_closed(&self) -> bool {

@@ -1,6 +1,6 @@
 //! Rare instructions: the runtime evaluates them lane by lane.
 
-use super::emitter::{TranslationResult, Emitter};
+use super::emitter::{Emitter, TranslationResult};
 use super::llvm::Val;
 use super::runtime::Service;
 use crate::code::RareInstruction;
@@ -19,7 +19,12 @@ impl Emitter<'_> {
     }
 
     /// Returns the results of the runtime for an instruction, one value for each written operand.
-    pub(crate) fn evaluated(&mut self, inst: &InstData, written: &[(Operand, Type)], scalar: bool) -> TranslationResult<Vec<Val>> {
+    pub(crate) fn evaluated(
+        &mut self,
+        inst: &InstData,
+        written: &[(Operand, Type)],
+        scalar: bool,
+    ) -> TranslationResult<Vec<Val>> {
         let ir = self.ir;
         let (i32, i64) = (ir.int(32), ir.int(64));
         let inputs = self.inputs(inst, scalar)?;

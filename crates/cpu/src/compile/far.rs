@@ -6,7 +6,7 @@
 //! at its head, as if there were a barrier without waiting, and all warps of the block do one iteration
 //! before the next.
 
-use super::emitter::{TranslationResult, Emitter};
+use super::emitter::{Emitter, TranslationResult};
 use super::moves::is_computed;
 use super::pattern::{LINE, is_row};
 use super::state::NextAddress;
@@ -19,7 +19,7 @@ use std::rc::Rc;
 
 /// Row of memory that all lanes of a warp access side by side.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Row {
+struct FarRow {
     /// Address register of the access.
     reg: Reg,
     /// Offset from the register.
@@ -277,10 +277,10 @@ impl Emitter<'_> {
             // All warps run the code between two barriers together anyway, and the next iteration is far away
             // in time.
             let waits = data.blocks.iter().any(|block| waits(function, *block));
-            let rows: HashSet<Row> = insts.filter_map(|inst| self.memory_row(inst)).collect();
+            let rows: HashSet<FarRow> = insts.filter_map(|inst| self.memory_row(inst)).collect();
             // If a warp reads several adjacent rows, no gap is left between one iteration and the next.
-            let beside = |row: &Row| rows.iter().filter(|other| other.reg == row.reg).map(|other| other.bytes).sum::<u64>();
-            let is_far = |row: &&Row| match search.step(row.reg, DEPTH) {
+            let beside = |row: &FarRow| rows.iter().filter(|other| other.reg == row.reg).map(|other| other.bytes).sum::<u64>();
+            let is_far = |row: &&FarRow| match search.step(row.reg, DEPTH) {
                 Step::Known(step) => step != 0 && (waits || step.unsigned_abs() > beside(row)),
                 Step::Same => true,
                 Step::Any => false,
@@ -300,7 +300,7 @@ impl Emitter<'_> {
     }
 
     /// Returns the row of global memory that an instruction accesses.
-    fn memory_row(&self, inst: &InstData) -> Option<Row> {
+    fn memory_row(&self, inst: &InstData) -> Option<FarRow> {
         if !matches!(inst.opcode(), Some(Opcode::Ld | Opcode::St)) {
             return None;
         }
@@ -309,6 +309,6 @@ impl Emitter<'_> {
         let in_memory = matches!(self.space_of(inst, &address), Space::Global | Space::Generic);
         let bytes = inst.accessed_bytes()?;
         let offsets = if self.is_kept_as_scalar(reg) { self.offsets(reg)? } else { return None };
-        (in_memory && is_row(&offsets, bytes)).then_some(Row { reg, offset, bytes: 32 * bytes })
+        (in_memory && is_row(&offsets, bytes)).then_some(FarRow { reg, offset, bytes: 32 * bytes })
     }
 }

@@ -5,7 +5,7 @@
 //! contracted. Halves are computed in `f32`, or for `fma` in `f64`. These formats are wide enough that double
 //! rounding equals single rounding.
 
-use super::emitter::{TranslationResult, Emitter};
+use super::emitter::{Emitter, TranslationResult};
 use super::evaluate::LoweringResult;
 use super::llvm::{IntPred, RealPred, Val};
 use broadloom_eval::Operation;

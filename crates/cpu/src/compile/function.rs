@@ -1,16 +1,16 @@
 //! Translation of a function in SSA form with uniform branches to LLVM code for one warp, or for all warps of a
 //! block.
 
-use super::emitter::{CallTarget, TranslationResult, Emitter, TranslationError};
+use super::emitter::{CallTarget, Emitter, TranslationError, TranslationResult};
 use super::lanes::Shapes;
 use super::llvm::{Ir, Val};
 use super::machine::Host;
 use super::nans::Nans;
 use super::options::Checks;
 use super::plan::CurrentPiece;
-use super::state::{BlockChecks, Specials, Streams};
+use super::state::{BlockChecks, NonTemporalArrays, Specials};
 use crate::abi::{self, Kind};
-use crate::code::{Accesses, RareInstruction, FaultSite};
+use crate::code::{Accesses, FaultSite, RareInstruction};
 use broadloom_analysis::Cfg;
 use broadloom_eval::matrix::Product;
 use broadloom_ptx::{Func, Function, Inst, Module};
@@ -37,7 +37,7 @@ pub(crate) struct Input<'e> {
 
 /// Results of an emitter besides the code.
 #[derive(Default)]
-pub(crate) struct Output {
+pub(crate) struct EmitterOutput {
     pub(crate) rare: Vec<RareInstruction>,
     pub(crate) sites: Vec<FaultSite>,
     pub(crate) loads: Accesses,
@@ -50,7 +50,7 @@ pub(crate) struct Output {
 
 /// Translates a function into the body of the one that `input.ir` has begun. `output` continues the results
 /// of other functions.
-pub(crate) fn emit(input: Input<'_>, output: Output) -> TranslationResult<Output> {
+pub(crate) fn emit(input: Input<'_>, output: EmitterOutput) -> TranslationResult<EmitterOutput> {
     let ir = input.ir;
     let entry = ir.block("entry");
     ir.go_on_in(entry);
@@ -120,7 +120,7 @@ pub(crate) fn emit(input: Input<'_>, output: Output) -> TranslationResult<Output
         states: None,
         kept_bytes: output.kept_bytes,
         counters: None,
-        streams: Streams::default(),
+        streams: NonTemporalArrays::default(),
         ahead: SecondaryMap::new(),
         checks: input.checks,
         checked: BlockChecks::default(),
@@ -163,5 +163,14 @@ pub(crate) fn emit(input: Input<'_>, output: Output) -> TranslationResult<Output
         }
     }
     let Emitter { rare, sites, loads, stores, exchanges, products, kept_bytes, streams, .. } = emitter;
-    Ok(Output { rare, sites, loads, stores, exchanges, products, kept_bytes, stream_bytes: streamed + streams.thread_bytes })
+    Ok(EmitterOutput {
+        rare,
+        sites,
+        loads,
+        stores,
+        exchanges,
+        products,
+        kept_bytes,
+        stream_bytes: streamed + streams.thread_bytes,
+    })
 }

@@ -1,7 +1,7 @@
 //! Several loads from one array at loaded indices, such as the pixels that a resampled one is made of. They share a
 //! window ([`super::window`]).
 
-use super::emitter::{TranslationResult, Emitter, TranslationError};
+use super::emitter::{Emitter, TranslationError, TranslationResult};
 use super::llvm::IntPred;
 use super::scattered::Sum;
 use super::window::{IndexedWords, WordLoad};

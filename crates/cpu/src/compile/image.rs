@@ -1,7 +1,7 @@
 //! Textures and surfaces. The runtime evaluates them lane by lane (manual: "Texture Instructions", "Surface
 //! Instructions").
 
-use super::emitter::{TranslationResult, Emitter, TranslationError};
+use super::emitter::{Emitter, TranslationError, TranslationResult};
 use super::llvm::Val;
 use super::runtime::Service;
 use crate::abi::ImageKind;

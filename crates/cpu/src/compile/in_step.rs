@@ -9,7 +9,7 @@
 //! Rows have memory for all lanes, so no mask is needed to read or write them. Lanes that do not call keep
 //! their values.
 
-use super::emitter::{CallTarget, TranslationResult, Emitter, TranslationError};
+use super::emitter::{CallTarget, Emitter, TranslationError, TranslationResult};
 use super::layout::{LANES, row_bytes, rows};
 use super::llvm::{IntPred, Ty, Val};
 use super::operand::bits_type;

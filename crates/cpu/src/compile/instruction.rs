@@ -1,6 +1,6 @@
 //! Dispatch of an instruction to the code that emits it.
 
-use super::emitter::{TranslationResult, Emitter, TranslationError};
+use super::emitter::{Emitter, TranslationError, TranslationResult};
 use super::moves::is_computed;
 use broadloom_ptx::{InstData, Opcode, opcodes};
 

@@ -1,6 +1,6 @@
 //! Integer arithmetic (manual: "Integer Arithmetic Instructions").
 
-use super::emitter::{TranslationResult, Emitter};
+use super::emitter::{Emitter, TranslationResult};
 use super::evaluate::LoweringResult;
 use super::llvm::{IntPred, Val};
 use broadloom_eval::Operation;

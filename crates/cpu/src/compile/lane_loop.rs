@@ -6,7 +6,7 @@ use broadloom_ptx::Type;
 
 /// Lane number: known at compile time or at run time.
 #[derive(Clone, Copy)]
-pub(crate) enum Lane {
+pub(crate) enum LaneNumber {
     Fixed(u32),
     Number(Val),
 }
@@ -36,16 +36,16 @@ impl Emitter<'_> {
     }
 
     /// Returns the value of a lane.
-    pub(crate) fn lane_of(&self, value: SpilledValue, lane: Lane) -> Val {
+    pub(crate) fn lane_of(&self, value: SpilledValue, lane: LaneNumber) -> Val {
         let ir = self.ir;
         match (value, lane) {
             (SpilledValue::Same(value), _) => value,
-            (SpilledValue::Stack { place, element }, Lane::Number(lane)) => {
+            (SpilledValue::Stack { place, element }, LaneNumber::Number(lane)) => {
                 let bytes = u64::from(ir.bits(element).div_ceil(8));
                 let offset = ir.mul(ir.zext(lane, ir.int(64)), ir.constant(ir.int(64), bytes));
                 ir.load(element, ir.offset(place, offset), bytes as u32)
             }
-            (SpilledValue::Stack { place, element }, Lane::Fixed(lane)) => {
+            (SpilledValue::Stack { place, element }, LaneNumber::Fixed(lane)) => {
                 // Loads from memory on purpose: hosts extract single lanes from vectors slowly.
                 let bytes = u64::from(ir.bits(element).div_ceil(8));
                 ir.load_as_is(element, ir.offset_by(place, u64::from(lane) * bytes), bytes as u32)
@@ -55,20 +55,20 @@ impl Emitter<'_> {
 
     /// Emits an action for each active lane, lowest first. The results, if wanted, are integers of the type's
     /// width.
-    pub(crate) fn each_lane(&self, active: Val, ty: Type, wanted: bool, act: impl Fn(&Self, Lane) -> Val) -> Option<Val> {
+    pub(crate) fn each_lane(&self, active: Val, ty: Type, wanted: bool, act: impl Fn(&Self, LaneNumber) -> Val) -> Option<Val> {
         let ir = self.ir;
         let i32 = ir.int(32);
         let element = ir.int(ty.bits());
         let Some(lanes) = self.lanes else {
             // One lane: a branch around the action, if it has a guard.
             if ir.as_constant(active) == Some(1) {
-                let value = act(self, Lane::Fixed(0));
+                let value = act(self, LaneNumber::Fixed(0));
                 return wanted.then_some(value);
             }
             let (start, act_in, after) = (ir.here(), ir.block("act"), ir.block("acted"));
             ir.branch_if(active, act_in, after);
             ir.go_on_in(act_in);
-            let value = act(self, Lane::Fixed(0));
+            let value = act(self, LaneNumber::Fixed(0));
             let end = ir.here();
             ir.branch(after);
             ir.go_on_in(after);
@@ -96,7 +96,7 @@ impl Emitter<'_> {
         ir.branch_if(more, body, after);
         ir.go_on_in(body);
         let lane = ir.intrinsic("llvm.cttz", &[i32], &[left, ir.constant(ir.int(1), 1)]);
-        let value = act(self, Lane::Number(lane));
+        let value = act(self, LaneNumber::Number(lane));
         if let Some(place) = results {
             let offset = ir.mul(ir.zext(lane, ir.int(64)), ir.constant(ir.int(64), bytes));
             ir.store(value, ir.offset(place, offset), bytes as u32);
@@ -110,7 +110,7 @@ impl Emitter<'_> {
 
     /// Emits an action for each active lane, lowest first. If all lanes are active, it runs as straight code
     /// without a loop.
-    pub(super) fn each_lane_in_a_row(&self, active: Val, ty: Type, act: impl Fn(&Self, Lane) -> Val) {
+    pub(super) fn each_lane_in_a_row(&self, active: Val, ty: Type, act: impl Fn(&Self, LaneNumber) -> Val) {
         let ir = self.ir;
         let Some(lanes) = self.lanes else {
             self.each_lane(active, ty, false, act);
@@ -123,7 +123,7 @@ impl Emitter<'_> {
         ir.branch_if(full, row, some);
         ir.go_on_in(row);
         for lane in 0..lanes {
-            act(self, Lane::Fixed(lane));
+            act(self, LaneNumber::Fixed(lane));
         }
         ir.branch(done);
         ir.go_on_in(some);

@@ -56,7 +56,7 @@ impl Layout {
         function: &Function,
         vector: bool,
         table: &mut Vec<Symbol>,
-        shared: &mut Shared,
+        shared: &mut SharedVariables,
     ) -> Layout {
         let mut layout = Layout { vector, ..Layout::default() };
         if !function.is_kernel {
@@ -107,7 +107,7 @@ impl Layout {
         symbol: Symbol,
         pointed: &HashSet<Var>,
         table: &mut Vec<Symbol>,
-        shared: &mut Shared,
+        shared: &mut SharedVariables,
     ) {
         if self.places.contains_key(&symbol) {
             return;
@@ -160,12 +160,12 @@ impl Layout {
 
 /// Static shared memory of a block.
 #[derive(Debug, Default)]
-pub(crate) struct Shared {
+pub(crate) struct SharedVariables {
     places: HashMap<Symbol, u64>,
     end: u64,
 }
 
-impl Shared {
+impl SharedVariables {
     /// Returns the total bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.end.next_multiple_of(16)

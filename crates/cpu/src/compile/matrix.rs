@@ -4,7 +4,7 @@
 //! runtime for rare products. Instructions that move matrices are loads and stores for which lanes exchange
 //! addresses. On the slow path, where a warp is one thread, the runtime brings the lanes together.
 
-use super::emitter::{TranslationResult, Emitter, TranslationError};
+use super::emitter::{Emitter, TranslationError, TranslationResult};
 use super::llvm::{IntPred, Ir, Ty, Val};
 use super::product;
 use super::runtime::Service;

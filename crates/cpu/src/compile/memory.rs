@@ -8,7 +8,7 @@
 //! warp's own state if no lane is active; that memory is always readable.
 
 use super::address::{LaneAccess, Reach};
-use super::emitter::{TranslationResult, Emitter, TranslationError};
+use super::emitter::{Emitter, TranslationError, TranslationResult};
 use super::pattern::{LINE, Pattern, are_apart};
 use crate::abi::offset;
 use broadloom_ptx::{Base, InstData, Modifier, Space};
@@ -40,7 +40,8 @@ impl Emitter<'_> {
     }
 
     pub(crate) fn load(&mut self, inst: &InstData) -> TranslationResult<()> {
-        let access = LaneAccess::of(inst, inst.operands.first().ok_or_else(|| TranslationError("a load without a result".into()))?);
+        let access =
+            LaneAccess::of(inst, inst.operands.first().ok_or_else(|| TranslationError("a load without a result".into()))?);
         let address = self.address_of(inst)?;
         self.check_access(inst, &address, access.total())?;
         let reach = self.reach(inst, &address)?;

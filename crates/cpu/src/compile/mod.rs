@@ -85,7 +85,7 @@ pub(crate) use ending::AbandonableCompilation;
 pub use ending::{before_leaving, is_over, thread_ends};
 pub use error::{CompileError, CompileFailure};
 pub use machine::{Machine, MachineError};
-pub use options::{Checks, Options};
+pub use options::{Checks, CompileOptions};
 pub(crate) use progress::Progress;
 
 use crate::abi::Kind;
@@ -95,7 +95,7 @@ use broadloom_ptx::{Func, Item, Module, Printer, Symbol};
 use broadloom_transform::return_exits::addressed;
 use calls::Frames;
 use emitter::CallTarget;
-use function::{Input, Output};
+use function::{EmitterOutput, Input};
 use inkwell::context::Context;
 use inkwell::module::Module as LlvmModule;
 use layout::Layout;
@@ -125,7 +125,7 @@ pub struct Draft(PreparedKernel);
 impl Draft {
     /// Runs the passes. The module's static variables stand at its top: see
     /// [`broadloom_transform::hoist_statics`].
-    pub fn new(module: &Module, kernel: Func, block: [u32; 3], options: &Options) -> Result<Draft, CompileError> {
+    pub fn new(module: &Module, kernel: Func, block: [u32; 3], options: &CompileOptions) -> Result<Draft, CompileError> {
         let broken = |source| CompileError { kernel: module.functions[kernel].name.clone(), source };
         prepare::prepare(module, kernel, block, options).map(Draft).map_err(broken)
     }
@@ -147,7 +147,7 @@ impl Draft {
     }
 
     /// Compiles the code. `module` and `options` are those that the passes were run with.
-    pub fn compile(self, module: &Module, options: &Options) -> Result<Code, CompileError> {
+    pub fn compile(self, module: &Module, options: &CompileOptions) -> Result<Code, CompileError> {
         let name = &module.functions[self.0.kernel.func].name;
         let broken = |source| CompileError { kernel: name.clone(), source };
         let over = || broken(CompileFailure::ProcessEnds);
@@ -171,17 +171,28 @@ impl Draft {
 
 /// Compiles a kernel for a block shape. The module's static variables stand at its top: see
 /// [`broadloom_transform::hoist_statics`].
-pub fn compile(module: &Module, kernel: Func, block: [u32; 3], options: &Options) -> Result<Code, CompileError> {
+pub fn compile(module: &Module, kernel: Func, block: [u32; 3], options: &CompileOptions) -> Result<Code, CompileError> {
     Draft::new(module, kernel, block, options)?.compile(module, options)
 }
 
 /// Returns the reason why a kernel is not vectorised; `None` if it is.
-pub fn not_vectorised(module: &Module, kernel: Func, block: [u32; 3], options: &Options) -> Result<Option<String>, CompileError> {
+pub fn not_vectorised(
+    module: &Module,
+    kernel: Func,
+    block: [u32; 3],
+    options: &CompileOptions,
+) -> Result<Option<String>, CompileError> {
     Ok(Draft::new(module, kernel, block, options)?.0.not_vectorised)
 }
 
 /// Returns a stage of a kernel's compilation as text.
-pub fn show(module: &Module, kernel: Func, block: [u32; 3], options: &Options, stage: Stage) -> Result<String, CompileError> {
+pub fn show(
+    module: &Module,
+    kernel: Func,
+    block: [u32; 3],
+    options: &CompileOptions,
+    stage: Stage,
+) -> Result<String, CompileError> {
     let _inside = ending::enter();
     let context = Context::create();
     let name = &module.functions[kernel].name;
@@ -212,7 +223,7 @@ fn translate<'c>(
     context: &'c Context,
     module: &Module,
     mut prepared: PreparedKernel,
-    options: &Options,
+    options: &CompileOptions,
 ) -> Result<(LlvmModule<'c>, Code), CompileFailure> {
     let (kind, kernel, block) = (prepared.kind, prepared.kernel.func, prepared.runs);
     let (not_vectorised, changed, proof) = (prepared.not_vectorised.take(), prepared.module.take(), prepared.proof.take());
@@ -220,7 +231,7 @@ fn translate<'c>(
     let (module, vector) = (changed.as_ref().unwrap_or(module), kind != Kind::Threads);
     let units = prepared.units();
     let mut table: Vec<Symbol> = vec![];
-    let mut shared = layout::Shared::default();
+    let mut shared = layout::SharedVariables::default();
     let mut layouts: Vec<Layout> =
         units.iter().map(|unit| Layout::new(module, &unit.function, vector, &mut table, &mut shared)).collect();
     let frames =
@@ -233,7 +244,7 @@ fn translate<'c>(
     let functions = declare(&ir, &units, vector);
     let callees = callees(module, &units, &layouts, &functions);
     let cluster = crate::cluster::Shape::of(&module.functions[kernel]);
-    let mut output = Output::default();
+    let mut output = EmitterOutput::default();
     let begin = |function: Val| {
         ir.begin(function);
         for (name, value) in [("target-cpu", &options.machine.cpu), ("target-features", &options.machine.features)] {

@@ -1,7 +1,7 @@
 //! Instructions that compute registers from registers: functions of their inputs, copies, and conversions of
 //! addresses.
 
-use super::emitter::{TranslationResult, Emitter, TranslationError};
+use super::emitter::{Emitter, TranslationError, TranslationResult};
 use super::llvm::{IntPred, Val};
 use super::operand::bits_type;
 use crate::abi::{FAR, Reason, WINDOW, offset};
@@ -134,7 +134,9 @@ impl Emitter<'_> {
     fn is_space(&mut self, inst: &InstData) -> TranslationResult<()> {
         let ir = self.ir;
         let i64 = ir.int(64);
-        let [result, from] = inst.operands.as_slice() else { return Err(TranslationError("an `isspacep` without operands".into())) };
+        let [result, from] = inst.operands.as_slice() else {
+            return Err(TranslationError("an `isspacep` without operands".into()));
+        };
         let scalar = inst.writes().iter().all(|reg| self.is_kept_as_scalar(*reg));
         let address = ir.resize(self.fetch(from, self.operand_type(from), scalar)?, i64, false);
         let ty = ir.type_of(address);
@@ -205,7 +207,9 @@ impl Emitter<'_> {
     fn map_address(&mut self, inst: &InstData) -> TranslationResult<()> {
         let ir = self.ir;
         let i64 = ir.int(64);
-        let [result, from, rank] = inst.operands.as_slice() else { return Err(TranslationError("a `mapa` without operands".into())) };
+        let [result, from, rank] = inst.operands.as_slice() else {
+            return Err(TranslationError("a `mapa` without operands".into()));
+        };
         let ty = inst.types().next().unwrap_or(Type::U64);
         let scalar = self.lanes.is_none();
         let address = self.mapped(inst, from, ty, scalar)?;
@@ -238,7 +242,9 @@ impl Emitter<'_> {
     fn rank_of_address(&mut self, inst: &InstData) -> TranslationResult<()> {
         let ir = self.ir;
         let i64 = ir.int(64);
-        let [result, from] = inst.operands.as_slice() else { return Err(TranslationError("a `getctarank` without operands".into())) };
+        let [result, from] = inst.operands.as_slice() else {
+            return Err(TranslationError("a `getctarank` without operands".into()));
+        };
         let ty = inst.types().next().unwrap_or(Type::U64);
         let address = self.mapped(inst, from, ty, self.lanes.is_none())?;
         let wide = ir.type_of(address);

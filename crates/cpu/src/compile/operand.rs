@@ -4,7 +4,7 @@
 //! result is converted to the type of its register; a wider register is filled by extension as the
 //! instruction's type says.
 
-use super::emitter::{TranslationResult, Emitter, TranslationError};
+use super::emitter::{Emitter, TranslationError, TranslationResult};
 use super::layout::{SymbolPlace, row_bytes};
 use super::llvm::{Ty, Val};
 use super::nans::sees_nan_bits;

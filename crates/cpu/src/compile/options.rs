@@ -4,7 +4,7 @@ use super::machine::Machine;
 
 /// Options of the compilation of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Options {
+pub struct CompileOptions {
     /// Target machine.
     pub machine: Machine,
     /// True to optimise code.
@@ -34,9 +34,9 @@ pub enum Checks {
     Strict,
 }
 
-impl Default for Options {
+impl Default for CompileOptions {
     fn default() -> Self {
-        Options {
+        CompileOptions {
             machine: Machine::host().clone(),
             optimise: true,
             vectorise: true,

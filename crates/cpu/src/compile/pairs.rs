@@ -4,7 +4,7 @@
 //! The time of a gather depends on its number of lanes, not on their width. The adjacency of the two loads is
 //! checked at run time, because clamping at edges may break it.
 
-use super::emitter::{TranslationResult, Emitter, TranslationError};
+use super::emitter::{Emitter, TranslationError, TranslationResult};
 use super::llvm::{IntPred, Val};
 use super::scattered::{HALF, Index, Sum};
 use super::window::{IndexedWords, WordLoad};

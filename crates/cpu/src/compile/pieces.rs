@@ -1,6 +1,6 @@
 //! Values that a warp keeps between the pieces of a kernel, and the edges that lead from piece to piece.
 
-use super::emitter::{TranslationResult, Emitter, TranslationError};
+use super::emitter::{Emitter, TranslationError, TranslationResult};
 use super::llvm::Val;
 use super::plan::{Plan, WAITING, local_of_warp};
 use crate::abi::offset;

@@ -10,7 +10,7 @@ use super::alike::told_apart;
 use super::calls::CalledFunctions;
 use super::error::{CompileFailure, InStep, Obstacle};
 use super::lanes::Shapes;
-use super::options::Options;
+use super::options::CompileOptions;
 use super::plan::MOST_PIECES;
 use super::progress;
 use super::unit::{Unit, divergent_barrier, flow, in_ssa_form, made_from, number_spans, origin, polls, restore_spans, waits};
@@ -60,7 +60,7 @@ pub(crate) fn prepare(
     module: &Module,
     kernel: Func,
     block: [u32; 3],
-    options: &Options,
+    options: &CompileOptions,
 ) -> Result<PreparedKernel, CompileFailure> {
     let mut choice = Choice::new(module, [kernel]);
     let mut function = in_ssa_form(module, kernel, block, &mut choice, false)?;
@@ -80,7 +80,11 @@ pub(crate) fn prepare(
 
 /// Moves stores out of loops, if pointers may be assumed to point to different buffers. Returns the pairs of
 /// pointers assumed.
-fn without_stores(module: &Module, function: &mut Function, options: &Options) -> Result<DisjointParameters, CompileFailure> {
+fn without_stores(
+    module: &Module,
+    function: &mut Function,
+    options: &CompileOptions,
+) -> Result<DisjointParameters, CompileFailure> {
     if !options.assume_apart {
         return Ok(DisjointParameters::new());
     }
@@ -92,7 +96,7 @@ fn without_stores(module: &Module, function: &mut Function, options: &Options) -
 }
 
 /// Prepares a module in which only kernels contain `exit`.
-fn without_exits(module: &Module, kernel: Func, block: [u32; 3], options: &Options) -> InStep<PreparedKernel> {
+fn without_exits(module: &Module, kernel: Func, block: [u32; 3], options: &CompileOptions) -> InStep<PreparedKernel> {
     let changed = return_exits::run(module).ok_or(CompileFailure::NoExit)?;
     let mut choice = Choice::new(&changed, [kernel]);
     let function = in_ssa_form(&changed, kernel, block, &mut choice, false)?;
@@ -106,7 +110,7 @@ fn fast(
     kernel: Func,
     mut function: Function,
     block: [u32; 3],
-    options: &Options,
+    options: &CompileOptions,
     mut choice: Choice,
 ) -> InStep<PreparedKernel> {
     progress::begin(linearise::NAME);

@@ -1,7 +1,7 @@
 //! Instructions that are functions of their inputs: vector code for the common ones, and lane-by-lane
 //! evaluation of the others.
 
-use super::emitter::{TranslationResult, Emitter};
+use super::emitter::{Emitter, TranslationResult};
 use super::evaluate::LoweringResult;
 use super::llvm::Val;
 use super::nans::is_choice;

@@ -6,7 +6,7 @@
 //! rows gives the words of all lanes in order, and the other way round.
 
 use super::address::LaneAccess;
-use super::emitter::{TranslationResult, Emitter};
+use super::emitter::{Emitter, TranslationResult};
 use super::llvm::{IntPred, Val};
 
 /// Lanes of a row.

@@ -6,7 +6,7 @@
 //! launch. Non-temporal stores may become visible late, so kernels whose blocks communicate have none.
 
 use super::emitter::Emitter;
-use super::state::{Root, Streams};
+use super::state::{NonTemporalArrays, Root};
 use broadloom_ptx::{Base, Class, Effects, Function, Imm, InstData, Opcode, Operand, Reg, Space, Type};
 use std::collections::{HashMap, HashSet};
 
@@ -15,9 +15,9 @@ const FEW_COMPONENTS: i64 = 4;
 
 impl Emitter<'_> {
     /// Analyses all accesses of the kernel.
-    pub(crate) fn find_streams(&self) -> Streams {
+    pub(crate) fn find_streams(&self) -> NonTemporalArrays {
         let function = self.function;
-        let mut streams = Streams::default();
+        let mut streams = NonTemporalArrays::default();
         if function.instructions().any(|(_, inst)| meets_others(inst)) {
             return streams;
         }

@@ -1,7 +1,7 @@
 //! Vector accesses: rows of adjacent lanes, groups of lanes, and one address for all lanes.
 
 use super::address::LaneAccess;
-use super::emitter::{TranslationResult, Emitter};
+use super::emitter::{Emitter, TranslationResult};
 use super::llvm::{IntPred, Val};
 use super::operand::bits_type;
 use super::pattern::LINE;
@@ -116,7 +116,13 @@ impl Emitter<'_> {
 
     /// Stores with one access for all lanes. The last active lane wins, as if they had stored one after the
     /// other. With `around`, the store is non-temporal.
-    pub(super) fn store_one(&mut self, access: &LaneAccess, pointer: Val, guard: Option<Val>, around: bool) -> TranslationResult<()> {
+    pub(super) fn store_one(
+        &mut self,
+        access: &LaneAccess,
+        pointer: Val,
+        guard: Option<Val>,
+        around: bool,
+    ) -> TranslationResult<()> {
         let ir = self.ir;
         let is_uniform = |element: &Operand| match element {
             Operand::Reg(reg) => self.shapes.shape(*reg).is_uniform(),
@@ -291,7 +297,13 @@ impl Emitter<'_> {
     }
 
     /// Stores one element per lane into the row of an argument or result of a call, if it fills the row. Returns `false` if it does not.
-    pub(crate) fn store_row_whole(&mut self, inst: &InstData, address: &Address, value: &Operand, ty: Type) -> TranslationResult<bool> {
+    pub(crate) fn store_row_whole(
+        &mut self,
+        inst: &InstData,
+        address: &Address,
+        value: &Operand,
+        ty: Type,
+    ) -> TranslationResult<bool> {
         let ir = self.ir;
         let Some((row, bytes)) = self.row_of(address.base) else { return Ok(false) };
         if address.offset != 0 || bytes != u64::from(ty.bytes()) || matches!(value, Operand::Vector(_)) {

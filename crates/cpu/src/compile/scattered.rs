@@ -6,7 +6,7 @@
 //! dozens of blocks out of one access, slow to compile and to run.
 
 use super::address::LaneAccess;
-use super::emitter::{TranslationResult, Emitter};
+use super::emitter::{Emitter, TranslationResult};
 use super::llvm::{IntPred, Label, Val};
 use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Reg, Space, Type};
 
@@ -45,8 +45,10 @@ impl Emitter<'_> {
         let ir = self.ir;
         let lanes = self.lanes.unwrap_or(1);
         let row = match sum.and_then(|sum| sum.row(access.total())) {
-            Some((base, index, step)) => Row { base: Some(base), all: self.all_lanes(index.reg)?, step, index: Some(index) },
-            None => Row { base: None, all: ir.ptrtoint(pointers, ir.int(64)), step: access.total(), index: None },
+            Some((base, index, step)) => {
+                LaneSteps { base: Some(base), all: self.all_lanes(index.reg)?, step, index: Some(index) }
+            }
+            None => LaneSteps { base: None, all: ir.ptrtoint(pointers, ir.int(64)), step: access.total(), index: None },
         };
         let mask = guard.map(|guard| self.broadcast(guard, lanes));
         let start = ir.extract_at(row.all, 0);
@@ -97,7 +99,7 @@ impl Emitter<'_> {
     }
 
     /// Returns the address of the row with this start.
-    fn row_start(&self, row: &Row, start: Val, offset: i64) -> Val {
+    fn row_start(&self, row: &LaneSteps, start: Val, offset: i64) -> Val {
         let ir = self.ir;
         let (Some(base), Some(index)) = (row.base, row.index) else { return start };
         let i64 = ir.int(64);
@@ -111,7 +113,14 @@ impl Emitter<'_> {
     /// lanes. Returns the value and the block of the load, which branches to `after`; the builder continues
     /// in the case of lanes that are further apart. Elements between two readable elements are readable too:
     /// they are in the same pages.
-    fn load_near(&self, access: &LaneAccess, row: &Row, offset: i64, guard: Option<Val>, after: Label) -> Option<(Val, Label)> {
+    fn load_near(
+        &self,
+        access: &LaneAccess,
+        row: &LaneSteps,
+        offset: i64,
+        guard: Option<Val>,
+        after: Label,
+    ) -> Option<(Val, Label)> {
         let ir = self.ir;
         let i32 = ir.int(32);
         let (Some(lanes @ 32), true, 4, [_]) = (self.lanes, self.host.avx512, access.bytes, access.operands.as_slice()) else {
@@ -166,7 +175,7 @@ impl Emitter<'_> {
     }
 
     /// Returns whether all lanes of a mask lie in a row with this start.
-    fn is_row_from(&self, row: &Row, start: Val, mask: Option<Val>) -> Val {
+    fn is_row_from(&self, row: &LaneSteps, start: Val, mask: Option<Val>) -> Val {
         let ir = self.ir;
         let lanes = self.lanes.unwrap_or(1);
         let i32 = ir.int(32);
@@ -184,7 +193,7 @@ impl Emitter<'_> {
         ir.and(all, more)
     }
 
-    fn as_step(&self, row: &Row, number: u64) -> Val {
+    fn as_step(&self, row: &LaneSteps, number: u64) -> Val {
         self.ir.constant(self.ir.element(self.ir.type_of(row.all)), number)
     }
 
@@ -448,7 +457,7 @@ impl Sum {
 }
 
 /// Values that decide whether lanes are adjacent: addresses, or indices from a base.
-struct Row {
+struct LaneSteps {
     base: Option<Val>,
     all: Val,
     /// Step from one lane to the next.

@@ -3,7 +3,7 @@
 //!
 //! Lanes after the last thread of a block do not exist; their thread ids continue to count in `z`.
 
-use super::emitter::{TranslationResult, Emitter, TranslationError};
+use super::emitter::{Emitter, TranslationError, TranslationResult};
 use super::llvm::Val;
 use super::state::SpecialValue;
 use crate::abi::offset;

@@ -80,7 +80,7 @@ pub(super) type Root = (Symbol, i64);
 
 /// Write-only arrays that are written in whole rows ([`super::roots`]).
 #[derive(Default)]
-pub(crate) struct Streams {
+pub(crate) struct NonTemporalArrays {
     pub(super) written: HashSet<Root>,
     /// Bytes of all arrays that a thread touches; 0 if no store is non-temporal.
     pub(crate) thread_bytes: u64,

@@ -7,7 +7,7 @@
 //! and these are aligned.
 
 use super::address::{LaneAccess, Reach};
-use super::emitter::{TranslationResult, Emitter};
+use super::emitter::{Emitter, TranslationResult};
 use super::llvm::Val;
 use super::operand::bits_type;
 use broadloom_ptx::{InstData, Space, Type};
@@ -49,7 +49,8 @@ impl Emitter<'_> {
         let ir = self.ir;
         let pointers = self.spill(self.addresses(reach));
         let fetched = |element| self.fetch(element, bits_type(access.ty), self.lanes.is_none());
-        let values = access.operands.iter().map(|element| Ok(self.spill(fetched(element)?))).collect::<TranslationResult<Vec<_>>>()?;
+        let values =
+            access.operands.iter().map(|element| Ok(self.spill(fetched(element)?))).collect::<TranslationResult<Vec<_>>>()?;
         let vector = ir.vector(ir.int(8 * access.bytes as u32), values.len() as u32);
         self.each_lane(self.active(inst)?, access.ty, false, |emitter, lane| {
             let pointer = ir.as_pointer(emitter.lane_of(pointers, lane));

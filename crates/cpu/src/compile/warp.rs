@@ -4,7 +4,7 @@
 //! On vectors they are permutations and arithmetic on masks. The active lanes are those whose guard holds. On
 //! the slow path, where a warp is one thread, the runtime brings the lanes together.
 
-use super::emitter::{TranslationResult, Emitter, TranslationError};
+use super::emitter::{Emitter, TranslationError, TranslationResult};
 use super::llvm::{IntPred, RealPred, Val};
 use super::runtime::Service;
 use crate::abi::{BarrierKind, Exchange, ExchangeOperands, offset};
@@ -25,7 +25,11 @@ impl Emitter<'_> {
     }
 
     /// Emits an instruction of a warp: on vectors, or on the slow path as an exchange between threads.
-    pub(crate) fn warp_operation(&mut self, inst: &InstData, in_step: fn(&mut Self, &InstData) -> TranslationResult<()>) -> TranslationResult<()> {
+    pub(crate) fn warp_operation(
+        &mut self,
+        inst: &InstData,
+        in_step: fn(&mut Self, &InstData) -> TranslationResult<()>,
+    ) -> TranslationResult<()> {
         if self.lanes.is_none() { self.exchange(inst) } else { in_step(self, inst) }
     }
 

@@ -10,7 +10,7 @@
 //! that are uniform in the block are computed once at the start. Values that are cheap to compute from the
 //! thread index are recomputed.
 
-use super::emitter::{TranslationResult, Emitter, TranslationError};
+use super::emitter::{Emitter, TranslationError, TranslationResult};
 use super::llvm::{IntPred, Label, Val};
 use super::plan::{CurrentPiece, ENDED, Exits, MOST_PIECES, Plan, WAITING, local_of_warp};
 use crate::abi::offset;

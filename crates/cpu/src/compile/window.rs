@@ -9,7 +9,7 @@
 //! A window is loaded only if it lies in one page: with one of its words all are readable then.
 
 use super::address::LaneAccess;
-use super::emitter::{TranslationResult, Emitter};
+use super::emitter::{Emitter, TranslationResult};
 use super::llvm::{IntPred, Val};
 use super::scattered::{HALF, Sum};
 use broadloom_ptx::{Address, Base, InstData, Opcode, Operand, Reg, Space};
@@ -40,7 +40,13 @@ pub(super) struct WordLoad {
 
 impl Emitter<'_> {
     /// Loads words at 32-bit indices, in a window or by a gather. Returns `None` if the address has another form.
-    pub(super) fn load_at_index(&self, access: &LaneAccess, sum: &Sum, offset: i64, guard: Option<Val>) -> TranslationResult<Option<Val>> {
+    pub(super) fn load_at_index(
+        &self,
+        access: &LaneAccess,
+        sum: &Sum,
+        offset: i64,
+        guard: Option<Val>,
+    ) -> TranslationResult<Option<Val>> {
         let is_word = access.bytes == 4 && access.operands.len() == 1;
         let has_windows = is_word && self.lanes == Some(2 * HALF) && self.host.avx512;
         let Some(index) = sum.index.filter(|index| has_windows && index.scale == 4 && !self.has_rows(index.reg)) else {

@@ -25,17 +25,17 @@ const MAX_ENTRIES: usize = 1 << 20;
 
 /// Machine of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Machine {
+pub enum ObjectMachine {
     X86_64,
     Aarch64,
 }
 
-impl Machine {
+impl ObjectMachine {
     /// Machine this was built for.
-    pub(super) const HOST: Option<Machine> = if cfg!(target_arch = "x86_64") {
-        Some(Machine::X86_64)
+    pub(super) const HOST: Option<ObjectMachine> = if cfg!(target_arch = "x86_64") {
+        Some(ObjectMachine::X86_64)
     } else if cfg!(target_arch = "aarch64") {
-        Some(Machine::Aarch64)
+        Some(ObjectMachine::Aarch64)
     } else {
         None
     };
@@ -98,7 +98,7 @@ pub(crate) struct Relocation {
 #[derive(Debug)]
 pub struct Elf<'a> {
     bytes: &'a [u8],
-    pub machine: Machine,
+    pub machine: ObjectMachine,
     pub(crate) machine_number: u16,
     pub(crate) sections: Vec<Section>,
     pub symbols: Vec<Symbol<'a>>,
@@ -145,8 +145,8 @@ impl<'a> Elf<'a> {
         }
         let machine_number = u16_at(bytes, 18).ok_or_else(bad("its header"))?;
         let machine = match machine_number {
-            EM_X86_64 => Machine::X86_64,
-            EM_AARCH64 => Machine::Aarch64,
+            EM_X86_64 => ObjectMachine::X86_64,
+            EM_AARCH64 => ObjectMachine::Aarch64,
             other => return Err(ObjectError::OtherMachine(other)),
         };
         let mut elf = Elf { bytes, machine, machine_number, sections: vec![], symbols: vec![], relocations: vec![] };

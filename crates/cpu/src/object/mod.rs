@@ -17,9 +17,9 @@ use crate::abi::Warp;
 use crate::map::{Mapping, Pages, page_bytes};
 use elf::Elf;
 
-pub use elf::Machine;
+pub use elf::ObjectMachine;
 pub use error::ObjectError;
-pub use plan::{Plan, STUB_BYTES};
+pub use plan::{ObjectLayout, STUB_BYTES};
 
 /// Function of generated code.
 pub type Entry = unsafe extern "C" fn(*mut Warp);
@@ -35,10 +35,10 @@ impl Object {
     /// Loads an object for this machine.
     pub fn load(bytes: &[u8]) -> Result<Object, ObjectError> {
         let elf = Elf::parse(bytes)?;
-        if Some(elf.machine) != Machine::HOST {
+        if Some(elf.machine) != ObjectMachine::HOST {
             return Err(ObjectError::OtherMachine(elf.machine_number));
         }
-        let plan = Plan::new(&elf, page_bytes() as u64)?;
+        let plan = ObjectLayout::new(&elf, page_bytes() as u64)?;
         let failed = |error: std::io::Error| ObjectError::NoMemory(error.to_string());
         let mapping = Mapping::new(plan.bytes as usize, Pages::Code).map_err(failed)?;
         let image = plan.image(&elf, mapping.start() as u64, &crate::externs::address)?;

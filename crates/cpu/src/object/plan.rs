@@ -11,7 +11,7 @@ pub const STUB_BYTES: u64 = 16;
 
 /// Memory layout of an object, as offsets from its first byte.
 #[derive(Debug)]
-pub struct Plan {
+pub struct ObjectLayout {
     /// Offset of each section, if it is loaded.
     pub(crate) sections: Vec<Option<u64>>,
     /// Offset of the jumps to far functions.
@@ -24,8 +24,8 @@ pub struct Plan {
     pub(crate) bytes: u64,
 }
 
-impl Plan {
-    pub fn new(elf: &Elf<'_>, page: u64) -> Result<Plan, ObjectError> {
+impl ObjectLayout {
+    pub fn new(elf: &Elf<'_>, page: u64) -> Result<ObjectLayout, ObjectError> {
         let mut sections = vec![None; elf.sections.len()];
         let mut end = 0u64;
         let place = |end: &mut u64, sections: &mut Vec<Option<u64>>, wanted: &dyn Fn(&Section) -> bool| {
@@ -58,7 +58,7 @@ impl Plan {
         if end > MAX_BYTES {
             return Err(ObjectError::Malformed("its size"));
         }
-        Ok(Plan { sections, stubs, table, code, constants, data, bytes: end })
+        Ok(ObjectLayout { sections, stubs, table, code, constants, data, bytes: end })
     }
 
     /// Returns the offset of the function that is called.

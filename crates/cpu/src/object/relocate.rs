@@ -1,10 +1,10 @@
 //! Relocation of an image: patches the places that hold or reach addresses.
 
-use super::elf::{Elf, Machine, Relocation};
+use super::elf::{Elf, ObjectMachine, Relocation};
 use super::error::ObjectError;
-use super::plan::{Plan, STUB_BYTES};
+use super::plan::{ObjectLayout, STUB_BYTES};
 
-impl Plan {
+impl ObjectLayout {
     /// Returns the bytes in memory for a first byte at `base`.
     pub fn image(&self, elf: &Elf<'_>, base: u64, resolve: &dyn Fn(&str) -> Option<usize>) -> Result<Vec<u8>, ObjectError> {
         let mut image = vec![0; self.bytes as usize];
@@ -22,7 +22,7 @@ impl Plan {
 /// Applies all relocations. `base` is the address of the image's first byte.
 fn relocate(
     elf: &Elf<'_>,
-    plan: &Plan,
+    plan: &ObjectLayout,
     image: &mut [u8],
     base: u64,
     resolve: &dyn Fn(&str) -> Option<usize>,
@@ -48,19 +48,19 @@ fn relocate(
         };
         let mut place = RelocationSite { image, base, at: start + relocation.offset, plan, relocation, target, local };
         match elf.machine {
-            Machine::X86_64 => place.x86_64()?,
-            Machine::Aarch64 => place.aarch64()?,
+            ObjectMachine::X86_64 => place.x86_64()?,
+            ObjectMachine::Aarch64 => place.aarch64()?,
         }
     }
     Ok(())
 }
 
 /// Returns the number of bytes that a relocation changes.
-fn width(machine: Machine, kind: u32) -> Result<u64, ObjectError> {
+fn width(machine: ObjectMachine, kind: u32) -> Result<u64, ObjectError> {
     Ok(match (machine, kind) {
-        (Machine::X86_64, x86::NONE) | (Machine::Aarch64, arm::NONE) => 0,
-        (Machine::X86_64, x86::ABS64 | x86::PC64) | (Machine::Aarch64, arm::ABS64 | arm::PREL64) => 8,
-        (Machine::X86_64, _) | (Machine::Aarch64, _) => 4,
+        (ObjectMachine::X86_64, x86::NONE) | (ObjectMachine::Aarch64, arm::NONE) => 0,
+        (ObjectMachine::X86_64, x86::ABS64 | x86::PC64) | (ObjectMachine::Aarch64, arm::ABS64 | arm::PREL64) => 8,
+        (ObjectMachine::X86_64, _) | (ObjectMachine::Aarch64, _) => 4,
     })
 }
 
@@ -114,7 +114,7 @@ struct RelocationSite<'a> {
     base: u64,
     /// Offset in the image.
     at: u64,
-    plan: &'a Plan,
+    plan: &'a ObjectLayout,
     relocation: &'a Relocation,
     /// Address of the symbol.
     target: u64,
@@ -144,17 +144,17 @@ impl RelocationSite<'_> {
     }
 
     /// Returns the address of code that jumps to the symbol at any distance.
-    fn stub(&mut self, machine: Machine) -> u64 {
+    fn stub(&mut self, machine: ObjectMachine) -> u64 {
         let at = self.plan.stubs + STUB_BYTES * self.relocation.symbol as u64;
         let mut code = [0; STUB_BYTES as usize];
         match machine {
             // jmp *(%rip); the address
-            Machine::X86_64 => {
+            ObjectMachine::X86_64 => {
                 code[..6].copy_from_slice(&[0xff, 0x25, 0, 0, 0, 0]);
                 code[6..14].copy_from_slice(&self.target.to_le_bytes());
             }
             // ldr x16, 8; br x16; the address
-            Machine::Aarch64 => {
+            ObjectMachine::Aarch64 => {
                 code[..4].copy_from_slice(&0x5800_0050u32.to_le_bytes());
                 code[4..8].copy_from_slice(&0xd61f_0200u32.to_le_bytes());
                 code[8..].copy_from_slice(&self.target.to_le_bytes());
@@ -184,7 +184,7 @@ impl RelocationSite<'_> {
             x86::PC32 | x86::PLT32 => {
                 let mut value = i32::try_from(relative(self.target));
                 if value.is_err() && !self.local {
-                    value = i32::try_from(relative(self.stub(Machine::X86_64)));
+                    value = i32::try_from(relative(self.stub(ObjectMachine::X86_64)));
                 }
                 let value = value.map_err(|_| self.out_of_range())?;
                 self.put(&value.to_le_bytes());
@@ -293,7 +293,7 @@ impl RelocationSite<'_> {
                     if self.local {
                         return Err(self.out_of_range());
                     }
-                    let stub = self.stub(Machine::Aarch64);
+                    let stub = self.stub(ObjectMachine::Aarch64);
                     self.branch(stub, 26, 0)?;
                 }
             }

@@ -4,7 +4,7 @@ use crate::testing::{code, module};
 use broadloom_cpu::abi::Kind;
 use broadloom_cpu::cache::{Cache, Places, entry};
 use broadloom_cpu::code::Code;
-use broadloom_cpu::code::{Accesses, AddressedItem, RareInstruction, RareOperand, FaultSite};
+use broadloom_cpu::code::{Accesses, AddressedItem, FaultSite, RareInstruction, RareOperand};
 use broadloom_cpu::compile;
 use broadloom_device::CacheFolder;
 use broadloom_device::cache::Miss;

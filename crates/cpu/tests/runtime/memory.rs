@@ -1,6 +1,6 @@
 //! Memory of the device.
 
-use broadloom_cpu::memory::{Memory, AddressSurroundings, Owner};
+use broadloom_cpu::memory::{AddressSurroundings, Memory, Owner};
 use broadloom_device::Error;
 
 fn release(memory: &Memory, address: u64) {

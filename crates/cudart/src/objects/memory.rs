@@ -18,7 +18,7 @@ pub(crate) const PITCH: usize = 512;
 
 /// Kind of an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum AllocationKind {
     /// Device memory: `cudaMalloc` and related functions.
     Device,
     /// Memory of a graph. It is the same at every launch: freeing it keeps it for the next launch.
@@ -45,7 +45,7 @@ pub(crate) struct Allocation {
     pub(crate) start: u64,
     /// Size in bytes.
     pub(crate) bytes: u64,
-    pub(crate) kind: Kind,
+    pub(crate) kind: AllocationKind,
     /// Unique number of the allocation.
     pub(crate) serial: u64,
     /// API function that created it.
@@ -56,34 +56,45 @@ impl Allocation {
     /// Tests if it can be the device side of a copy.
     pub(crate) fn on_device(&self) -> bool {
         match self.kind {
-            Kind::Device | Kind::Graph | Kind::Managed | Kind::Variable | Kind::ManagedVariable | Kind::Array | Kind::Mapped => {
-                true
-            }
-            Kind::Host(_) | Kind::Registered(_) => false,
+            AllocationKind::Device
+            | AllocationKind::Graph
+            | AllocationKind::Managed
+            | AllocationKind::Variable
+            | AllocationKind::ManagedVariable
+            | AllocationKind::Array
+            | AllocationKind::Mapped => true,
+            AllocationKind::Host(_) | AllocationKind::Registered(_) => false,
         }
     }
 
     /// Tests if the program may read and write it on the host.
     pub(crate) fn reached_by_host(&self) -> bool {
         match self.kind {
-            Kind::Host(_) | Kind::Registered(_) | Kind::Managed | Kind::ManagedVariable => true,
-            Kind::Device | Kind::Graph | Kind::Variable | Kind::Array | Kind::Mapped => false,
+            AllocationKind::Host(_)
+            | AllocationKind::Registered(_)
+            | AllocationKind::Managed
+            | AllocationKind::ManagedVariable => true,
+            AllocationKind::Device
+            | AllocationKind::Graph
+            | AllocationKind::Variable
+            | AllocationKind::Array
+            | AllocationKind::Mapped => false,
         }
     }
 
     /// Tests if the executor allocated it, so that the executor's copies and fills may access it.
     pub(crate) fn of_executor(&self, unified: bool) -> bool {
         match self.kind {
-            Kind::Device | Kind::Graph | Kind::Variable | Kind::Array => true,
+            AllocationKind::Device | AllocationKind::Graph | AllocationKind::Variable | AllocationKind::Array => true,
             // Shared memory belongs to the host between launches.
-            Kind::Host(_) | Kind::Managed | Kind::ManagedVariable => unified,
-            Kind::Registered(_) | Kind::Mapped => false,
+            AllocationKind::Host(_) | AllocationKind::Managed | AllocationKind::ManagedVariable => unified,
+            AllocationKind::Registered(_) | AllocationKind::Mapped => false,
         }
     }
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct AllocationState {
     live: BTreeMap<u64, Allocation>,
     /// Latest freed allocations, each with the function that freed it.
     freed: VecDeque<(Allocation, &'static str)>,
@@ -92,14 +103,14 @@ struct State {
 
 /// Table of all allocations that programs know.
 #[derive(Debug, Default)]
-pub(crate) struct Allocations(Mutex<State>);
+pub(crate) struct Allocations(Mutex<AllocationState>);
 
 impl Allocations {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, AllocationState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn add(&self, start: u64, bytes: u64, kind: Kind) {
+    pub(crate) fn add(&self, start: u64, bytes: u64, kind: AllocationKind) {
         let mut state = self.state();
         state.serial += 1;
         let serial = state.serial;
@@ -109,29 +120,29 @@ impl Allocations {
     /// Makes an allocation the memory of a graph.
     pub(crate) fn give_to_graph(&self, start: u64) {
         if let Some(found) = self.state().live.get_mut(&start) {
-            found.kind = Kind::Graph;
+            found.kind = AllocationKind::Graph;
         }
     }
 
     /// Adds a variable of a module.
     pub(crate) fn add_variable(&self, start: u64, bytes: u64) {
-        self.add(start, bytes, Kind::Variable);
+        self.add(start, bytes, AllocationKind::Variable);
     }
 
     /// Adds mapped memory. Adjacent mapped ranges are merged.
     pub(crate) fn add_mapped(&self, start: u64, bytes: u64) {
         let mut state = self.state();
         let before = state.live.range(..start).next_back().map(|(_, found)| *found);
-        let joined = before.filter(|before| before.kind == Kind::Mapped && before.start + before.bytes == start);
+        let joined = before.filter(|before| before.kind == AllocationKind::Mapped && before.start + before.bytes == start);
         let (start, bytes) = joined.map_or((start, bytes), |before| (before.start, before.bytes + bytes));
         state.serial += 1;
         let serial = state.serial;
-        state.live.insert(start, Allocation { start, bytes, kind: Kind::Mapped, serial, by: check::running_call() });
+        state.live.insert(start, Allocation { start, bytes, kind: AllocationKind::Mapped, serial, by: check::running_call() });
     }
 
     /// Removes mapped memory.
     pub(crate) fn remove_mapped(&self, start: u64, bytes: u64) -> Outcome {
-        let found = self.range(start, bytes).filter(|found| found.kind == Kind::Mapped).ok_or(Status::INVALID_VALUE)?;
+        let found = self.range(start, bytes).filter(|found| found.kind == AllocationKind::Mapped).ok_or(Status::INVALID_VALUE)?;
         let mut state = self.state();
         state.live.remove(&found.start);
         let end = found.start + found.bytes;
@@ -172,7 +183,8 @@ impl Allocations {
     /// Returns the range of memory that the program registered or mapped, which kernels may access although
     /// it does not come from the executor.
     pub(crate) fn shared_by_program(&self, address: u64) -> Option<Range<u64>> {
-        let found = self.find(address).filter(|found| matches!(found.kind, Kind::Registered(_) | Kind::Mapped))?;
+        let found =
+            self.find(address).filter(|found| matches!(found.kind, AllocationKind::Registered(_) | AllocationKind::Mapped))?;
         Some(found.start..found.start + found.bytes)
     }
 
@@ -196,7 +208,7 @@ impl Allocations {
         self.state().freed.iter().rev().find(|(found, _)| holds(found)).copied()
     }
 
-    pub(crate) fn take(&self, address: u64, fits: impl Fn(Kind) -> bool) -> Outcome<Allocation> {
+    pub(crate) fn take(&self, address: u64, fits: impl Fn(AllocationKind) -> bool) -> Outcome<Allocation> {
         let mut state = self.state();
         if !state.live.get(&address).is_some_and(|found| fits(found.kind)) {
             drop(state);
@@ -219,9 +231,14 @@ const NEAR: u64 = 4096;
 fn describe_allocation(found: &Allocation) -> String {
     let Allocation { start, bytes, kind, by, .. } = found;
     match kind {
-        Kind::Variable | Kind::ManagedVariable => format!("a variable of {bytes} bytes at {start:#x}"),
-        Kind::Registered(_) => format!("{bytes} bytes at {start:#x}, registered by {by}"),
-        Kind::Device | Kind::Graph | Kind::Host(_) | Kind::Managed | Kind::Array | Kind::Mapped => {
+        AllocationKind::Variable | AllocationKind::ManagedVariable => format!("a variable of {bytes} bytes at {start:#x}"),
+        AllocationKind::Registered(_) => format!("{bytes} bytes at {start:#x}, registered by {by}"),
+        AllocationKind::Device
+        | AllocationKind::Graph
+        | AllocationKind::Host(_)
+        | AllocationKind::Managed
+        | AllocationKind::Array
+        | AllocationKind::Mapped => {
             format!("{bytes} bytes at {start:#x}, allocated by {by}")
         }
     }

@@ -31,18 +31,18 @@ const FOLDERS: &[&str] = &[
 
 /// Opened library.
 #[derive(Debug)]
-pub(super) struct Library {
+pub(super) struct OpenedLibrary {
     /// Addresses of the functions in the order of the list; 0 for missing ones.
     functions: Vec<usize>,
     /// Indices in the list by address.
     places: HashMap<usize, usize>,
 }
 
-impl Library {
+impl OpenedLibrary {
     /// Opens a library and looks up the functions of one part of the list.
-    fn open(path: &Path, part: &str) -> Option<Library> {
+    fn open(path: &Path, part: &str) -> Option<OpenedLibrary> {
         // SAFETY: the library's initialisers are trusted as much as the program trusts them.
-        let opened = unsafe { libloading::os::unix::Library::open(Some(path), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        let opened = unsafe { libloading::os::unix::OpenedLibrary::open(Some(path), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         let opened = ManuallyDrop::new(opened.ok()?);
         let address = |name: &str| {
             // SAFETY: only the address of the symbol is used.
@@ -53,7 +53,7 @@ impl Library {
         let of_list = |function: &Function| if function.library == part { address(function.name) } else { 0 };
         let functions: Vec<usize> = FUNCTIONS.iter().map(of_list).collect();
         let places = functions.iter().enumerate().filter(|(_, address)| **address != 0).map(|(place, at)| (*at, place)).collect();
-        Some(Library { functions, places })
+        Some(OpenedLibrary { functions, places })
     }
 
     /// Returns the address of a function of the list.
@@ -69,11 +69,11 @@ impl Library {
 }
 
 /// Returns NVIDIA's library: `runtime` or `driver`.
-pub(super) fn of(library: &str) -> Option<&'static Library> {
-    static RUNTIME_LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
-    static DRIVER_LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
+pub(super) fn of(library: &str) -> Option<&'static OpenedLibrary> {
+    static RUNTIME_LIBRARY: OnceLock<Option<OpenedLibrary>> = OnceLock::new();
+    static DRIVER_LIBRARY: OnceLock<Option<OpenedLibrary>> = OnceLock::new();
     let (place, names) = if library == "runtime" { (&RUNTIME_LIBRARY, RUNTIME) } else { (&DRIVER_LIBRARY, DRIVER) };
-    place.get_or_init(|| candidates(names).iter().find_map(|path| Library::open(path, library))).as_ref()
+    place.get_or_init(|| candidates(names).iter().find_map(|path| OpenedLibrary::open(path, library))).as_ref()
 }
 
 /// Returns the file that contains an address.

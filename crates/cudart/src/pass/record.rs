@@ -144,7 +144,13 @@ fn begin(frame: &mut Frame) {
 }
 
 /// Starts timing a launch.
-fn launch(frame: &Frame, parts: ParameterPositions, library: &'static str, per_thread: bool, span: &mut Span) -> Option<TimedLaunch> {
+fn launch(
+    frame: &Frame,
+    parts: ParameterPositions,
+    library: &'static str,
+    per_thread: bool,
+    span: &mut Span,
+) -> Option<TimedLaunch> {
     let dim3 = |place: usize| [frame.word(place) as u32, (frame.word(place) >> 32) as u32, frame.word(place + 1) as u32];
     let three = |place: usize| [0, 1, 2].map(|axis| frame.word(place + axis) as u32);
     let (kernel, shapes, stream) = match parts {

@@ -136,7 +136,7 @@ struct Clock {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct TimingState {
     pending: Vec<TimedLaunch>,
     free: HashMap<Owner, Vec<usize>>,
     clocks: HashMap<Owner, Clock>,
@@ -144,8 +144,8 @@ struct State {
     streams: HashMap<Owner, Vec<usize>>,
 }
 
-fn state() -> MutexGuard<'static, State> {
-    static STATE: OnceLock<Mutex<State>> = OnceLock::new();
+fn state() -> MutexGuard<'static, TimingState> {
+    static STATE: OnceLock<Mutex<TimingState>> = OnceLock::new();
     STATE.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -208,7 +208,7 @@ pub(super) fn reset() {
     state.clocks.clear();
 }
 
-impl State {
+impl TimingState {
     fn collect(&mut self, wait: bool) {
         for timed in std::mem::take(&mut self.pending) {
             let Some(calls) = calls(timed.owner.0) else { continue };

@@ -42,7 +42,7 @@ node_functions! { runtime
     (call, params: In<MemsetParams>) => fill_work(call, &params.get()?)?;
     add(cudaGraphAddMemsetNode) exec(cudaGraphExecMemsetNodeSetParams);
 
-    (call, params: Out<GraphNodeParams>) => any_work(call, &params.get()?, params, Library::Runtime)?;
+    (call, params: Out<GraphNodeParams>) => any_work(call, &params.get()?, params, StructureFlavour::Runtime)?;
     set(cudaGraphNodeSetParams) exec(cudaGraphExecNodeSetParams);
 }
 
@@ -55,12 +55,12 @@ exported! { runtime
 
     fn cudaGraphAddNode(call, node: Out<usize>, graph: usize, after: In<usize>, third: usize, fourth: usize, fifth: usize) {
         let (count, params) = if runtime_version() >= 13 { (fourth, fifth) } else { (third, fourth) };
-        add_any(call, node, graph, after, count, Out::at(params), Library::Runtime)
+        add_any(call, node, graph, after, count, Out::at(params), StructureFlavour::Runtime)
     }
 
     /// Adds a node of any kind, with edge data.
     fn cudaGraphAddNode_v2(call, node: Out<usize>, graph: usize, after: In<usize>, _data: usize, count: usize, params: Out<GraphNodeParams>)
-        => add_any(call, node, graph, after, count, params, Library::Runtime);
+        => add_any(call, node, graph, after, count, params, StructureFlavour::Runtime);
     fn cudaGraphNodeGetDependencies(call, node: usize, nodes: Out<usize>, third: usize, fourth: usize)
         => answer(&neighbours(call, node, true)?, nodes, Out::at(edge_count(third, fourth)));
     fn cudaGraphNodeGetDependentNodes(call, node: usize, nodes: Out<usize>, third: usize, fourth: usize)

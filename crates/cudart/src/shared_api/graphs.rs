@@ -259,22 +259,27 @@ pub(crate) fn answer_neighbours(
 
 /// Library whose structures describe kernels and copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Library {
+pub(crate) enum StructureFlavour {
     Runtime,
     Driver,
 }
 
 /// Builds the work of a node of any kind. Allocated memory and the bodies of a conditional node are written
 /// back to the parameters.
-pub(crate) fn any_work(call: &Call, params: &GraphNodeParams, place: Out<GraphNodeParams>, library: Library) -> Outcome<Work> {
+pub(crate) fn any_work(
+    call: &Call,
+    params: &GraphNodeParams,
+    place: Out<GraphNodeParams>,
+    library: StructureFlavour,
+) -> Outcome<Work> {
     const WORDS: usize = 16;
     let at = place.address() + WORDS;
     let event = || call.runtime.events.get(params.words[0] as usize);
     Ok(match params.kind {
-        0 if library == Library::Driver => driver_launch(call, In::at(at))?,
+        0 if library == StructureFlavour::Driver => driver_launch(call, In::at(at))?,
         0 => kernel_work(call, &In::at(at).get()?)?,
         // The copy comes after flags, padding and a context.
-        1 if library == Library::Driver => driver_copy(call, In::at(at + 16))?,
+        1 if library == StructureFlavour::Driver => driver_copy(call, In::at(at + 16))?,
         1 => box_work(call, &In::at(at + 16).get()?)?,
         2 => fill_work(call, &In::at(at).get()?)?,
         3 => host_work(&In::at(at).get()?)?,
@@ -285,7 +290,7 @@ pub(crate) fn any_work(call: &Call, params: &GraphNodeParams, place: Out<GraphNo
         10 => allocated(call, Out::at(at))?,
         11 => Work::Freed(call.runtime.memory.find(params.words[0]).ok_or(Status::INVALID_VALUE)?.start),
         // Context, count and list are consecutive.
-        12 if library == Library::Driver => {
+        12 if library == StructureFlavour::Driver => {
             let [_, count, list, _]: [u64; 4] = In::at(at).get()?;
             batch(call, count as u32, list as usize)?
         }
@@ -334,7 +339,7 @@ pub(crate) fn add_any(
     after: In<usize>,
     count: usize,
     params: Out<GraphNodeParams>,
-    library: Library,
+    library: StructureFlavour,
 ) -> Outcome {
     let given = params.get()?;
     let work = any_work(call, &given, params, library)?;

@@ -2,7 +2,7 @@
 //! with more than one of either.
 
 use super::{
-    Bayer, Camera, Clahe, ColourKey, Curve, Filter, Grid, Levels, LocalLaplacian, Table, Temporal, detail, luma,
+    Bayer, Camera, Clahe, ColourKey, Filter, GridSettings, Levels, LocalLaplacian, PointCurve, Table, Temporal, detail, luma,
     mean_of_components,
 };
 use crate::declaration::{
@@ -150,7 +150,7 @@ impl DeviceCall<'_> {
 /// Calls `bilateral_grid`.
 pub(crate) fn bilateral_grid(call: &DeviceCall<'_>) -> Outcome {
     let (low, high) = grid_range(call.settings)?;
-    let grid = Grid { cell: call.whole("cell"), range: call.wide("range"), low, high };
+    let grid = GridSettings { cell: call.whole("cell"), range: call.wide("range"), low, high };
     call.each(|x| super::bilateral_grid(x, &grid, call.boundary()))
 }
 
@@ -184,9 +184,9 @@ pub(crate) fn clahe(call: &DeviceCall<'_>) -> Outcome {
 
 /// Calls `curves`.
 pub(crate) fn curves(call: &DeviceCall<'_>) -> Outcome {
-    let curve = declaration::Curve::new(call.settings)?;
+    let curve = declaration::PointCurve::new(call.settings)?;
     let narrow = |values: &[f64]| values.iter().map(|value| *value as f32).collect();
-    let curve = Curve { xs: narrow(&curve.xs), ys: narrow(&curve.ys), slopes: narrow(&curve.slopes) };
+    let curve = PointCurve { xs: narrow(&curve.xs), ys: narrow(&curve.ys), slopes: narrow(&curve.slopes) };
     call.each_color(|x| super::curves(x, &curve))
 }
 

@@ -27,7 +27,7 @@ pub fn tone_map(picture: &Picture, exposure: f32) -> Result<Picture> {
 
 /// A curve through points, linear beyond its ends.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Curve {
+pub struct PointCurve {
     /// Abscissas in ascending order; at least two.
     pub xs: Vec<f32>,
     /// Ordinates.
@@ -36,7 +36,7 @@ pub struct Curve {
     pub slopes: Vec<f32>,
 }
 
-fn curve_at<'k>(k: &Kernel<'k>, curve: &Curve, x: Real<'k>) -> Real<'k> {
+fn curve_at<'k>(k: &Kernel<'k>, curve: &PointCurve, x: Real<'k>) -> Real<'k> {
     let last = curve.xs.len() as i32 - 1;
     let below = k.local(0i32);
     k.repeat(0, last + 1, |point| {
@@ -62,7 +62,7 @@ fn curve_at<'k>(k: &Kernel<'k>, curve: &Curve, x: Real<'k>) -> Real<'k> {
 }
 
 /// Applies a curve to every component.
-pub fn curves(picture: &Picture, curve: &Curve) -> Result<Picture> {
+pub fn curves(picture: &Picture, curve: &PointCurve) -> Result<Picture> {
     let is_whole = curve.xs.len() >= 2 && curve.ys.len() == curve.xs.len();
     if !is_whole || !(curve.slopes.is_empty() || curve.slopes.len() == curve.xs.len()) {
         let reason = "a curve has at least two points, and no slopes or one for each".to_owned();

@@ -8,7 +8,7 @@ use crate::{Boundary, Error, Picture, Result};
 
 /// Settings of the filter.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Grid {
+pub struct GridSettings {
     /// Side of a cell, in pixels.
     pub cell: u32,
     /// Extent of a cell in value.
@@ -26,14 +26,14 @@ const MAX_CELLS: u64 = 1 << 28;
 /// Maximum number of planes of values.
 const MAX_VALUES: f64 = 4096.0;
 
-impl Grid {
+impl GridSettings {
     /// Returns the position of a value along the axis of values: the index of the cell below, and the weight
     /// of the next cell.
     ///
     /// The interpolated result is continuous, so the rounding of `f32` does not show. The exception is a
     /// lower end of the axis that is itself rounded.
     fn level<'k>(&self, value: Real<'k>) -> (Whole<'k>, Real<'k>) {
-        let Grid { range, low, high, .. } = *self;
+        let GridSettings { range, low, high, .. } = *self;
         if f64::from(low as f32) == low {
             let level = (value.max(low as f32).min(high as f32) - low as f32) * (1.0 / range) as f32;
             return (level.floor().cast::<i32>(), level - level.floor());
@@ -53,7 +53,7 @@ impl Grid {
     /// Returns the smallest sample of each cell, and infinity after the last cell. Comparisons with these
     /// samples find the nearest cell as exactly as `f64` does.
     fn starts(&self, values: i32) -> Vec<f32> {
-        let Grid { range, low, high, .. } = *self;
+        let GridSettings { range, low, high, .. } = *self;
         let cell = |value: f32| ((f64::from(value).max(low).min(high) - low) / range + 0.5).floor();
         // Finite samples have the order of these numbers.
         let sample = |number: i32| f32::from_bits(if number < 0 { i32::MAX.wrapping_sub(number) } else { number } as u32);
@@ -105,8 +105,8 @@ fn blurred(grid: &Picture, values: i32, along: GridAxis) -> Result<Picture> {
 }
 
 /// Computes the filter of every component.
-pub fn bilateral_grid(picture: &Picture, settings: &Grid, boundary: Boundary) -> Result<Picture> {
-    let Grid { cell, range, low, high } = *settings;
+pub fn bilateral_grid(picture: &Picture, settings: &GridSettings, boundary: Boundary) -> Result<Picture> {
+    let GridSettings { cell, range, low, high } = *settings;
     let values = ((high - low) / range).round() + 2.0;
     let bounds = picture.bounds();
     let cells = |extent: u32| u64::from((extent - 1) / cell.max(1)) + 2 + 2 * MARGIN as u64;

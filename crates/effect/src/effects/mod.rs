@@ -37,7 +37,7 @@ pub use colour::{ColourKey, Curve, Levels, color_matrix, curves, key, levels, to
 pub use edges::{gradients, harris, mean_of_components, sobel};
 pub use engine::{OnDevice, apply, chained, run};
 pub use grain::{degrain, diffusion};
-pub use grid::{Grid, bilateral_grid};
+pub use grid::{GridSettings, bilateral_grid};
 pub use laplacian::{LocalLaplacian, detail, local_laplacian, luma};
 pub use median::median;
 pub use morphology::{Extreme, close, extreme, open};

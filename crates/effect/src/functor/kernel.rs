@@ -1,6 +1,6 @@
 //! Kernels during tracing: inputs, parameters, local state, loops and conditions.
 
-use super::indexer::{Axis, AllowedOffsets, Indexer, Reach};
+use super::indexer::{AllowedOffsets, Axis, Indexer, Reach};
 use super::traced::{Kind, Real, Term, Traced, Truth, Whole};
 use broadloom_scalar::{Accessor, Array, Builder, Literal, Type, Unroll, Value, Variable};
 use std::cell::{Cell, RefCell};

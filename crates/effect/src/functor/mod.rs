@@ -18,7 +18,7 @@ mod traced;
 
 pub use boundary::Boundary;
 pub use error::{Error, Result};
-pub use indexer::{Axis, AllowedOffsets, Indexer, MAX_COMPONENTS, MAX_FRAMES, MAX_RADIUS, MAX_SPARSE, Output, Reach};
+pub use indexer::{AllowedOffsets, Axis, Indexer, MAX_COMPONENTS, MAX_FRAMES, MAX_RADIUS, MAX_SPARSE, Output, Reach};
 pub(crate) use kernel::reported;
 pub use kernel::{Input, Kernel, Local, LocalArray};
 pub use primitive::Primitive;

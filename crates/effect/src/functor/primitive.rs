@@ -1,7 +1,7 @@
 //! Primitives: functors that are checked and traced.
 
 use super::boundary::Boundary;
-use super::indexer::{Axis, AllowedOffsets, Indexer, MAX_COMPONENTS, MAX_RADIUS, Output, Reach};
+use super::indexer::{AllowedOffsets, Axis, Indexer, MAX_COMPONENTS, MAX_RADIUS, Output, Reach};
 use super::kernel::Kernel;
 use super::trace::{Body, Slot, Subject, Trace, slots, trace};
 use super::traced::{Real, Traced};
@@ -148,7 +148,10 @@ impl Primitive {
         let fits = |indexer: &Indexer| match &indexer.freedom {
             AllowedOffsets::Point => true,
             AllowedOffsets::Line { axis: own, .. } => *own == axis,
-            AllowedOffsets::Rectangle { .. } | AllowedOffsets::Sparse(_) | AllowedOffsets::Along(_) | AllowedOffsets::Anywhere => false,
+            AllowedOffsets::Rectangle { .. }
+            | AllowedOffsets::Sparse(_)
+            | AllowedOffsets::Along(_)
+            | AllowedOffsets::Anywhere => false,
         };
         if !inputs.iter().all(|indexer| fits(indexer) && indexer.pixel.is_none()) {
             let reason = "inputs of a moving average are components at points or along its axis".to_owned();

@@ -3,7 +3,7 @@
 //! Items are in topological order: each follows its inputs. All outputs of a functor call share one object,
 //! so a call is one item.
 
-use crate::functor::{Axis, PixelDependence, Output, Primitive};
+use crate::functor::{Axis, Output, PixelDependence, Primitive};
 use crate::graph::{Origin, Picture, Whole};
 use crate::{Image, Rect};
 use broadloom_graph::Node;
@@ -209,7 +209,9 @@ impl Items {
     pub(crate) fn lines(&self) -> Vec<bool> {
         let uses = self.uses();
         let is_computed = |item: &Item| match &item.work {
-            Work::Functor(primitive) => matches!(primitive.code.nature, PixelDependence::Parallel(_)) && primitive.reach().is_none(),
+            Work::Functor(primitive) => {
+                matches!(primitive.code.nature, PixelDependence::Parallel(_)) && primitive.reach().is_none()
+            }
             Work::Source(_) | Work::Host(_) | Work::Whole(_) | Work::Transpose => false,
         };
         let mut lines = vec![false; self.items.len()];

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// Measured time of a kernel.
 #[derive(Clone, Debug)]
-pub struct Profile {
+pub struct KernelTime {
     /// Functors whose results the kernel writes. Functors that are fused into them are not listed.
     pub functors: Vec<String>,
     /// The measured kernel.
@@ -40,7 +40,7 @@ impl Gain {
 
 impl Plan {
     /// Computes the images and measures the kernels. Kernels run twice, the second time one at a time.
-    pub fn profile(&self) -> Result<(Vec<Node>, Vec<Profile>)> {
+    pub fn profile(&self) -> Result<(Vec<Node>, Vec<KernelTime>)> {
         let mut stages: Vec<(Summary, Vec<Duration>)> = vec![];
         let nodes = self.lower(&mut Mode::Measure(&mut stages), &mut vec![], &[])?;
         let mut profiles = vec![];
@@ -48,7 +48,7 @@ impl Plan {
             for (kernel, time) in summary.kernels.into_iter().zip(times) {
                 let mut functors: Vec<String> = kernel.results.iter().map(|result| result.operation.clone()).collect();
                 functors.dedup();
-                profiles.push(Profile { functors, kernel, time });
+                profiles.push(KernelTime { functors, kernel, time });
             }
         }
         Ok((nodes, profiles))

@@ -21,11 +21,11 @@ mod regions;
 mod tiles;
 mod transpose;
 
-pub use measure::{Gain, Profile, gains};
+pub use measure::{Gain, KernelTime, gains};
 pub use options::{Options, Switch};
 
 use crate::functor::{Axis, PixelDependence, Primitive, Reach, reported};
-use crate::graph::{Frame, Picture, allocated, uploaded};
+use crate::graph::{InlineFrame, Picture, allocated, uploaded};
 use crate::image::{Image, Plane, Rect, reserved};
 use crate::{Error, Result};
 use broadloom_device::{Device, Stream};
@@ -35,7 +35,7 @@ use broadloom_skeleton::Tile;
 use broadloom_skeleton::cost::{Costs, Each, LARGE};
 use items::{Item, Items, Port, Work};
 use ledger::Ledger;
-use lower::{ReadPart, CallSite, axes, cropped, distance};
+use lower::{CallSite, ReadPart, axes, cropped, distance};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -234,7 +234,9 @@ impl Plan {
         let mut again = self.again.lock().unwrap_or_else(PoisonError::into_inner);
         *again = match std::mem::take(&mut *again) {
             RepeatState::Never => RepeatState::Once,
-            RepeatState::Once => self.template(&sources).map_or(RepeatState::Impossible, |template| RepeatState::Ready(Arc::new(template))),
+            RepeatState::Once => {
+                self.template(&sources).map_or(RepeatState::Impossible, |template| RepeatState::Ready(Arc::new(template)))
+            }
             other => other,
         };
         let template = match &*again {
@@ -339,7 +341,7 @@ impl Plan {
                     notes.push(format!("{}: of {}", whole.name, seen.as_deref().unwrap_or("whole images")));
                     let origin = parts.first().map_or([0, 0], |part| distance(part.region, needed));
                     let size = [needed.height as usize, needed.width as usize];
-                    let node = (whole.make)(&inputs, &Frame { origin, size })?;
+                    let node = (whole.make)(&inputs, &InlineFrame { origin, size })?;
                     let wanted = lower::shape(item.outputs[0], needed, false);
                     if node.ty() != Type::F32 || node.shape().extents() != wanted.extents() {
                         let reason = format!("it makes an array of `{}` with the shape {}", node.ty(), node.shape());

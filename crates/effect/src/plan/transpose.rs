@@ -9,7 +9,7 @@
 use super::items::{Item, Items, Port, Work};
 use super::lower::moving::stepped;
 use super::options::{Options, Switch};
-use crate::functor::{Axis, AllowedOffsets, PixelDependence, Primitive};
+use crate::functor::{AllowedOffsets, Axis, PixelDependence, Primitive};
 
 /// Maximum extent of the step window of a moving average whose lines can be staged in shared memory.
 const STAGED_HALO: u32 = 64;

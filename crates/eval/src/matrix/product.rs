@@ -1,6 +1,6 @@
 //! Products: `mma` and `wmma.mma`.
 
-use super::{LANES, Role, ProductShape, is_plain, per_accumulator, per_register};
+use super::{LANES, ProductShape, Role, is_plain, per_accumulator, per_register};
 use crate::soft::{Flush, Format, Number, Overflow, Rounding};
 use crate::{sign_extend, truncate};
 use broadloom_ptx::{InstData, Modifier, Opcode, Type};

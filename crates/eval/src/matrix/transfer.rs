@@ -1,7 +1,7 @@
 //! Matrix transfers between memory and fragments: `ldmatrix`, `stmatrix`, `movmatrix`, `wmma.load`,
 //! `wmma.store`.
 
-use super::{LANES, Role, ProductShape, is_plain, per_accumulator, per_register};
+use super::{LANES, ProductShape, Role, is_plain, per_accumulator, per_register};
 use broadloom_ptx::{InstData, Modifier, Opcode, Type};
 
 /// Matrices of 8 by 8 elements of 16 bits. Lanes provide the addresses of their rows of 16 bytes: lanes 0 to

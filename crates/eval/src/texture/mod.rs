@@ -11,7 +11,7 @@ mod surface;
 
 pub use fetch::{Fetch, FetchInputs, Geometry, LevelBy, MOST_WORDS, Result4};
 pub use sample::{SampledTexture, Texels};
-pub use surface::{Beyond, SurfaceOperation, OutsideSurface, Query, SurfaceAccess, element_type};
+pub use surface::{Beyond, OutsideSurface, Query, SurfaceAccess, SurfaceOperation, element_type};
 
 /// Contents of a channel of a texel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,7 +26,7 @@ pub enum Channel {
 
 /// Format of a texel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Format {
+pub struct TexelFormat {
     /// Contents of each channel.
     pub channel: Channel,
     /// Bits of a channel: 8, 16 or 32, for floats 16 or 32.
@@ -35,7 +35,7 @@ pub struct Format {
     pub channels: u8,
 }
 
-impl Format {
+impl TexelFormat {
     /// Returns the bytes of a texel.
     pub fn texel_bytes(self) -> u32 {
         u32::from(self.bits / 8) * u32::from(self.channels)
@@ -68,7 +68,7 @@ pub enum Layers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Image {
     /// Format of a texel.
-    pub format: Format,
+    pub format: TexelFormat,
     /// Texels of a row.
     pub width: u32,
     /// Rows; 1 if there is one axis.
@@ -83,7 +83,7 @@ pub struct Image {
 
 impl Image {
     /// Returns an image whose rows follow each other without a gap.
-    pub fn packed(format: Format, [width, height, depth]: [u32; 3]) -> Image {
+    pub fn packed(format: TexelFormat, [width, height, depth]: [u32; 3]) -> Image {
         let row_pitch = u64::from(width) * u64::from(format.texel_bytes());
         Image { format, width, height, depth, row_pitch, slice_pitch: row_pitch.saturating_mul(u64::from(height)) }
     }
@@ -133,7 +133,7 @@ impl Image {
 pub enum InvalidImage {
     /// Unknown format.
     #[error("there is no format of {} channels of {} bits", .0.channels, .0.bits)]
-    Format(Format),
+    Format(TexelFormat),
     /// Size of zero.
     #[error("{} x {} x {} texels are none", .0.width, .0.height, .0.depth)]
     Empty(Image),
@@ -227,7 +227,7 @@ impl Default for Sampler {
 
 /// Returns the numbers by which `txq` and `suq` name the type and the order of channels (manual: "Channel
 /// Data Type and Channel Order Fields").
-pub fn channel_codes(format: Format, normalised: bool) -> (u32, u32) {
+pub fn channel_codes(format: TexelFormat, normalised: bool) -> (u32, u32) {
     let kind = match (format.channel, format.bits, normalised) {
         (Channel::Signed, 8, true) => 0x10d0,
         (Channel::Signed, 16, true) => 0x10d1,

@@ -7,7 +7,7 @@
 //! first axis first. A texel whose weight is zero is not read. Cubes are filtered within a face.
 
 use super::fetch::{Fetch, Geometry, LevelBy, Result4};
-use super::{AddressMode, Channel, Filter, Format, Image, Layers, Sampler};
+use super::{AddressMode, Channel, Filter, Image, Layers, Sampler, TexelFormat};
 
 /// Texture to sample.
 #[derive(Clone, Copy, Debug)]
@@ -186,13 +186,13 @@ fn folded(x: f64, mode: AddressMode) -> f64 {
 }
 
 /// Returns the bits of a channel.
-fn channel(bits: u128, format: Format, number: u8) -> u32 {
+fn channel(bits: u128, format: TexelFormat, number: u8) -> u32 {
     let width = u32::from(format.bits);
     (bits >> (width * u32::from(number)) & ((1 << width) - 1)) as u32
 }
 
 /// Returns the channels of a texel as integers; missing ones are 0, the last one 1.
-fn words(bits: u128, format: Format) -> [u32; 4] {
+fn words(bits: u128, format: TexelFormat) -> [u32; 4] {
     let mut all = [0, 0, 0, 1];
     for number in 0..format.channels {
         let word = channel(bits, format, number);
@@ -205,7 +205,7 @@ fn words(bits: u128, format: Format) -> [u32; 4] {
 }
 
 /// Returns the channels of a texel as floats; missing ones are 0, the last one 1.
-fn floats(bits: u128, format: Format, sampler: &Sampler) -> [f32; 4] {
+fn floats(bits: u128, format: TexelFormat, sampler: &Sampler) -> [f32; 4] {
     let mut all = [0.0, 0.0, 0.0, 1.0];
     for number in 0..format.channels {
         let word = channel(bits, format, number);
@@ -335,11 +335,11 @@ impl Fetch {
 }
 
 /// Returns whether texels of a format are returned as floats.
-fn is_float(format: Format, sampler: &Sampler) -> bool {
+fn is_float(format: TexelFormat, sampler: &Sampler) -> bool {
     format.channel == Channel::Float || (sampler.normalised_values && format.bits < 32)
 }
 
 /// Returns whether neighbouring texels are interpolated.
-fn is_mixed(format: Format, sampler: &Sampler) -> bool {
+fn is_mixed(format: TexelFormat, sampler: &Sampler) -> bool {
     sampler.filter == Filter::Linear && is_float(format, sampler)
 }

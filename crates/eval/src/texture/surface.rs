@@ -37,8 +37,16 @@ pub enum SurfaceOperation {
     Or,
 }
 
-const DOINGS: [SurfaceOperation; 8] =
-    [SurfaceOperation::Load, SurfaceOperation::Store, SurfaceOperation::StoreTexel, SurfaceOperation::Add, SurfaceOperation::Min, SurfaceOperation::Max, SurfaceOperation::And, SurfaceOperation::Or];
+const DOINGS: [SurfaceOperation; 8] = [
+    SurfaceOperation::Load,
+    SurfaceOperation::Store,
+    SurfaceOperation::StoreTexel,
+    SurfaceOperation::Add,
+    SurfaceOperation::Min,
+    SurfaceOperation::Max,
+    SurfaceOperation::And,
+    SurfaceOperation::Or,
+];
 
 /// Instruction that reads or writes a surface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,6 +1,6 @@
 //! Fragments and products, tested against the manual's formulas and plain sums.
 
-use broadloom_eval::matrix::{LANES, Product, Role, Rows, ProductShape, per_accumulator, per_register, transpose};
+use broadloom_eval::matrix::{LANES, Product, ProductShape, Role, Rows, per_accumulator, per_register, transpose};
 use broadloom_ptx::{InstData, Operand, Reg, Type};
 use broadloom_random::Random;
 

@@ -1,6 +1,6 @@
 //! Code of a function of a kernel, with the nodes and the scalars that it takes.
 
-use crate::emit::trace::Condition;
+use crate::emit::trace::ExtentCondition;
 use crate::tape::bindings::Bindings;
 use crate::tape::entries::Id;
 use crate::tape::number::Number;
@@ -15,9 +15,9 @@ pub(crate) enum KernelScalar {
     /// A lane of a slot of the values.
     Lane(u32, u8),
     /// The first position along an axis that is in the interior.
-    First(u8, Arc<Vec<Condition>>),
+    First(u8, Arc<Vec<ExtentCondition>>),
     /// The position behind the last one in the interior.
-    End(u8, Arc<Vec<Condition>>),
+    End(u8, Arc<Vec<ExtentCondition>>),
 }
 
 /// A function, with the nodes and scalars that it takes.
@@ -38,7 +38,7 @@ pub(crate) struct Code {
 }
 
 /// Returns the interior along an axis: the positions at which all conditions on the axis hold.
-pub(crate) fn interior(axis: u8, conditions: &[Condition], bindings: &Bindings) -> (i64, i64) {
+pub(crate) fn interior(axis: u8, conditions: &[ExtentCondition], bindings: &Bindings) -> (i64, i64) {
     let (mut first, mut end) = (0i128, i128::from(i64::MAX));
     for condition in conditions.iter().filter(|condition| condition.axis == axis) {
         let [stride, offset, extent] =
@@ -59,7 +59,7 @@ pub(crate) fn interior(axis: u8, conditions: &[Condition], bindings: &Bindings) 
 }
 
 /// Returns the bounds of the interior along axes under conditions.
-pub(crate) fn bounds(axes: impl Iterator<Item = u8>, conditions: Vec<Condition>) -> Vec<KernelScalar> {
+pub(crate) fn bounds(axes: impl Iterator<Item = u8>, conditions: Vec<ExtentCondition>) -> Vec<KernelScalar> {
     let conditions = Arc::new(conditions);
     axes.flat_map(|axis| [KernelScalar::First(axis, conditions.clone()), KernelScalar::End(axis, conditions.clone())]).collect()
 }
@@ -92,7 +92,7 @@ mod tests {
             let mut bindings = Bindings::default();
             bindings.shapes.push(Shape::from(extent as usize));
             for (least, most) in [(0, 0), (-2, 0), (0, 3)] {
-                let condition = Condition {
+                let condition = ExtentCondition {
                     axis: 0,
                     stride: Number::Known(stride),
                     offset: Number::Known(offset),

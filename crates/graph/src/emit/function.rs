@@ -3,7 +3,7 @@
 use super::code::{Code, KernelScalar, bounds};
 use super::emitter::{Emitter, TraceEmitter};
 use super::fused::FusedTraces;
-use crate::emit::trace::{Condition, Item};
+use crate::emit::trace::{ExtentCondition, Item};
 use crate::expr::error::Result;
 use crate::tape::entries::Tape;
 use broadloom_scalar::{Builder, Type};
@@ -100,7 +100,7 @@ impl<'k> FusedTraces<'k> {
 
     /// Returns the function of the interior alone, and the conditions of a position in it. Returns `None` if
     /// all positions are in the interior.
-    pub(crate) fn inner_code(&self, tape: &Tape, side_by_side: bool) -> Result<Option<(Code, Arc<Vec<Condition>>)>> {
+    pub(crate) fn inner_code(&self, tape: &Tape, side_by_side: bool) -> Result<Option<(Code, Arc<Vec<ExtentCondition>>)>> {
         if self.everywhere.is_none() {
             return Ok(None);
         }

@@ -1,7 +1,7 @@
 //! Traces of the nodes that one function of a kernel computes: of the interior, and of all positions.
 
 use super::patch::Patch;
-use crate::emit::trace::{Condition, ElementIndex, Index, Item, Trace};
+use crate::emit::trace::{ElementIndex, ExtentCondition, Index, Item, Trace};
 use crate::expr::elementwise::Elementwise;
 use crate::limits::{MAX_PATCH, MAX_TRANSPOSED};
 use crate::tape::entries::{Id, Kind, ShapeId, Tape};
@@ -238,7 +238,19 @@ impl<'k> FusedTraces<'k> {
         let (everywhere, roots_everywhere) = everywhere.unzip();
         let roots_everywhere = roots_everywhere.unwrap_or_default();
         let (absent, traps) = (None, vec![]);
-        FusedTraces { interior, everywhere, roots, roots_everywhere, rank, line, along_last: false, length, absent, traps, staged: &[] }
+        FusedTraces {
+            interior,
+            everywhere,
+            roots,
+            roots_everywhere,
+            rank,
+            line,
+            along_last: false,
+            length,
+            absent,
+            traps,
+            staged: &[],
+        }
     }
 
     /// Returns the lanes before and behind its own that it reads.
@@ -351,7 +363,7 @@ impl<'k> FusedTraces<'k> {
     }
 
     /// Returns the conditions of positions in the interior.
-    pub(crate) fn conditions(&self) -> &[Condition] {
+    pub(crate) fn conditions(&self) -> &[ExtentCondition] {
         &self.interior.conditions
     }
 }

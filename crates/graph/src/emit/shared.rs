@@ -23,10 +23,10 @@ pub(crate) struct SharedValues {
 }
 
 /// The number of a value.
-type Number = u32;
+type ValueNumber = u32;
 
 /// A function and the values that it is called with.
-type Call = (Function, SmallVec<[Number; 4]>);
+type SharedCall = (Function, SmallVec<[ValueNumber; 4]>);
 
 /// Values by number: when each is computed and when it is used last, counted in reads.
 #[derive(Default)]
@@ -34,39 +34,39 @@ struct Values {
     born: Vec<u32>,
     used: Vec<u32>,
     /// Operations inside of calls, without their operands, and the values that they take.
-    known: QuickMap<(Op, Type, SmallVec<[Number; 3]>), Number>,
+    known: QuickMap<(Op, Type, SmallVec<[ValueNumber; 3]>), ValueNumber>,
     /// Results of calls.
-    calls: QuickMap<Call, SmallVec<[Number; 2]>>,
+    calls: QuickMap<SharedCall, SmallVec<[ValueNumber; 2]>>,
     saved: u64,
 }
 
 impl Values {
-    fn add(&mut self, born: u32) -> Number {
+    fn add(&mut self, born: u32) -> ValueNumber {
         self.born.push(born);
         self.used.push(0);
-        (self.born.len() - 1) as Number
+        (self.born.len() - 1) as ValueNumber
     }
 
     /// Adds a value that is computed as soon as all its operands are.
-    fn computed(&mut self, inputs: &[Number]) -> Number {
+    fn computed(&mut self, inputs: &[ValueNumber]) -> ValueNumber {
         let time = inputs.iter().map(|input| self.born[*input as usize]).max().unwrap_or(0);
         inputs.iter().for_each(|input| self.used(*input, time));
         self.add(time)
     }
 
-    fn used(&mut self, value: Number, time: u32) {
+    fn used(&mut self, value: ValueNumber, time: u32) {
         let used = &mut self.used[value as usize];
         *used = time.max(*used);
     }
 
     /// Adds the result of a call.
-    fn call(&mut self, function: &Function, result: usize, inputs: &[Number]) -> Number {
+    fn call(&mut self, function: &Function, result: usize, inputs: &[ValueNumber]) -> ValueNumber {
         let key = (function.clone(), SmallVec::from_slice(inputs));
         if let Some(results) = self.calls.get(&key) {
             return results.get(result).copied().unwrap_or(0);
         }
         let body = function.body();
-        let mut own: Vec<Number> = Vec::with_capacity(body.nodes().len());
+        let mut own: Vec<ValueNumber> = Vec::with_capacity(body.nodes().len());
         let Some(nobody) = body.nodes().next().map(|(id, _)| id) else { return 0 };
         for (_, node) in body.nodes() {
             if let Op::Parameter(number) = &node.op {
@@ -74,7 +74,7 @@ impl Values {
                 own.push(input.unwrap_or_else(|| self.add(0)));
                 continue;
             }
-            let mut operands: SmallVec<[Number; 3]> = SmallVec::new();
+            let mut operands: SmallVec<[ValueNumber; 3]> = SmallVec::new();
             node.op.each_operand(|operand| operands.push(own[operand.index()]));
             let key = (node.op.with_operands(|_| nobody), node.ty, operands);
             let value = match self.known.get(&key) {
@@ -91,7 +91,7 @@ impl Values {
             };
             own.push(value);
         }
-        let results: SmallVec<[Number; 2]> = function.results().iter().map(|id| own[id.index()]).collect();
+        let results: SmallVec<[ValueNumber; 2]> = function.results().iter().map(|id| own[id.index()]).collect();
         let found = results.get(result).copied().unwrap_or(0);
         self.calls.insert(key, results);
         found
@@ -128,7 +128,7 @@ impl Trace<'_> {
         let mut groups: QuickMap<(Id, SmallVec<[IndexId; 4]>, i64), u32> = QuickMap::default();
         let mut reads = 0u32;
         let mut values = Values::default();
-        let mut own: Vec<Number> = Vec::with_capacity(self.items.len());
+        let mut own: Vec<ValueNumber> = Vec::with_capacity(self.items.len());
         for item in &self.items {
             let mut next = || {
                 reads += 1;
@@ -148,7 +148,7 @@ impl Trace<'_> {
                 item => {
                     let mut inputs = vec![];
                     self.needed_by_item(item, &mut inputs);
-                    let inputs: SmallVec<[Number; 8]> = inputs.iter().map(|input| own[*input as usize]).collect();
+                    let inputs: SmallVec<[ValueNumber; 8]> = inputs.iter().map(|input| own[*input as usize]).collect();
                     match self.callee(item) {
                         Some((function, result)) => values.call(function, result, &inputs),
                         None => values.computed(&inputs),

@@ -96,7 +96,7 @@ pub(crate) enum Item {
 
 /// Condition on the position of a thread: an affine index lies within an extent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Condition {
+pub(crate) struct ExtentCondition {
     /// Axis of the position.
     pub axis: u8,
     /// Stride of the index along the axis.
@@ -139,7 +139,7 @@ pub(crate) struct Trace<'t> {
     known: QuickMap<(Id, ElementIndex), ItemId>,
     /// Functions of several results that are called, and on what.
     called: QuickSet<(Function, SmallVec<[ItemId; 4]>)>,
-    pub(crate) conditions: Vec<Condition>,
+    pub(crate) conditions: Vec<ExtentCondition>,
     /// Nodes that hold lengths which the code reads.
     pub(crate) lengths: Vec<Id>,
     /// Cost, in simple operations.
@@ -425,7 +425,7 @@ impl<'t> Trace<'t> {
     }
 
     /// Notes the condition that an index lies within an extent, if it is affine.
-    fn condition(&self, index: IndexId, extent: &Number) -> Option<Condition> {
+    fn condition(&self, index: IndexId, extent: &Number) -> Option<ExtentCondition> {
         let none = Number::Known(0);
         let (index, others) = match &self.indices[index as usize] {
             Index::Plus(index, other, 1) => {
@@ -445,7 +445,7 @@ impl<'t> Trace<'t> {
             return None;
         }
         let (stride, offset, extent) = (stride.clone(), offset.clone(), extent.clone());
-        Some(Condition { axis: *axis, stride, offset, extent, others })
+        Some(ExtentCondition { axis: *axis, stride, offset, extent, others })
     }
 
     /// Returns the item of a node at some indices: a read if it is in memory, else its computation.

@@ -12,7 +12,7 @@ use std::cell::{Cell, RefCell};
 /// Parsed operation, passed to the [`NodeMaker`] that makes its nodes. Its errors point at the
 /// setting in the text.
 #[derive(Debug)]
-pub struct Call<'t> {
+pub struct ParsedCall<'t> {
     pub(crate) context: &'t Context,
     pub(crate) name: &'t str,
     pub(crate) inputs: Vec<Node>,
@@ -26,7 +26,7 @@ pub struct Call<'t> {
 }
 
 /// Function that makes the nodes of a parsed operation, one for each result.
-pub type NodeMaker = fn(&Call<'_>) -> Result<Vec<Node>>;
+pub type NodeMaker = fn(&ParsedCall<'_>) -> Result<Vec<Node>>;
 
 /// Parsed setting.
 #[derive(Clone, Debug)]
@@ -46,16 +46,16 @@ pub(crate) enum RawValue<'t> {
     Function(Function),
 }
 
-impl<'t> Call<'t> {
+impl<'t> ParsedCall<'t> {
     pub(crate) fn new(
         context: &'t Context,
         name: &'t str,
         inputs: Vec<Node>,
         settings: Vec<ParsedSetting<'t>>,
         stated: Vec<Option<(Type, Shape)>>,
-    ) -> Call<'t> {
+    ) -> ParsedCall<'t> {
         let used = RefCell::new(vec![false; settings.len()]);
-        Call { context, name, inputs, settings, stated, used, blamed: Cell::new(None) }
+        ParsedCall { context, name, inputs, settings, stated, used, blamed: Cell::new(None) }
     }
 
     /// Returns the name in the text.

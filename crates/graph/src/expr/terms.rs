@@ -42,7 +42,7 @@ impl Relation {
 
 /// Relation of two terms, and whether it held during tracing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Condition {
+struct TermRelation {
     relation: Relation,
     left: TermId,
     right: TermId,
@@ -54,8 +54,8 @@ struct Condition {
 pub(crate) struct Terms {
     terms: Vec<(Term, i64)>,
     numbers: HashMap<Term, TermId>,
-    conditions: Vec<Condition>,
-    noted: HashSet<Condition>,
+    conditions: Vec<TermRelation>,
+    noted: HashSet<TermRelation>,
 }
 
 impl Terms {
@@ -86,7 +86,7 @@ impl Terms {
             return holds;
         }
         let (left, right) = if relation == Relation::Equal { (left.min(right), left.max(right)) } else { (left, right) };
-        let condition = Condition { relation, left, right, holds };
+        let condition = TermRelation { relation, left, right, holds };
         if self.noted.insert(condition) {
             self.conditions.push(condition);
         }
@@ -103,7 +103,7 @@ impl Terms {
 #[derive(Debug, Default)]
 pub(crate) struct Conditions {
     terms: Vec<Term>,
-    conditions: Vec<Condition>,
+    conditions: Vec<TermRelation>,
 }
 
 impl Conditions {
@@ -121,7 +121,7 @@ impl Conditions {
             };
             values.push(value);
         }
-        let holds = |c: &Condition| c.relation.of(values[c.left as usize], values[c.right as usize]) == c.holds;
+        let holds = |c: &TermRelation| c.relation.of(values[c.left as usize], values[c.right as usize]) == c.holds;
         self.conditions.iter().all(holds).then_some(values)
     }
 }

@@ -21,7 +21,7 @@ use broadloom_skeleton::{ChainLayout, Reach};
 use std::collections::{HashMap, HashSet};
 
 /// Minimum and maximum distance of the rows and of the columns that are read.
-type Window = [(i64, i64); 2];
+type ReachBounds = [(i64, i64); 2];
 
 /// Returns the cheapest kernels for a tape.
 pub(crate) fn kernels(tape: &Tape, bindings: &Bindings, machine: &Machine) -> Cut {
@@ -125,8 +125,8 @@ fn distance(trace: &Trace<'_>, index: IndexId, axis: u8, shape: u32) -> Option<(
 }
 
 /// Returns the windows in which a kernel reads nodes; the window is `None` for nodes that it reads elsewhere.
-fn windows(tape: &Tape, fused: &FusedTraces<'_>, shape: u32) -> HashMap<Id, Option<Window>> {
-    let mut windows: HashMap<Id, Option<Window>> = HashMap::new();
+fn windows(tape: &Tape, fused: &FusedTraces<'_>, shape: u32) -> HashMap<Id, Option<ReachBounds>> {
+    let mut windows: HashMap<Id, Option<ReachBounds>> = HashMap::new();
     let class = tape.shapes[shape as usize];
     let rank = class.rank;
     for trace in fused.traces() {
@@ -169,7 +169,7 @@ fn chained(tape: &Tape, kept: &[bool], groups: Vec<Group>, machine: &Machine) ->
     let producers: Vec<Vec<usize>> =
         groups.iter().map(|group| group.reads.iter().filter_map(|read| home.get(read).copied()).collect()).collect();
     let order = sorted(&producers);
-    let mut reached: Vec<HashMap<Id, Option<Window>>> = vec![HashMap::new(); groups.len()];
+    let mut reached: Vec<HashMap<Id, Option<ReachBounds>>> = vec![HashMap::new(); groups.len()];
     let mut costs = vec![0; groups.len()];
     let mut linkable = vec![false; groups.len()];
     for (index, group) in groups.iter().enumerate().filter(|(_, group)| is_linkable(tape, group)) {
@@ -236,7 +236,7 @@ struct ChainBuilder<'a> {
     groups: &'a [Group],
     home: &'a HashMap<Id, usize>,
     producers: &'a [Vec<usize>],
-    windows: &'a [HashMap<Id, Option<Window>>],
+    windows: &'a [HashMap<Id, Option<ReachBounds>>],
     /// Cost of one position of each group.
     costs: &'a [u64],
 }
@@ -291,7 +291,7 @@ impl ChainBuilder<'_> {
             let stored: Vec<bool> = group.roots.iter().map(|root| is_output(root) || read_outside(root)).collect();
             let (staged, cost) = (vec![false; group.roots.len()], self.costs[*member]);
             // Neighbouring columns of memory are loaded together.
-            let is_near = |(id, window): (&Id, &Option<Window>)| (window.is_some() && !is_own(id)).then_some(*id);
+            let is_near = |(id, window): (&Id, &Option<ReachBounds>)| (window.is_some() && !is_own(id)).then_some(*id);
             let near = self.windows[*member].iter().filter_map(is_near).collect();
             links.push(Link { group: group.clone(), staged, stored, reaches, near, cost, growth: 100 });
         }

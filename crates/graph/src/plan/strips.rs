@@ -29,7 +29,13 @@ pub(crate) fn kernel(planner: &Planner<'_>, group: &Group, functions: &[GroupFun
 /// and operations. On a CPU, lanes may exchange values too, if that pays. There, rows that share only reads
 /// are not joined: the cache holds the shared elements, and registers do not. A core also prefetches few rows
 /// at a time.
-fn strip<'k>(tape: &'k Tape, cut: &'k Cut, group: &Group, parts: &[GroupFunction<'_>], cpu: bool) -> Option<(FusedTraces<'k>, u32)> {
+fn strip<'k>(
+    tape: &'k Tape,
+    cut: &'k Cut,
+    group: &Group,
+    parts: &[GroupFunction<'_>],
+    cpu: bool,
+) -> Option<(FusedTraces<'k>, u32)> {
     let [part] = parts else { return None };
     let class = tape.shapes[part.shape as usize];
     if part.line

@@ -36,7 +36,7 @@ pub(crate) type Scalars = Vec<SmallVec<[Literal; 8]>>;
 pub(crate) struct FittedPlan {
     shapes: Vec<Shape>,
     integers: Vec<i64>,
-    kernels: Vec<Kernel>,
+    kernels: Vec<FittedKernel>,
     /// Number of nodes in memory that the plan makes: those written by kernels and the assembled ones.
     made: usize,
     /// Number and byte count of each assembled node.
@@ -56,7 +56,7 @@ enum NodeMemory {
 }
 
 #[derive(Debug)]
-struct Kernel {
+struct FittedKernel {
     /// The launches; `None` if there are no positions.
     work: Option<Fitted>,
     /// Offset and byte count of its part of the zeroed memory; `None` if it needs none, or needs much.
@@ -185,7 +185,7 @@ impl FittedPlan {
             let zeros = (1..MUCH).contains(&bytes).then_some((all_zeros, bytes));
             all_zeros += zeros.map_or(0, |(_, bytes)| bytes);
             let dead = kernel.dead.iter().filter_map(|dead| made.get(dead).copied()).collect();
-            kernels.push(Kernel { work, zeros, inputs, outputs, scalars, lanes, dead });
+            kernels.push(FittedKernel { work, zeros, inputs, outputs, scalars, lanes, dead });
         }
         let mut wholes = vec![];
         for assembled in &plan.assembled {
@@ -200,7 +200,7 @@ impl FittedPlan {
 
     /// Returns the scalars of all kernels for these values.
     pub(crate) fn scalars(&self, values: &[Lanes]) -> Scalars {
-        let of = |kernel: &Kernel| {
+        let of = |kernel: &FittedKernel| {
             let mut scalars = kernel.scalars.clone();
             for (scalar, slot, lane) in &kernel.lanes {
                 scalars[*scalar as usize] = values[*slot as usize][usize::from(*lane)];

@@ -13,7 +13,7 @@ use broadloom_graph::{
 };
 use broadloom_interp::Interp;
 use broadloom_scalar::{Axis, BinaryOp, Cache, Element, Literal, Type, Value};
-use broadloom_skeleton::kit::{Chain, Draft, Shared, Writer, broadcast, scan_warp};
+use broadloom_skeleton::kit::{Draft, Shared, TileChain, Writer, broadcast, scan_warp};
 use broadloom_skeleton::{Argument, Count, Generator, Operator, Output, Program, Source};
 
 /// Runs of equal elements within the segments of a line: elements (result 0) and lengths (result 1), both
@@ -104,7 +104,7 @@ impl Generator for Runs {
         let starts = Argument::Temporary(draft.temporary((count.clone() + 1u32) * 4u32, false));
         let tiles = count.clone().div_ceil(THREADS);
         let sum = Operator::sum(Type::U32)?;
-        let chain = Chain::new(&mut draft, &sum, index, &1u32.into(), &tiles);
+        let chain = TileChain::new(&mut draft, &sum, index, &1u32.into(), &tiles);
         let block = [THREADS, 1, 1];
 
         let k = Writer::new("run_starts", block);

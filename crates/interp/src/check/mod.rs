@@ -49,7 +49,7 @@ pub(crate) use defined::DeviceBytes;
 pub use finding::{Finding, FindingKind, Location};
 pub(crate) use order::Rank;
 
-use crate::cta::{Cta, CodeSite};
+use crate::cta::{CodeSite, Cta};
 use crate::exec::lane_names;
 use crate::names::Names;
 use crate::op::{Handler, Machine};

@@ -1,9 +1,9 @@
 //! Races, and reads through caches that are not coherent.
 
-use super::history::{Clash, Effect, AccessEffect, Record, Strength, View, Width};
+use super::history::{AccessEffect, Clash, Effect, Record, Strength, View, Width};
 use super::shadow::Area;
 use super::{BlamedInst, Checker, FindingKind};
-use crate::cta::{Cta, CodeSite};
+use crate::cta::{CodeSite, Cta};
 use crate::op::{Handler, Machine};
 use crate::watch::{Access, ByteMemory, Kind, Order, Scope};
 use broadloom_ptx::{Modifier, Opcode, Type};

@@ -3,7 +3,7 @@
 use super::origins::Origin;
 use super::value::{Doubt, OperandBits, undecided};
 use super::{BlamedInst, Checker, FindingKind};
-use crate::cta::{Cta, CodeSite};
+use crate::cta::{CodeSite, Cta};
 use crate::op::{Arg, Handler, Machine, Op};
 use crate::watch::{Access, ByteMemory, Kind};
 use broadloom_ptx::{Modifier, Type};

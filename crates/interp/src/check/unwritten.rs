@@ -8,7 +8,7 @@ use super::Checker;
 use super::history::Record;
 use super::shadow::Area;
 use super::unwritten_reads::{ExplainedReads, UnwrittenRead};
-use crate::cta::{Cta, CodeSite};
+use crate::cta::{CodeSite, Cta};
 use crate::watch::{Access, ByteMemory};
 
 impl Checker<'_> {

@@ -3,7 +3,7 @@
 
 use super::ordering::{order, scope};
 use super::{Engine, NextAction, Stop};
-use crate::cta::{Cta, CodeSite};
+use crate::cta::{CodeSite, Cta};
 use crate::marks::{self, WrongAddress};
 use crate::memory::{AccessError, CLUSTER_STRIDE, LOCAL_BASE, Owner, PARAM_BASE, SHARED_BASE};
 use crate::op::{Arg, Op};
@@ -118,7 +118,12 @@ impl<W: Watch> Engine<'_, W> {
     }
 
     /// Checks and reports an access whose space, order or scope are not the instruction's.
-    pub(super) fn approach_with(&mut self, cta: &Cta, site: CodeSite<'_>, request: Request) -> Result<Option<AddressTarget>, Stop> {
+    pub(super) fn approach_with(
+        &mut self,
+        cta: &Cta,
+        site: CodeSite<'_>,
+        request: Request,
+    ) -> Result<Option<AddressTarget>, Stop> {
         let Request { space, address, bytes, align, kind, order, scope } = request;
         let place = self.place(cta, site.thread, space, reaches_cluster(site.op), address);
         let address = if W::ON { marks::unmarked(address) } else { address };

@@ -1,7 +1,7 @@
 //! `atom` and `red` (manual: "Parallel Synchronization and Communication Instructions: atom, red").
 
 use super::{Engine, NextAction, Stop};
-use crate::cta::{Cta, CodeSite};
+use crate::cta::{CodeSite, Cta};
 use crate::op::{Arg, Op};
 use crate::watch::{Kind, Watch};
 use broadloom_eval::{sign_extend, truncate};

@@ -4,7 +4,7 @@
 //! waits at it.
 
 use super::{Engine, NextAction, Stop};
-use crate::cta::{BARRIERS, Cta, CodeSite, Wait};
+use crate::cta::{BARRIERS, CodeSite, Cta, Wait};
 use crate::op::Arg;
 use crate::watch::Watch;
 use broadloom_device::FaultKind;

@@ -1,7 +1,7 @@
 //! Functions that the device provides: `vprintf`, `malloc`, `free`, `__assertfail`.
 
 use super::{Engine, NextAction, Stop};
-use crate::cta::{Cta, CodeSite};
+use crate::cta::{CodeSite, Cta};
 use crate::marks;
 use crate::memory::Owner;
 use crate::op::CallSite;
@@ -135,7 +135,12 @@ impl<W: Watch> Engine<'_, W> {
     }
 
     /// Reads bytes of generic memory for a device function.
-    pub(super) fn generic_bytes<const N: usize>(&mut self, cta: &mut Cta, site: CodeSite<'_>, address: u64) -> Result<[u8; N], Stop> {
+    pub(super) fn generic_bytes<const N: usize>(
+        &mut self,
+        cta: &mut Cta,
+        site: CodeSite<'_>,
+        address: u64,
+    ) -> Result<[u8; N], Stop> {
         let mut bytes = [0; N];
         let place = self.place(cta, site.thread, Space::Generic, true, address).ok();
         let readable = match place {

@@ -1,7 +1,7 @@
 //! Calls (manual: "Control Flow Instructions: call, ret", "Abstracting the ABI").
 
 use super::{Engine, NextAction, Stop};
-use crate::cta::{Cta, Frame, CodeSite};
+use crate::cta::{CodeSite, Cta, Frame};
 use crate::op::{Arg, CallSite, CalleeArg, PassedValue};
 use crate::watch::Watch;
 use broadloom_device::FaultKind;

@@ -4,7 +4,7 @@
 
 use super::access::AddressTarget;
 use super::{Engine, NextAction, Stop};
-use crate::cta::{Cta, CodeSite, Wait};
+use crate::cta::{CodeSite, Cta, Wait};
 use crate::marks;
 use crate::memory::{CLUSTER_STRIDE, SHARED_BASE};
 use crate::watch::{Kind, Meeting, Watch};
@@ -126,7 +126,13 @@ impl<W: Watch> Engine<'_, W> {
 
     /// Runs `st.async` and `red.async`: the access itself, then the update of the mbarrier that waits for its
     /// bytes, if there is one.
-    pub(super) fn access_async(&mut self, cta: &mut Cta, site: CodeSite<'_>, registers: usize, reduces: bool) -> Result<NextAction, Stop> {
+    pub(super) fn access_async(
+        &mut self,
+        cta: &mut Cta,
+        site: CodeSite<'_>,
+        registers: usize,
+        reduces: bool,
+    ) -> Result<NextAction, Stop> {
         let op = site.op;
         let count = match &op.reads[1] {
             crate::op::Arg::Vector(list) => list.len() as u32,

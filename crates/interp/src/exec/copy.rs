@@ -5,14 +5,20 @@
 
 use super::access::Request;
 use super::{Engine, NextAction, Stop};
-use crate::cta::{Cta, CodeSite};
+use crate::cta::{CodeSite, Cta};
 use crate::op::{Arg, CopyOp};
 use crate::watch::{Kind, Watch};
 use broadloom_eval::copy::Copy;
 use broadloom_ptx::Space;
 
 impl<W: Watch> Engine<'_, W> {
-    pub(super) fn copy_async(&mut self, cta: &mut Cta, site: CodeSite<'_>, registers: usize, what: CopyOp) -> Result<NextAction, Stop> {
+    pub(super) fn copy_async(
+        &mut self,
+        cta: &mut Cta,
+        site: CodeSite<'_>,
+        registers: usize,
+        what: CopyOp,
+    ) -> Result<NextAction, Stop> {
         let op = site.op;
         match what {
             CopyOp::Start => self.start_copy(cta, site, registers)?,

@@ -2,7 +2,7 @@
 
 use super::access::Request;
 use super::{Engine, NextAction, Stop};
-use crate::cta::{Cta, CodeSite};
+use crate::cta::{CodeSite, Cta};
 use crate::op::{Arg, Image};
 use crate::watch::{Kind, Order, Watch};
 use broadloom_device::FaultKind;
@@ -102,7 +102,14 @@ impl<W: Watch> Engine<'_, W> {
         }
     }
 
-    fn no_image(&mut self, cta: &mut Cta, site: CodeSite<'_>, registers: usize, handle: u64, why: String) -> Result<NextAction, Stop> {
+    fn no_image(
+        &mut self,
+        cta: &mut Cta,
+        site: CodeSite<'_>,
+        registers: usize,
+        handle: u64,
+        why: String,
+    ) -> Result<NextAction, Stop> {
         self.complain(cta, site, FaultKind::OutOfBounds, Space::Tex, Some(handle), why)?;
         self.give_image(cta, site, registers, [0; 4]);
         Ok(NextAction::Step)

@@ -6,7 +6,7 @@
 
 use super::access::AddressTarget;
 use super::{Engine, NextAction, Stop};
-use crate::cta::{Cta, CodeSite};
+use crate::cta::{CodeSite, Cta};
 use crate::op::{Arg, Matrix, Op};
 use crate::watch::{Kind, Watch};
 use broadloom_device::FaultKind;

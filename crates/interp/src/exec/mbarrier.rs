@@ -5,7 +5,7 @@
 
 use super::access::{self, AddressTarget, Request};
 use super::{Engine, NextAction, Stop};
-use crate::cta::{Cta, CodeSite, Wait};
+use crate::cta::{CodeSite, Cta, Wait};
 use crate::marks;
 use crate::op::{Arg, MbarrierOp};
 use crate::watch::{Kind, Meeting, Order, Scope, Watch};
@@ -14,7 +14,13 @@ use broadloom_eval::mbarrier::{Mbarrier, Misuse, Step};
 use broadloom_ptx::{Modifier, Space};
 
 impl<W: Watch> Engine<'_, W> {
-    pub(super) fn mbarrier(&mut self, cta: &mut Cta, site: CodeSite<'_>, registers: usize, what: MbarrierOp) -> Result<NextAction, Stop> {
+    pub(super) fn mbarrier(
+        &mut self,
+        cta: &mut Cta,
+        site: CodeSite<'_>,
+        registers: usize,
+        what: MbarrierOp,
+    ) -> Result<NextAction, Stop> {
         let (op, index) = (site.op, site.thread);
         let address = self.read(cta, site, registers, &op.reads[0]);
         let operand = |engine: &mut Self, cta: &Cta| match op.reads.get(1) {
@@ -158,7 +164,13 @@ impl<W: Watch> Engine<'_, W> {
     }
 
     /// Stores an mbarrier, or none, to memory.
-    fn replace_mbarrier(&mut self, cta: &mut Cta, site: CodeSite<'_>, address: u64, bits: Result<u64, Misuse>) -> Result<(), Stop> {
+    fn replace_mbarrier(
+        &mut self,
+        cta: &mut Cta,
+        site: CodeSite<'_>,
+        address: u64,
+        bits: Result<u64, Misuse>,
+    ) -> Result<(), Stop> {
         let bits = match bits {
             Ok(bits) => bits,
             Err(misuse) => return self.misuse(cta, site, address, misuse),

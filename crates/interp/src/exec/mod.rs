@@ -21,7 +21,7 @@ mod warp;
 pub(crate) use warp::lane_names;
 
 use crate::cluster::Common;
-use crate::cta::{Cta, CodeSite, Wait};
+use crate::cta::{CodeSite, Cta, Wait};
 use crate::memory::{FUNCTION_BASE, LOCAL_BASE, Memory};
 use crate::names::Names;
 use crate::op::{Arg, Handler, Machine, Op};

@@ -6,7 +6,7 @@
 //! are as converged as they get.
 
 use super::{Engine, NextAction, Stop, converges};
-use crate::cta::{Cta, CodeSite, Wait};
+use crate::cta::{CodeSite, Cta, Wait};
 use crate::op::{Exchange, Handler, Machine, Op};
 use crate::watch::Watch;
 use broadloom_device::FaultKind;

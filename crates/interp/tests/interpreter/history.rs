@@ -1,7 +1,7 @@
 //! Histories of locations, compared with lists of all accesses.
 
 use broadloom_interp::check::clock::{Clock, PublishedClock, Vector};
-use broadloom_interp::check::history::{Effect, History, AccessEffect, Record, Strength, View, Width};
+use broadloom_interp::check::history::{AccessEffect, Effect, History, Record, Strength, View, Width};
 use broadloom_ptx::{Func, Inst};
 use broadloom_random::Random;
 use std::collections::HashMap;

@@ -1,7 +1,7 @@
 //! Histories of pages and bytes.
 
 use broadloom_interp::check::clock::Clock;
-use broadloom_interp::check::history::{Clash, History, AccessEffect, Record, View};
+use broadloom_interp::check::history::{AccessEffect, Clash, History, Record, View};
 use broadloom_interp::check::shadow::{Area, Shadow};
 use broadloom_ptx::{Func, Inst};
 

@@ -9,7 +9,7 @@ const MAX_DEPTH: usize = 200;
 
 /// Reads lines into cells; returns their number.
 pub(super) fn read(text: &[u8], cells: &mut Cells, names: &[Vec<u8>], widths: Widths) -> Read<usize> {
-    let mut reader = Reader { text, at: 0, widths };
+    let mut reader = JsonReader { text, at: 0, widths };
     let mut count = 0;
     loop {
         reader.blanks(true);
@@ -29,13 +29,13 @@ pub(super) fn read(text: &[u8], cells: &mut Cells, names: &[Vec<u8>], widths: Wi
     }
 }
 
-struct Reader<'a> {
+struct JsonReader<'a> {
     text: &'a [u8],
     at: usize,
     widths: Widths,
 }
 
-impl Reader<'_> {
+impl JsonReader<'_> {
     fn byte(&self) -> Option<u8> {
         self.text.get(self.at).copied()
     }

@@ -1,13 +1,13 @@
 //! Data in files as values.
 
 use super::fault::{Fault, Run};
-use super::{Machine, Value};
+use super::{Evaluation, Value};
 use crate::core::{Instantiate, Primitive};
 use crate::data::{self, Cell, Cells, LineFormat};
 use crate::types::{Base, Type, TypeId};
 use crate::vcode::Layout;
 
-impl Machine<'_> {
+impl Evaluation<'_> {
     pub(super) fn data(&mut self, primitive: Primitive, argument: &Value, ty: TypeId, result: TypeId) -> Run<Value> {
         let no_functions = || Fault::new(crate::codes::RUN_TIME, "a file holds no functions");
         if primitive == Primitive::DataText {

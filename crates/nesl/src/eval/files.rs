@@ -2,12 +2,12 @@
 
 use super::fault::Run;
 use super::stream::Stream;
-use super::{Machine, Value};
+use super::{Evaluation, Value};
 use crate::core::Primitive;
 use std::sync::Arc;
 use std::time::Instant;
 
-impl Machine<'_> {
+impl Evaluation<'_> {
     pub(super) fn outside(&mut self, primitive: Primitive, argument: Value) -> Run<Value> {
         match primitive {
             Primitive::PrintString => {

@@ -2,11 +2,11 @@
 
 use super::fault::{Fault, Run};
 use super::number::digits;
-use super::{Machine, Value, format_float};
+use super::{Evaluation, Value, format_float};
 use crate::codes;
 use crate::core::Primitive;
 
-impl Machine<'_> {
+impl Evaluation<'_> {
     pub(super) fn generic(&mut self, primitive: Primitive, argument: Value) -> Run<Value> {
         match primitive {
             Primitive::Eql => {

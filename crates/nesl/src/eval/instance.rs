@@ -1,6 +1,6 @@
 //! The instances that a run refers to, made at their first use.
 
-use super::Machine;
+use super::Evaluation;
 use super::code::{BodyCode, Code, CodeId, CodeKind, make};
 use super::fault::{Fault, Run};
 use crate::codes;
@@ -8,7 +8,7 @@ use crate::core::{Body, DefId, Expr, ExprId, Instantiate, LambdaId};
 use crate::types::TypeId;
 use std::rc::Rc;
 
-impl Machine<'_> {
+impl Evaluation<'_> {
     /// Makes the code of a top-level expression.
     pub(super) fn top_level(&mut self, body: &Body) -> Rc<Code> {
         let int = self.env.types.base(crate::types::Base::Int);

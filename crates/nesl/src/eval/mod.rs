@@ -88,7 +88,7 @@ impl Default for Options {
 
 /// State that outlives a run: instances of functions, values of global variables, open streams, the timer,
 /// the state of the random generator.
-pub(crate) struct State {
+pub(crate) struct EvaluatorState {
     pub(crate) options: Options,
     codes: code::Codes,
     pub(crate) globals: SecondaryMap<DefId, Option<Value>>,
@@ -102,9 +102,9 @@ pub(crate) struct State {
     pub(crate) stack: usize,
 }
 
-impl State {
+impl EvaluatorState {
     pub(crate) fn new(options: Options, stack: usize) -> Self {
-        State {
+        EvaluatorState {
             options,
             codes: code::Codes::default(),
             globals: SecondaryMap::new(),
@@ -132,7 +132,7 @@ impl State {
 }
 
 /// A tail call.
-struct Pending {
+struct TailCall {
     code: CodeId,
     captured: Option<Rc<Function>>,
     argument: Value,
@@ -140,9 +140,9 @@ struct Pending {
 }
 
 /// A run.
-pub(crate) struct Machine<'a> {
+pub(crate) struct Evaluation<'a> {
     env: &'a mut Environment,
-    state: &'a mut State,
+    state: &'a mut EvaluatorState,
     host: &'a mut dyn Host,
     out: &'a mut dyn FnMut(&[u8]),
     steps: u64,
@@ -150,18 +150,18 @@ pub(crate) struct Machine<'a> {
     /// The stack address at the start.
     base: usize,
     /// A tail call that the caller executes.
-    pending: Option<Pending>,
+    pending: Option<TailCall>,
 }
 
-impl<'a> Machine<'a> {
+impl<'a> Evaluation<'a> {
     pub(crate) fn new(
         env: &'a mut Environment,
-        state: &'a mut State,
+        state: &'a mut EvaluatorState,
         host: &'a mut dyn Host,
         out: &'a mut dyn FnMut(&[u8]),
     ) -> Self {
         let here = 0u8;
-        Machine { env, state, host, out, steps: 0, depth: 0, base: std::ptr::from_ref(&here).addr(), pending: None }
+        Evaluation { env, state, host, out, steps: 0, depth: 0, base: std::ptr::from_ref(&here).addr(), pending: None }
     }
 
     pub(crate) fn options(&self) -> &Options {

@@ -1,9 +1,9 @@
 //! Numbers: widths, and floats as text.
 
-use super::Machine;
+use super::Evaluation;
 use crate::infer::Widths;
 
-impl Machine<'_> {
+impl Evaluation<'_> {
     pub(crate) fn widths(&self) -> Widths {
         self.state.options.widths
     }

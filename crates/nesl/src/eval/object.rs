@@ -1,11 +1,11 @@
 //! Values in files: words between blanks. A sequence is `( n e … e )`; a character is its code.
 
 use super::fault::Run;
-use super::{Machine, Value};
+use super::{Evaluation, Value};
 use crate::core::Primitive;
 use crate::types::{Base, Type, TypeId};
 
-impl Machine<'_> {
+impl Evaluation<'_> {
     pub(super) fn object(&mut self, primitive: Primitive, argument: Value, result: TypeId) -> Run<Value> {
         let (value, stream) = argument.parts();
         let stream = stream.int();

@@ -3,7 +3,7 @@
 use super::code::{BodyCode, Code, CodeKind};
 use super::fault::{Fault, Run};
 use super::value::{Function, Seq, Value};
-use super::{Machine, Pending};
+use super::{Evaluation, TailCall};
 use crate::codes;
 use crate::core::{Each, Expr, ExprId, LocalId, Pattern, PatternId};
 use broadloom_diag::Span;
@@ -18,7 +18,7 @@ const STACK_MARGIN: usize = 8 << 20;
 /// Variables of a call.
 type Locals = [Value];
 
-impl Machine<'_> {
+impl Evaluation<'_> {
     pub(super) fn start(&mut self, code: &Rc<Code>) -> Run<Value> {
         let CodeKind::Body(body) = &code.kind else { return Fault::at_run_time("internal error: no body; please report it") };
         let mut locals = vec![Value::Int(0); body.body.locals.len()];
@@ -43,7 +43,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Evaluates an expression. With `tail` a call may be left to the caller as [`Machine::pending`].
+    /// Evaluates an expression. With `tail` a call may be left to the caller as [`Evaluation::pending`].
     fn eval(&mut self, code: &Rc<Code>, body: &BodyCode, locals: &mut Locals, expr: ExprId, tail: bool) -> Run<Value> {
         let span = body.body.spans[expr];
         self.count_step(code, span)?;
@@ -144,14 +144,14 @@ impl Machine<'_> {
             return self.located(site, |machine| machine.primitive(primitive, argument, callee.argument, callee.result));
         }
         if tail {
-            self.pending = Some(Pending { code: target, captured, argument, site });
+            self.pending = Some(TailCall { code: target, captured, argument, site });
             return Ok(Value::Bool(false));
         }
-        self.invoke(Pending { code: target, captured, argument, site })
+        self.invoke(TailCall { code: target, captured, argument, site })
     }
 
     /// Calls a function, and then its tail calls.
-    fn invoke(&mut self, mut call: Pending) -> Run<Value> {
+    fn invoke(&mut self, mut call: TailCall) -> Run<Value> {
         let here = 0u8;
         let used = self.base.abs_diff(std::ptr::from_ref(&here).addr());
         if self.depth >= self.state.options.max_depth || used + STACK_MARGIN > self.state.stack {

@@ -1,7 +1,7 @@
 //! Primitives on scalars, and the dispatch of all primitives.
 
 use super::fault::{Fault, Run};
-use super::{Machine, Value, conditions};
+use super::{Evaluation, Value, conditions};
 use crate::core::Primitive;
 use crate::primitives::Elementwise;
 use crate::types::TypeId;
@@ -9,7 +9,7 @@ use crate::vcode::Type;
 use crate::vcode::elementwise::ScalarResult;
 use broadloom_random::Random;
 
-impl Machine<'_> {
+impl Evaluation<'_> {
     /// Computes a primitive. `ty` and `result` are the types of the argument and the result.
     pub(crate) fn primitive(&mut self, primitive: Primitive, argument: Value, ty: TypeId, result: TypeId) -> Run<Value> {
         use Primitive as P;

@@ -1,14 +1,14 @@
 //! Primitives on sequences.
 
 use super::fault::Run;
-use super::{Machine, Value, conditions};
+use super::{Evaluation, Value, conditions};
 use crate::core::Primitive;
 use crate::primitives::Fold;
 use crate::types::{Base, Type, TypeId};
 use crate::vcode::Combination;
 use std::cmp::Ordering;
 
-impl Machine<'_> {
+impl Evaluation<'_> {
     pub(super) fn sequence(&mut self, primitive: Primitive, argument: Value, ty: TypeId) -> Run<Value> {
         match primitive {
             Primitive::Length => Ok(Value::Int(argument.length() as i64)),

@@ -23,7 +23,7 @@ pub(crate) struct Builder {
     /// Operations that later simplifications read: constants, distributions, descriptors and their lengths.
     definitions: SecondaryMap<VarId, Option<(Op, Vars)>>,
     /// The key of the operation being added.
-    key: Key,
+    key: OperationKey,
     /// Number of each call of the implementation, by its text.
     calls: QuickMap<String, u32>,
     /// Place of new statements.
@@ -31,15 +31,15 @@ pub(crate) struct Builder {
 }
 
 /// Words of an operation: itself, the spaces of its results and its operands.
-type Key = SmallVec<[u32; 12]>;
+type OperationKey = SmallVec<[u32; 12]>;
 
 /// Results of operations, by their keys: the first result and their number. Results have consecutive ids.
-type OperationResults = QuickMap<Key, (u32, u32)>;
+type OperationResults = QuickMap<OperationKey, (u32, u32)>;
 
 impl Builder {
     pub(crate) fn new(name: String, source: Option<String>) -> Self {
         let function = Function { name, source, ..Function::default() };
-        let (definitions, key, calls) = (SecondaryMap::new(), Key::new(), QuickMap::default());
+        let (definitions, key, calls) = (SecondaryMap::new(), OperationKey::new(), QuickMap::default());
         Builder { function, open: vec![(vec![], OperationResults::default())], definitions, key, calls, span: Span::default() }
     }
 

@@ -9,7 +9,7 @@ pub fn verify(program: &Program) -> Result<(), String> {
     for function in program.functions.values() {
         let mut defined = EntitySet::new();
         defined.extend(function.params.iter().copied());
-        Checker { program, function }
+        FlatChecker { program, function }
             .block(&function.body, &mut defined)
             .map_err(|reason| format!("{}: {reason}", function.name))?;
     }
@@ -19,12 +19,12 @@ pub fn verify(program: &Program) -> Result<(), String> {
     }
 }
 
-struct Checker<'a> {
+struct FlatChecker<'a> {
     program: &'a Program,
     function: &'a Function,
 }
 
-impl Checker<'_> {
+impl FlatChecker<'_> {
     fn block(&self, block: &Block, defined: &mut EntitySet<VarId>) -> Result<(), String> {
         let outside = defined.clone();
         for stmt in &block.stmts {

@@ -1,6 +1,6 @@
 //! Expressions.
 
-use super::{Frame, Infer, Ty};
+use super::{BodyFrame, Infer, Ty};
 use crate::codes;
 use crate::core::{self, Lambda};
 use crate::infer::unify::Node;
@@ -346,7 +346,7 @@ impl Infer<'_> {
     }
 
     fn lambda(&mut self, pattern: syntax::PatternId, body: ExprId, span: Span) -> core::ExprId {
-        self.frames.push(Frame::default());
+        self.frames.push(BodyFrame::default());
         let (parameter, argument) = self.pattern(pattern);
         let result = self.expr(body);
         let result_ty = self.type_of(result);

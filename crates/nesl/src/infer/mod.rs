@@ -13,7 +13,7 @@ mod expr;
 mod pattern;
 mod unify;
 
-pub use check::{TypedExpression, CheckedFunction, check_expr, check_function, define_datatype};
+pub use check::{CheckedFunction, TypedExpression, check_expr, check_function, define_datatype};
 
 use crate::core::{self, Body, DefId, Environment, Lambda, LambdaId, LocalId};
 use crate::syntax::{self, Ast, Name};
@@ -71,7 +71,7 @@ struct Infer<'a> {
     widths: Widths,
     diagnostics: Diagnostics,
     /// The bodies under construction, the innermost function value last.
-    frames: Vec<Frame>,
+    frames: Vec<BodyFrame>,
     /// The function under definition: its name, its id and its type.
     own: Option<(Name, DefId, Ty)>,
     /// Types of the expressions of the syntax tree, for messages.
@@ -81,7 +81,7 @@ struct Infer<'a> {
     /// True if a serial function was used.
     serial: bool,
     /// Function values whose bodies wait for their final types.
-    lambdas: Vec<(LambdaId, Frame, Captures)>,
+    lambdas: Vec<(LambdaId, BodyFrame, Captures)>,
 }
 
 /// Variables of a surrounding body, with the inner variables that hold their values.
@@ -89,7 +89,7 @@ type Captures = Vec<(LocalId, LocalId)>;
 
 /// A body under construction.
 #[derive(Default)]
-struct Frame {
+struct BodyFrame {
     body: Body,
     types: PrimaryMap<core::ExprId, Ty>,
     local_types: PrimaryMap<LocalId, Ty>,
@@ -111,7 +111,7 @@ impl<'a> Infer<'a> {
             ast,
             widths,
             diagnostics: Diagnostics::new(),
-            frames: vec![Frame::default()],
+            frames: vec![BodyFrame::default()],
             own: None,
             seen: HashMap::new(),
             parallel: 0,
@@ -120,7 +120,7 @@ impl<'a> Infer<'a> {
         }
     }
 
-    fn frame(&mut self) -> &mut Frame {
+    fn frame(&mut self) -> &mut BodyFrame {
         self.frames.last_mut().expect("there is a frame while inference runs")
     }
 
@@ -195,7 +195,7 @@ impl<'a> Infer<'a> {
         Some((frame.body, scheme.map(|ty| crate::types::Scheme { variables, ty })))
     }
 
-    fn settle(frame: &mut Frame, export: &mut Export<'_>, own: &[TypeId]) -> Option<()> {
+    fn settle(frame: &mut BodyFrame, export: &mut Export<'_>, own: &[TypeId]) -> Option<()> {
         for ty in frame.types.values() {
             frame.body.types.push(export.export(*ty)?);
         }

@@ -4,8 +4,8 @@ use super::function::CompiledFunction;
 use super::output::Failure;
 use super::worker::Worker;
 use crate::core::DefinitionKind;
-use crate::eval::{Fault, Machine, Run};
-use crate::machine::{Constants, Machine as VcodeMachine, Regions};
+use crate::eval::{Evaluation, Fault, Run};
+use crate::machine::{Constants, Machine, Regions};
 use crate::run::{CallTemplate, Column};
 use crate::syntax::Name;
 use crate::{flat, flatten};
@@ -68,8 +68,8 @@ impl Worker {
         let (env, state, host) = (&mut self.env, &mut self.state, &mut *self.host);
         self.accelerator.as_mut()?.traced(arguments, is_general, |accelerator, columns| {
             let mut out = |_: &[u8]| {};
-            let mut world = Machine::new(env, state, host, &mut out);
-            let mut machine = VcodeMachine::new(&function.program, &mut world).with_constants(function.constants.clone());
+            let mut world = Evaluation::new(env, state, host, &mut out);
+            let mut machine = Machine::new(&function.program, &mut world).with_constants(function.constants.clone());
             machine = machine.on(accelerator, true);
             let stack = machine.entries_of(&function.argument, columns)?;
             let results = machine.keeping_results().execute(stack)?;
@@ -80,9 +80,8 @@ impl Worker {
 
     fn run_function(&mut self, function: &mut CompiledFunction, arguments: Vec<Column>) -> Run<Vec<Column>> {
         let mut out = |_: &[u8]| {};
-        let mut world = Machine::new(&mut self.env, &mut self.state, &mut *self.host, &mut out);
-        let mut machine =
-            VcodeMachine::new(&function.program, &mut world).with_constants(std::mem::take(&mut function.constants));
+        let mut world = Evaluation::new(&mut self.env, &mut self.state, &mut *self.host, &mut out);
+        let mut machine = Machine::new(&function.program, &mut world).with_constants(std::mem::take(&mut function.constants));
         machine = machine.with_regions(std::mem::take(&mut function.regions));
         if let Some(accelerator) = &mut self.accelerator {
             machine = machine.on(accelerator, true);

@@ -3,8 +3,8 @@
 use super::Output;
 use super::worker::Worker;
 use crate::core::Body;
-use crate::eval::{Fault, Machine, Value};
-use crate::machine::{Machine as VcodeMachine, to_values};
+use crate::eval::{Evaluation, Fault, Value};
+use crate::machine::{Machine, to_values};
 use crate::types::{Type, TypeId};
 use crate::{flat, flatten, vcode};
 
@@ -31,8 +31,8 @@ impl Worker {
         }
         let sink = &mut self.sink;
         let mut out = |bytes: &[u8]| sink(Output::Text(bytes.to_vec()));
-        let mut world = Machine::new(&mut self.env, &mut self.state, &mut *self.host, &mut out);
-        let mut machine = VcodeMachine::new(&program, &mut world);
+        let mut world = Evaluation::new(&mut self.env, &mut self.state, &mut *self.host, &mut out);
+        let mut machine = Machine::new(&program, &mut world);
         if let Some(accelerator) = &mut self.accelerator {
             machine = machine.on(accelerator, true);
         }

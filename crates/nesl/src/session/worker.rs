@@ -5,7 +5,7 @@ use super::output::{Report, placed};
 use super::{Engine, Output, Settings};
 use crate::codes;
 use crate::core::{Body, DefId, Environment, verify_all};
-use crate::eval::{Fault, Host, Machine, SealedHost, State, Value};
+use crate::eval::{Evaluation, EvaluatorState, Fault, Host, SealedHost, Value};
 use crate::run::Accelerator;
 use crate::syntax::{FormKind, Program, parse};
 use crate::vcode;
@@ -28,7 +28,7 @@ pub(super) type Variable = (DefId, Arc<Body>);
 pub(super) struct Worker {
     pub(super) env: Environment,
     pub(super) sources: Sources,
-    pub(super) state: State,
+    pub(super) state: EvaluatorState,
     pub(super) host: Box<dyn Host>,
     pub(super) sink: Box<dyn FnMut(Output)>,
     pub(super) print_length: usize,
@@ -60,7 +60,7 @@ impl Worker {
         let mut worker = Worker {
             env: Environment::default(),
             sources: Sources::new(),
-            state: State::new(settings.options, STACK),
+            state: EvaluatorState::new(settings.options, STACK),
             host,
             sink,
             print_length: settings.print_length,
@@ -200,7 +200,7 @@ impl Worker {
                 sink(Output::Text(bytes.to_vec()));
             }
         };
-        Machine::new(&mut self.env, &mut self.state, &mut *self.host, &mut out).evaluate(body)
+        Evaluation::new(&mut self.env, &mut self.state, &mut *self.host, &mut out).evaluate(body)
     }
 
     pub(super) fn leave(&mut self) {

@@ -17,7 +17,7 @@ const MAX_NESTING: usize = 400;
 const MAX_ERRORS: usize = 20;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Token<'a> {
+enum VcodeToken<'a> {
     Word(&'a str),
     Int(i64),
     Float(f64),
@@ -31,12 +31,12 @@ enum Token<'a> {
 pub fn parse(source: SourceId, text: &str) -> Result<Program, Diagnostics> {
     let tokens = lex(source, text);
     let mut parser =
-        Parser { tokens, at: 0, source, end: text.len(), errors: Diagnostics::new(), count: 0, program: Program::default() };
+        VcodeParser { tokens, at: 0, source, end: text.len(), errors: Diagnostics::new(), count: 0, program: Program::default() };
     parser.program();
     if parser.count == 0 { Ok(parser.program) } else { Err(parser.errors) }
 }
 
-fn lex(source: SourceId, text: &str) -> Vec<(Token<'_>, Span)> {
+fn lex(source: SourceId, text: &str) -> Vec<(VcodeToken<'_>, Span)> {
     let bytes = text.as_bytes();
     let mut tokens = vec![];
     let mut at = 0;
@@ -55,22 +55,22 @@ fn lex(source: SourceId, text: &str) -> Vec<(Token<'_>, Span)> {
                 }
                 None => {
                     at = bytes.len();
-                    Token::Bad("a comment has no closing brace")
+                    VcodeToken::Bad("a comment has no closing brace")
                 }
             },
             b'"' => match text[at + 1..].find('"') {
                 Some(length) => {
                     at += length + 2;
-                    Token::Text(&text[start + 1..at - 1])
+                    VcodeToken::Text(&text[start + 1..at - 1])
                 }
                 None => {
                     at = bytes.len();
-                    Token::Bad("a string has no closing quotation mark")
+                    VcodeToken::Bad("a string has no closing quotation mark")
                 }
             },
             b'(' | b')' => {
                 at += 1;
-                if bytes[start] == b'(' { Token::Open } else { Token::Close }
+                if bytes[start] == b'(' { VcodeToken::Open } else { VcodeToken::Close }
             }
             byte if is_word(byte) => {
                 while at < bytes.len() && is_word(bytes[at]) {
@@ -80,7 +80,7 @@ fn lex(source: SourceId, text: &str) -> Vec<(Token<'_>, Span)> {
             }
             _ => {
                 at += text[at..].chars().next().map_or(1, char::len_utf8);
-                Token::Bad("this character begins no token")
+                VcodeToken::Bad("this character begins no token")
             }
         };
         tokens.push((token, Span { source, start: start as u32, end: at as u32 }));
@@ -88,30 +88,30 @@ fn lex(source: SourceId, text: &str) -> Vec<(Token<'_>, Span)> {
     tokens
 }
 
-fn word(text: &str) -> Token<'_> {
+fn word(text: &str) -> VcodeToken<'_> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     if unsigned.starts_with(|c: char| c.is_ascii_digit()) {
         if unsigned.bytes().all(|byte| byte.is_ascii_digit()) {
             return match text.parse() {
-                Ok(value) => Token::Int(value),
-                Err(_) => Token::Bad("this integer has more than 64 bits"),
+                Ok(value) => VcodeToken::Int(value),
+                Err(_) => VcodeToken::Bad("this integer has more than 64 bits"),
             };
         }
         let plain = unsigned.bytes().all(|byte| byte.is_ascii_digit() || b".eE+-".contains(&byte));
         if let (true, true, Ok(value)) = (plain, unsigned.contains('.'), text.parse()) {
-            return Token::Float(value);
+            return VcodeToken::Float(value);
         }
     }
     match text {
-        "NAN" => Token::Float(f64::NAN),
-        "+INF" => Token::Float(f64::INFINITY),
-        "-INF" => Token::Float(f64::NEG_INFINITY),
-        _ => Token::Word(text),
+        "NAN" => VcodeToken::Float(f64::NAN),
+        "+INF" => VcodeToken::Float(f64::INFINITY),
+        "-INF" => VcodeToken::Float(f64::NEG_INFINITY),
+        _ => VcodeToken::Word(text),
     }
 }
 
-struct Parser<'a> {
-    tokens: Vec<(Token<'a>, Span)>,
+struct VcodeParser<'a> {
+    tokens: Vec<(VcodeToken<'a>, Span)>,
     at: usize,
     source: SourceId,
     end: usize,
@@ -122,7 +122,7 @@ struct Parser<'a> {
 
 type ParseResult<T> = Result<T, ()>;
 
-impl<'a> Parser<'a> {
+impl<'a> VcodeParser<'a> {
     fn error(&mut self, span: Span, message: impl Into<String>) {
         self.count += 1;
         if self.count <= MAX_ERRORS {
@@ -138,24 +138,24 @@ impl<'a> Parser<'a> {
     fn fail<T>(&mut self, message: impl Into<String>) -> ParseResult<T> {
         let span = self.here();
         match self.peek() {
-            Some(Token::Bad(reason)) => self.error(span, reason),
+            Some(VcodeToken::Bad(reason)) => self.error(span, reason),
             _ => self.error(span, message),
         }
         Err(())
     }
 
-    fn peek(&self) -> Option<Token<'a>> {
+    fn peek(&self) -> Option<VcodeToken<'a>> {
         self.tokens.get(self.at).map(|&(token, _)| token)
     }
 
-    fn next(&mut self) -> Option<Token<'a>> {
+    fn next(&mut self) -> Option<VcodeToken<'a>> {
         let token = self.peek();
         self.at += 1;
         token
     }
 
     fn eat(&mut self, word: &str) -> bool {
-        let found = self.peek() == Some(Token::Word(word));
+        let found = self.peek() == Some(VcodeToken::Word(word));
         self.at += usize::from(found);
         found
     }
@@ -170,7 +170,7 @@ impl<'a> Parser<'a> {
                 continue;
             }
             let span = self.here();
-            let Some(Token::Word(name)) = self.next() else {
+            let Some(VcodeToken::Word(name)) = self.next() else {
                 self.at -= 1;
                 let _ = self.fail::<()>("expected the name of a function");
                 self.skip_function();
@@ -206,14 +206,14 @@ impl<'a> Parser<'a> {
     }
 
     fn skip_function(&mut self) {
-        while self.at < self.tokens.len() && self.peek() != Some(Token::Word("FUNC")) {
+        while self.at < self.tokens.len() && self.peek() != Some(VcodeToken::Word("FUNC")) {
             self.at += 1;
         }
     }
 
     fn types(&mut self) -> Vec<Type> {
         let mut types = vec![];
-        while let Some(Token::Word(word)) = self.peek()
+        while let Some(VcodeToken::Word(word)) = self.peek()
             && let Some(ty) = Type::by_name(word)
         {
             self.at += 1;
@@ -236,7 +236,7 @@ impl<'a> Parser<'a> {
         loop {
             let span = self.here();
             let index = function.code.len();
-            let Some(Token::Word(word)) = self.peek() else {
+            let Some(VcodeToken::Word(word)) = self.peek() else {
                 return self.fail(format!("expected an instruction or the `RET` that ends `{name}`"));
             };
             self.at += 1;
@@ -251,7 +251,7 @@ impl<'a> Parser<'a> {
                 "CONST" => Inst::Const(self.constant()?),
                 "CALL" => {
                     let span = self.here();
-                    let Some(Token::Word(callee)) = self.peek() else { return self.fail("expected the name of a function") };
+                    let Some(VcodeToken::Word(callee)) = self.peek() else { return self.fail("expected the name of a function") };
                     self.at += 1;
                     calls.push((id, index, callee, span));
                     Inst::Call(id)
@@ -280,7 +280,7 @@ impl<'a> Parser<'a> {
                 }
                 "CHECK" => {
                     let found = match self.peek() {
-                        Some(Token::Text(name)) => Check::ALL.iter().find(|check| check.name() == name).copied(),
+                        Some(VcodeToken::Text(name)) => Check::ALL.iter().find(|check| check.name() == name).copied(),
                         _ => None,
                     };
                     let Some(check) = found else { return self.fail("expected the name of a check in quotation marks") };
@@ -313,7 +313,7 @@ impl<'a> Parser<'a> {
             return Ok(Inst::Op(op, ty));
         }
         let ty = match self.peek() {
-            Some(Token::Word(word)) => Type::by_name(word).filter(|&ty| op.choice().allows(ty)),
+            Some(VcodeToken::Word(word)) => Type::by_name(word).filter(|&ty| op.choice().allows(ty)),
             _ => None,
         };
         let Some(ty) = ty else {
@@ -327,7 +327,7 @@ impl<'a> Parser<'a> {
 
     fn positions(&mut self) -> ParseResult<(u32, u32)> {
         let mut number = || match self.peek() {
-            Some(Token::Int(value)) if (0..1 << 20).contains(&value) => {
+            Some(VcodeToken::Int(value)) if (0..1 << 20).contains(&value) => {
                 self.at += 1;
                 Ok(value as u32)
             }
@@ -338,22 +338,22 @@ impl<'a> Parser<'a> {
 
     fn constant(&mut self) -> ParseResult<Constant> {
         let ty = match self.peek() {
-            Some(Token::Word(word)) => Type::by_name(word),
+            Some(VcodeToken::Word(word)) => Type::by_name(word),
             _ => None,
         };
         let Some(ty) = ty else { return self.fail("expected the type of a constant") };
         self.at += 1;
         if ty == Type::Char {
-            let Some(Token::Text(text)) = self.peek() else { return self.fail("expected a string in quotation marks") };
+            let Some(VcodeToken::Text(text)) = self.peek() else { return self.fail("expected a string in quotation marks") };
             self.at += 1;
             return Ok(Constant::Text(text.as_bytes().into()));
         }
         let (start, mut tokens) = (self.here(), vec![]);
-        if self.peek() == Some(Token::Open) {
+        if self.peek() == Some(VcodeToken::Open) {
             self.at += 1;
-            while self.peek() != Some(Token::Close) {
+            while self.peek() != Some(VcodeToken::Close) {
                 match self.next() {
-                    Some(token @ (Token::Int(_) | Token::Float(_) | Token::Word(_))) => tokens.push(token),
+                    Some(token @ (VcodeToken::Int(_) | VcodeToken::Float(_) | VcodeToken::Word(_))) => tokens.push(token),
                     _ => {
                         self.at -= 1;
                         return self.fail("expected a value or the `)` that ends the vector");
@@ -369,13 +369,13 @@ impl<'a> Parser<'a> {
             Type::Segdes => collect(&tokens, |token| int(token).filter(|length| (0..=i64::from(u32::MAX)).contains(length)))
                 .map(Constant::Segdes),
             Type::Float => collect(&tokens, |token| match token {
-                Token::Float(value) => Some(value),
+                VcodeToken::Float(value) => Some(value),
                 _ => None,
             })
             .map(Constant::Float),
             Type::Bool => collect(&tokens, |token| match token {
-                Token::Word("T") => Some(true),
-                Token::Word("F") => Some(false),
+                VcodeToken::Word("T") => Some(true),
+                VcodeToken::Word("F") => Some(false),
                 _ => None,
             })
             .map(Constant::Bool),
@@ -391,7 +391,9 @@ impl<'a> Parser<'a> {
     fn foreign(&mut self) -> ParseResult<Foreign> {
         let mut texts = vec![];
         for what in ["the name of a function of the host", "the type of its argument", "the type of its result"] {
-            let Some(Token::Text(text)) = self.peek() else { return self.fail(format!("expected {what} in quotation marks")) };
+            let Some(VcodeToken::Text(text)) = self.peek() else {
+                return self.fail(format!("expected {what} in quotation marks"));
+            };
             if !texts.is_empty() && Layout::parse(text).is_none() {
                 return self.fail(format!("`{text}` is no type"));
             }
@@ -403,17 +405,17 @@ impl<'a> Parser<'a> {
     }
 }
 
-fn int(token: Token<'_>) -> Option<i64> {
+fn int(token: VcodeToken<'_>) -> Option<i64> {
     match token {
-        Token::Int(value) => Some(value),
-        Token::Word("STDIN") => Some(0),
-        Token::Word("STDOUT") => Some(1),
-        Token::Word("STDERR") => Some(2),
-        Token::Word("NULL_STREAM") => Some(-1),
+        VcodeToken::Int(value) => Some(value),
+        VcodeToken::Word("STDIN") => Some(0),
+        VcodeToken::Word("STDOUT") => Some(1),
+        VcodeToken::Word("STDERR") => Some(2),
+        VcodeToken::Word("NULL_STREAM") => Some(-1),
         _ => None,
     }
 }
 
-fn collect<'a, T, C: FromIterator<T>>(tokens: &[Token<'a>], convert: impl Fn(Token<'a>) -> Option<T>) -> Option<C> {
+fn collect<'a, T, C: FromIterator<T>>(tokens: &[VcodeToken<'a>], convert: impl Fn(VcodeToken<'a>) -> Option<T>) -> Option<C> {
     tokens.iter().map(|&token| convert(token)).collect()
 }

@@ -25,22 +25,22 @@ pub struct Signature {
 }
 
 /// Type of an entry during inference, by its index.
-type Ty = usize;
+type EntryType = usize;
 
 #[derive(Clone, Copy)]
-enum Node {
+enum EntryNode {
     Unknown,
-    Same(Ty),
+    Same(EntryType),
     Is(Type),
-    Pair(Ty, Ty),
+    Pair(EntryType, EntryType),
 }
 
 /// Operands and results with shared variables.
 #[derive(Clone)]
 struct Effect {
-    nodes: Vec<Node>,
-    operands: Vec<Ty>,
-    results: Vec<Ty>,
+    nodes: Vec<EntryNode>,
+    operands: Vec<EntryType>,
+    results: Vec<EntryType>,
 }
 
 /// Maximum number of passes over a program.
@@ -58,7 +58,7 @@ pub fn verify(program: &Program) -> Result<SecondaryMap<FuncId, Option<Signature
         let mut changed = false;
         errors = Diagnostics::new();
         for &id in &order {
-            match Checker::new(program, &effects).function(id) {
+            match VcodeChecker::new(program, &effects).function(id) {
                 Ok(None) => {}
                 Ok(Some(effect)) => {
                     let size = |effect: &Effect| (effect.operands.len(), effect.results.len());
@@ -126,44 +126,44 @@ fn callees_first(program: &Program) -> Vec<FuncId> {
 
 impl Effect {
     fn signature(&self) -> Signature {
-        let known = |&ty: &Ty| match self.nodes[find(&self.nodes, ty)] {
-            Node::Is(ty) => Some(ty),
-            Node::Unknown | Node::Same(_) | Node::Pair(..) => None,
+        let known = |&ty: &EntryType| match self.nodes[find(&self.nodes, ty)] {
+            EntryNode::Is(ty) => Some(ty),
+            EntryNode::Unknown | EntryNode::Same(_) | EntryNode::Pair(..) => None,
         };
         Signature { operands: self.operands.iter().map(known).collect(), results: self.results.iter().map(known).collect() }
     }
 }
 
-fn find(nodes: &[Node], mut ty: Ty) -> Ty {
-    while let Node::Same(other) = nodes[ty] {
+fn find(nodes: &[EntryNode], mut ty: EntryType) -> EntryType {
+    while let EntryNode::Same(other) = nodes[ty] {
         ty = other;
     }
     ty
 }
 
-struct Checker<'a> {
+struct VcodeChecker<'a> {
     program: &'a Program,
     effects: &'a SecondaryMap<FuncId, Option<Effect>>,
-    nodes: Vec<Node>,
-    operands: Vec<Ty>,
-    stack: Vec<Ty>,
+    nodes: Vec<EntryNode>,
+    operands: Vec<EntryType>,
+    stack: Vec<EntryType>,
     /// True for unreachable code, and after a call whose effect is not known.
     dead: bool,
 }
 
 /// Stack at a branch, with the number of operands known at that point.
 struct BranchStack {
-    stack: Vec<Ty>,
+    stack: Vec<EntryType>,
     operands: usize,
     dead: bool,
 }
 
-impl<'a> Checker<'a> {
+impl<'a> VcodeChecker<'a> {
     fn new(program: &'a Program, effects: &'a SecondaryMap<FuncId, Option<Effect>>) -> Self {
-        Checker { program, effects, nodes: vec![], operands: vec![], stack: vec![], dead: false }
+        VcodeChecker { program, effects, nodes: vec![], operands: vec![], stack: vec![], dead: false }
     }
 
-    fn add(&mut self, node: Node) -> Ty {
+    fn add(&mut self, node: EntryNode) -> EntryType {
         self.nodes.push(node);
         self.nodes.len() - 1
     }
@@ -173,7 +173,7 @@ impl<'a> Checker<'a> {
         let function = &self.program.functions[id];
         let declared = function.signature.is_some();
         if let Some((operands, _)) = &function.signature {
-            self.operands = operands.iter().map(|&ty| self.add(Node::Is(ty))).collect();
+            self.operands = operands.iter().map(|&ty| self.add(EntryNode::Is(ty))).collect();
             self.stack = self.operands.clone();
         }
         let mut open: Vec<BranchStack> = vec![];
@@ -251,7 +251,7 @@ impl<'a> Checker<'a> {
                     let (a, b) = (other.stack.len(), self.stack.len());
                     return Err(format!("the branches of a conditional leave different numbers of entries: {a} and {b}"));
                 }
-                let pairs: Vec<(Ty, Ty)> = self.stack.iter().copied().zip(other.stack).collect();
+                let pairs: Vec<(EntryType, EntryType)> = self.stack.iter().copied().zip(other.stack).collect();
                 pairs.into_iter().try_for_each(|(a, b)| self.unify(a, b, 0))
             }
         }
@@ -260,17 +260,17 @@ impl<'a> Checker<'a> {
     /// Ensures that the stack has this many entries; missing ones become operands of the function.
     fn need(&mut self, count: usize) {
         while self.stack.len() < count && self.operands.len() <= MAX_ENTRIES {
-            let new = self.add(Node::Unknown);
+            let new = self.add(EntryNode::Unknown);
             self.operands.insert(0, new);
             self.stack.insert(0, new);
         }
     }
 
-    fn pop(&mut self) -> Ty {
+    fn pop(&mut self) -> EntryType {
         self.need(1);
         match self.stack.pop() {
             Some(ty) => ty,
-            None => self.add(Node::Unknown),
+            None => self.add(EntryNode::Unknown),
         }
     }
 
@@ -278,12 +278,12 @@ impl<'a> Checker<'a> {
         if self.dead {
             return Ok(());
         }
-        let (found, wanted) = (self.pop(), self.add(Node::Is(ty.stacked())));
+        let (found, wanted) = (self.pop(), self.add(EntryNode::Is(ty.stacked())));
         self.unify(found, wanted, 0)
     }
 
     fn push(&mut self, ty: Type) {
-        let ty = self.add(Node::Is(ty.stacked()));
+        let ty = self.add(EntryNode::Is(ty.stacked()));
         self.stack.push(ty);
     }
 
@@ -316,12 +316,12 @@ impl<'a> Checker<'a> {
             }
             Inst::Pair => {
                 let (second, first) = (self.pop(), self.pop());
-                let pair = self.add(Node::Pair(first, second));
+                let pair = self.add(EntryNode::Pair(first, second));
                 self.stack.push(pair);
             }
             Inst::Unpair => {
-                let (first, second) = (self.add(Node::Unknown), self.add(Node::Unknown));
-                let (pair, found) = (self.add(Node::Pair(first, second)), self.pop());
+                let (first, second) = (self.add(EntryNode::Unknown), self.add(EntryNode::Unknown));
+                let (pair, found) = (self.add(EntryNode::Pair(first, second)), self.pop());
                 self.unify(found, pair, 0)?;
                 self.stack.extend([first, second]);
             }
@@ -345,8 +345,8 @@ impl<'a> Checker<'a> {
                 Some(effect) => {
                     let base = self.nodes.len();
                     let moved = effect.nodes.iter().map(|node| match *node {
-                        Node::Same(ty) => Node::Same(ty + base),
-                        Node::Pair(a, b) => Node::Pair(a + base, b + base),
+                        EntryNode::Same(ty) => EntryNode::Same(ty + base),
+                        EntryNode::Pair(a, b) => EntryNode::Pair(a + base, b + base),
                         other => other,
                     });
                     self.nodes.extend(moved);
@@ -373,7 +373,7 @@ impl<'a> Checker<'a> {
         Ok(size - from - count..size - from)
     }
 
-    fn unify(&mut self, a: Ty, b: Ty, depth: u32) -> Result<(), String> {
+    fn unify(&mut self, a: EntryType, b: EntryType, depth: u32) -> Result<(), String> {
         let (a, b) = (find(&self.nodes, a), find(&self.nodes, b));
         if a == b {
             return Ok(());
@@ -382,11 +382,11 @@ impl<'a> Checker<'a> {
             return Err("pairs nest too deeply".to_owned());
         }
         match (self.nodes[a], self.nodes[b]) {
-            (Node::Unknown, _) => self.nodes[a] = Node::Same(b),
-            (_, Node::Unknown) => self.nodes[b] = Node::Same(a),
-            (Node::Is(x), Node::Is(y)) if x == y => {}
-            (Node::Pair(p, q), Node::Pair(r, s)) => {
-                self.nodes[a] = Node::Same(b);
+            (EntryNode::Unknown, _) => self.nodes[a] = EntryNode::Same(b),
+            (_, EntryNode::Unknown) => self.nodes[b] = EntryNode::Same(a),
+            (EntryNode::Is(x), EntryNode::Is(y)) if x == y => {}
+            (EntryNode::Pair(p, q), EntryNode::Pair(r, s)) => {
+                self.nodes[a] = EntryNode::Same(b);
                 self.unify(p, r, depth + 1)?;
                 self.unify(q, s, depth + 1)?;
             }
@@ -396,10 +396,10 @@ impl<'a> Checker<'a> {
     }
 }
 
-fn name(node: Node) -> &'static str {
+fn name(node: EntryNode) -> &'static str {
     match node {
-        Node::Is(ty) => ty.name(),
-        Node::Pair(..) => "a pair",
-        Node::Unknown | Node::Same(_) => "an entry",
+        EntryNode::Is(ty) => ty.name(),
+        EntryNode::Pair(..) => "a pair",
+        EntryNode::Unknown | EntryNode::Same(_) => "an entry",
     }
 }

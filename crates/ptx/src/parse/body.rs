@@ -16,7 +16,7 @@ use std::collections::{HashMap, HashSet};
 const MAX_TARGETS: usize = 1 << 16;
 
 /// State of a function body that is being parsed.
-pub(super) struct Body<'f, 'a> {
+pub(super) struct BodyParser<'f, 'a> {
     pub(super) function: &'f mut Function,
     pub(super) names: Names<'a>,
     block: Option<Block>,
@@ -27,7 +27,7 @@ pub(super) struct Body<'f, 'a> {
     ranged: usize,
 }
 
-impl Body<'_, '_> {
+impl BodyParser<'_, '_> {
     /// Returns the current block.
     fn current(&mut self) -> Block {
         match self.block {
@@ -60,7 +60,7 @@ impl Body<'_, '_> {
 
 impl<'a> Parser<'a> {
     pub(super) fn body(&mut self, function: &mut Function, names: Names<'a>, head: Span) -> ParseResult<()> {
-        let mut body = Body { function, names, block: None, locs: Locs::default(), labels: None, ranged: 0 };
+        let mut body = BodyParser { function, names, block: None, locs: Locs::default(), labels: None, ranged: 0 };
         let params = body.function.regs.len();
         let open = self.expect(b'{')?;
         let floor = body.names.depth();
@@ -138,7 +138,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn statement(&mut self, body: &mut Body<'_, 'a>) -> ParseResult<()> {
+    fn statement(&mut self, body: &mut BodyParser<'_, 'a>) -> ParseResult<()> {
         match self.kind() {
             TokenKind::Dotted => self.body_directive(body),
             TokenKind::Name if self.kind_ahead(1) == TokenKind::Sign(b':') => self.label(body),
@@ -154,7 +154,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn label(&mut self, body: &mut Body<'_, 'a>) -> ParseResult<()> {
+    fn label(&mut self, body: &mut BodyParser<'_, 'a>) -> ParseResult<()> {
         let (name, span) = self.expect_name("a label")?;
         self.expect(b':')?;
         match self.dotted() {
@@ -172,7 +172,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn branch_targets(&mut self, body: &mut Body<'_, 'a>, name: &'a str, span: Span) -> ParseResult<()> {
+    fn branch_targets(&mut self, body: &mut BodyParser<'_, 'a>, name: &'a str, span: Span) -> ParseResult<()> {
         self.bump();
         let mut blocks = vec![];
         loop {
@@ -197,7 +197,13 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses `L<4>`, which means `L0` to `L3`.
-    fn label_range(&mut self, body: &mut Body<'_, 'a>, prefix: &str, place: Span, blocks: &mut Vec<Block>) -> ParseResult<()> {
+    fn label_range(
+        &mut self,
+        body: &mut BodyParser<'_, 'a>,
+        prefix: &str,
+        place: Span,
+        blocks: &mut Vec<Block>,
+    ) -> ParseResult<()> {
         self.expect(b'<')?;
         let count = self.expect_integer("a number of labels")?;
         self.expect(b'>')?;
@@ -237,7 +243,7 @@ impl<'a> Parser<'a> {
         labels.map(|pair| self.text_of(pair[0])).collect()
     }
 
-    fn call_prototype(&mut self, body: &mut Body<'_, 'a>, name: &'a str, span: Span) -> ParseResult<()> {
+    fn call_prototype(&mut self, body: &mut BodyParser<'_, 'a>, name: &'a str, span: Span) -> ParseResult<()> {
         self.bump();
         let results = if self.is_sign(b'(') { self.prototype_params()? } else { vec![] };
         let (name_inside, place) = self.expect_name("`_`")?;
@@ -256,7 +262,7 @@ impl<'a> Parser<'a> {
 
     /// Parses `.calltargets f, g;`, the possible targets of a pointer. Only their signature matters for the
     /// call, so it is stored as their common prototype.
-    fn call_targets(&mut self, body: &mut Body<'_, 'a>, name: &'a str, span: Span) -> ParseResult<()> {
+    fn call_targets(&mut self, body: &mut BodyParser<'_, 'a>, name: &'a str, span: Span) -> ParseResult<()> {
         self.bump();
         let mut shared: Option<(Func, Span)> = None;
         loop {
@@ -290,7 +296,7 @@ impl<'a> Parser<'a> {
 
     /// Returns results and parameters of a function as in a prototype. The function being parsed is not in
     /// the module yet.
-    fn signature_of(&self, body: &Body<'_, 'a>, func: Func) -> (Vec<Variable>, Vec<Variable>) {
+    fn signature_of(&self, body: &BodyParser<'_, 'a>, func: Func) -> (Vec<Variable>, Vec<Variable>) {
         let known = &self.module.functions[func];
         let function = if known.name.is_empty() { &*body.function } else { known };
         let plain = |param: &Param| {
@@ -307,7 +313,7 @@ impl<'a> Parser<'a> {
         (function.results.iter().map(plain).collect(), function.params.iter().map(plain).collect())
     }
 
-    fn body_directive(&mut self, body: &mut Body<'_, 'a>) -> ParseResult<()> {
+    fn body_directive(&mut self, body: &mut BodyParser<'_, 'a>) -> ParseResult<()> {
         let place = self.here();
         match self.dotted() {
             Some("loc") => {
@@ -371,7 +377,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn registers(&mut self, body: &mut Body<'_, 'a>) -> ParseResult<()> {
+    fn registers(&mut self, body: &mut BodyParser<'_, 'a>) -> ParseResult<()> {
         let start = self.variable_start()?;
         loop {
             let (name, span) = self.expect_name("the name of a register")?;
@@ -417,7 +423,7 @@ impl<'a> Parser<'a> {
         next.kind == TokenKind::Dotted && self.word_of(next) == "reg"
     }
 
-    fn local_variables(&mut self, body: &mut Body<'_, 'a>, linkage: Linkage) -> ParseResult<()> {
+    fn local_variables(&mut self, body: &mut BodyParser<'_, 'a>, linkage: Linkage) -> ParseResult<()> {
         let place = self.last();
         let mut start = self.variable_start()?;
         if linkage != Linkage::Private && matches!(start.space, Space::Local | Space::Param) {

@@ -13,7 +13,7 @@
 //! add.u64       %element_4, %element_3, %element_2
 //! ```
 
-use super::body::Body;
+use super::body::BodyParser;
 use super::lexer::{TokenKind, shorten};
 use super::{ParseResult, Parser, codes};
 use crate::ids::Reg;
@@ -65,7 +65,7 @@ impl InstructionContext {
 }
 
 impl<'a> Parser<'a> {
-    fn variable_of<'v>(&'v self, body: &'v Body<'_, 'a>, symbol: Symbol) -> Option<&'v Variable> {
+    fn variable_of<'v>(&'v self, body: &'v BodyParser<'_, 'a>, symbol: Symbol) -> Option<&'v Variable> {
         match symbol {
             Symbol::Var(var) => Some(&self.module.variables[var]),
             Symbol::Local(var) => Some(&body.function.variables[var]),
@@ -74,7 +74,13 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses `[n]`, `[%r]` or `[%r+n]` after the name of an array.
-    pub(super) fn element(&mut self, body: &mut Body<'_, 'a>, symbol: Symbol, name: &str, span: Span) -> ParseResult<Element> {
+    pub(super) fn element(
+        &mut self,
+        body: &mut BodyParser<'_, 'a>,
+        symbol: Symbol,
+        name: &str,
+        span: Span,
+    ) -> ParseResult<Element> {
         let array = self.variable_of(body, symbol);
         let array = array.filter(|variable| !variable.dims.is_empty() && variable.ty.kind() != TypeKind::Opaque);
         let Some(size) = array.map(|variable| variable.ty.bits().div_ceil(8)) else {
@@ -103,7 +109,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses an integer or untyped register.
-    fn index_register(&mut self, body: &mut Body<'_, 'a>) -> ParseResult<Reg> {
+    fn index_register(&mut self, body: &mut BodyParser<'_, 'a>) -> ParseResult<Reg> {
         let place = self.here();
         let reg = self.register(body)?;
         let ty = body.function.regs[reg].ty;
@@ -121,7 +127,7 @@ impl<'a> Parser<'a> {
     /// body.
     pub(super) fn fit_element(
         &mut self,
-        body: &mut Body<'_, 'a>,
+        body: &mut BodyParser<'_, 'a>,
         element: Element,
         around: &InstructionContext,
         span: Span,

@@ -1,7 +1,7 @@
 //! Parser of one instruction: guard, mnemonic, operands, and selection of the matching form of the table.
 
-use super::body::Body;
-use super::element::{InstructionContext, Element};
+use super::body::BodyParser;
+use super::element::{Element, InstructionContext};
 use super::lexer::TokenKind;
 use super::operand::RawOperand;
 use super::{ParseResult, Parser, codes};
@@ -13,7 +13,7 @@ use broadloom_diag::{Diagnostic, Span};
 use smallvec::SmallVec;
 
 impl<'a> Parser<'a> {
-    pub(super) fn instruction(&mut self, body: &mut Body<'_, 'a>) -> ParseResult<InstData> {
+    pub(super) fn instruction(&mut self, body: &mut BodyParser<'_, 'a>) -> ParseResult<InstData> {
         let start = self.here();
         let guard = self.guard(body)?;
         if self.kind() != TokenKind::Name {
@@ -61,7 +61,7 @@ impl<'a> Parser<'a> {
         Ok(data(Mnemonic::Known { form, modifiers }, operands, span))
     }
 
-    fn guard(&mut self, body: &mut Body<'_, 'a>) -> ParseResult<Option<Guard>> {
+    fn guard(&mut self, body: &mut BodyParser<'_, 'a>) -> ParseResult<Option<Guard>> {
         if !self.eat(b'@') {
             return Ok(None);
         }
@@ -79,7 +79,12 @@ impl<'a> Parser<'a> {
         Ok(Some(Guard { reg, negated }))
     }
 
-    fn opaque_operands(&mut self, body: &mut Body<'_, 'a>, root: &str, root_span: Span) -> ParseResult<SmallVec<[Operand; 4]>> {
+    fn opaque_operands(
+        &mut self,
+        body: &mut BodyParser<'_, 'a>,
+        root: &str,
+        root_span: Span,
+    ) -> ParseResult<SmallVec<[Operand; 4]>> {
         // A stray name should not be taken for an unknown instruction. Instructions of PTX are lower case,
         // and their operands are on the same line and without parentheses.
         let small = root.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'_');
@@ -109,7 +114,7 @@ impl<'a> Parser<'a> {
     /// Selects the first candidate whose operands fit: by their shape, then by the width of their registers.
     fn fit(
         &mut self,
-        body: &mut Body<'_, 'a>,
+        body: &mut BodyParser<'_, 'a>,
         found: Vec<(FormId, Modifiers)>,
         raw: Vec<(RawOperand<'a>, bool, Span)>,
         mnemonic: Span,

@@ -162,7 +162,9 @@ impl<'a> Parser<'a> {
                 let message = format!("`{name}` takes {} here, not {what}", wanted(spec, modifiers));
                 bad(message, place, what)
             }
-            (MismatchReason::Extra | MismatchReason::Joined, None) => bad(format!("these operands do not fit `{name}`"), mnemonic, String::new()),
+            (MismatchReason::Extra | MismatchReason::Joined, None) => {
+                bad(format!("these operands do not fit `{name}`"), mnemonic, String::new())
+            }
         };
         let operands = form.operand_notation(modifiers);
         self.report(diagnostic.note(format!("it is written `{}`", format!("{name} {operands}").trim_end())))

@@ -56,7 +56,7 @@ impl ParamKey {
 }
 
 #[derive(Default)]
-struct Scope<'a> {
+struct NameScope<'a> {
     entries: HashMap<&'a str, (Entry, Span)>,
     ranges: HashMap<&'a str, (u64, Type, Span)>,
     /// Single names that end in a number, by prefix.
@@ -68,7 +68,7 @@ struct Scope<'a> {
 
 /// All names of a function that is being parsed.
 pub(super) struct Names<'a> {
-    scopes: Vec<Scope<'a>>,
+    scopes: Vec<NameScope<'a>>,
     taken: HashSet<String>,
     /// Names of the module so far.
     globals: Rc<HashMap<&'a str, Symbol>>,
@@ -89,7 +89,7 @@ impl<'a> Names<'a> {
     pub(super) fn new(globals: Rc<HashMap<&'a str, Symbol>>) -> Self {
         Names {
             globals,
-            scopes: vec![Scope::default()],
+            scopes: vec![NameScope::default()],
             taken: HashSet::new(),
             suffixes: HashMap::new(),
             closed_regs: HashMap::new(),
@@ -101,9 +101,9 @@ impl<'a> Names<'a> {
         }
     }
 
-    fn top(&mut self) -> &mut Scope<'a> {
+    fn top(&mut self) -> &mut NameScope<'a> {
         if self.scopes.is_empty() {
-            self.scopes.push(Scope::default());
+            self.scopes.push(NameScope::default());
         }
         let last = self.scopes.len() - 1;
         &mut self.scopes[last]
@@ -128,7 +128,7 @@ impl<'a> Names<'a> {
     }
 
     pub(super) fn open(&mut self) {
-        self.scopes.push(Scope::default());
+        self.scopes.push(NameScope::default());
     }
 
     pub(super) fn depth(&self) -> usize {

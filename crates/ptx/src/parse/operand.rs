@@ -3,7 +3,7 @@
 //! Operands are parsed without knowing the instruction; the form is selected afterwards. Only a single
 //! undeclared name stays unresolved until then, because it may be a label that comes later.
 
-use super::body::Body;
+use super::body::BodyParser;
 use super::element::Element;
 use super::lexer::{TokenKind, shorten};
 use super::names::Entry;
@@ -34,7 +34,7 @@ enum NameMeaning {
 impl<'a> Parser<'a> {
     /// Parses all operands up to the `;`. Returns each with its location and a flag for being joined to the
     /// previous one with `|`.
-    pub(super) fn operands(&mut self, body: &mut Body<'_, 'a>) -> ParseResult<Vec<(RawOperand<'a>, bool, Span)>> {
+    pub(super) fn operands(&mut self, body: &mut BodyParser<'_, 'a>) -> ParseResult<Vec<(RawOperand<'a>, bool, Span)>> {
         let mut list = vec![];
         if self.is_sign(b';') {
             return Ok(list);
@@ -62,7 +62,7 @@ impl<'a> Parser<'a> {
         )
     }
 
-    fn operand(&mut self, body: &mut Body<'_, 'a>, depth: usize) -> ParseResult<RawOperand<'a>> {
+    fn operand(&mut self, body: &mut BodyParser<'_, 'a>, depth: usize) -> ParseResult<RawOperand<'a>> {
         if depth > MAX_DEPTH {
             return Err(self.too_deep());
         }
@@ -85,7 +85,9 @@ impl<'a> Parser<'a> {
                 let diagnostic = Diagnostic::error(codes::UNEXPECTED, "operands do not stand in parentheses");
                 Err(self.report(diagnostic.at(place, "expected an operand")))
             }
-            TokenKind::Imm(_) | TokenKind::Sign(b'-' | b'+' | b'(' | b'~') => Ok(RawOperand::Known(Operand::Imm(self.expression()?))),
+            TokenKind::Imm(_) | TokenKind::Sign(b'-' | b'+' | b'(' | b'~') => {
+                Ok(RawOperand::Known(Operand::Imm(self.expression()?)))
+            }
             TokenKind::Name if self.is_warp_size(0) => Ok(RawOperand::Known(Operand::Imm(self.expression()?))),
             TokenKind::Name => {
                 let token = self.bump();
@@ -108,7 +110,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses a nested operand, where a name cannot be a label.
-    fn inner(&mut self, body: &mut Body<'_, 'a>, depth: usize) -> ParseResult<Operand> {
+    fn inner(&mut self, body: &mut BodyParser<'_, 'a>, depth: usize) -> ParseResult<Operand> {
         let place = self.here();
         match self.operand(body, depth)? {
             RawOperand::Known(operand) => Ok(operand),
@@ -124,7 +126,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Reports an undeclared name.
-    pub(super) fn undeclared(&mut self, body: &Body<'_, 'a>, name: &str, span: Span) -> ReportedError {
+    pub(super) fn undeclared(&mut self, body: &BodyParser<'_, 'a>, name: &str, span: Span) -> ReportedError {
         let what = if name.starts_with('%') { "register" } else { "name" };
         let diagnostic = Diagnostic::error(codes::UNDECLARED, format!("no {what} `{}` is declared", shorten(name)));
         let diagnostic = diagnostic.at(span, "not declared before its use");
@@ -165,7 +167,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Resolves a name that was just parsed, with the `.x`, `.b0` or `+4` after it.
-    fn named(&mut self, body: &mut Body<'_, 'a>, name: &'a str, span: Span) -> ParseResult<NameMeaning> {
+    fn named(&mut self, body: &mut BodyParser<'_, 'a>, name: &'a str, span: Span) -> ParseResult<NameMeaning> {
         let operand = match body.names.find(body.function, name) {
             Some(Entry::Reg { reg: Some(reg), .. }) => match self.selector()? {
                 Some(selector) => Operand::Part { reg, negated: false, selector: Some(selector) },
@@ -255,7 +257,7 @@ impl<'a> Parser<'a> {
         Ok(Some(selector))
     }
 
-    pub(super) fn register(&mut self, body: &mut Body<'_, 'a>) -> ParseResult<Reg> {
+    pub(super) fn register(&mut self, body: &mut BodyParser<'_, 'a>) -> ParseResult<Reg> {
         let (name, span) = self.expect_name("a register")?;
         match body.names.find(body.function, name) {
             Some(Entry::Reg { reg: Some(reg), .. }) => Ok(reg),
@@ -267,7 +269,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn vector(&mut self, body: &mut Body<'_, 'a>, depth: usize) -> ParseResult<Operand> {
+    fn vector(&mut self, body: &mut BodyParser<'_, 'a>, depth: usize) -> ParseResult<Operand> {
         let open = self.expect(b'{')?;
         let mut list = vec![];
         if self.eat(b'}') {
@@ -289,7 +291,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses `[a]`, `[a+4]`, `[16]`, `[tex, {x, y}]`.
-    fn bracketed(&mut self, body: &mut Body<'_, 'a>, depth: usize) -> ParseResult<Operand> {
+    fn bracketed(&mut self, body: &mut BodyParser<'_, 'a>, depth: usize) -> ParseResult<Operand> {
         self.expect(b'[')?;
         let base = self.address(body)?;
         let mut rest = vec![];
@@ -310,7 +312,7 @@ impl<'a> Parser<'a> {
         Ok(if rest.is_empty() { Operand::Memory(base) } else { Operand::Texture(Box::new(TextureOperand { base, rest })) })
     }
 
-    fn address(&mut self, body: &mut Body<'_, 'a>) -> ParseResult<Address> {
+    fn address(&mut self, body: &mut BodyParser<'_, 'a>) -> ParseResult<Address> {
         let place = self.here();
         if matches!(self.kind(), TokenKind::Imm(_) | TokenKind::Sign(b'(' | b'-' | b'+' | b'~')) {
             return Ok(Address { base: Base::Absolute, offset: self.integer_expression()? });
@@ -342,7 +344,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses `(result), function, (arguments), prototype`; all but the function are optional.
-    pub(super) fn call_operands(&mut self, body: &mut Body<'_, 'a>) -> ParseResult<Call> {
+    pub(super) fn call_operands(&mut self, body: &mut BodyParser<'_, 'a>) -> ParseResult<Call> {
         let mut results = vec![];
         if self.is_sign(b'(') {
             results = self.parenthesised(body)?;
@@ -392,7 +394,7 @@ impl<'a> Parser<'a> {
         Ok(Call { results, callee, arguments })
     }
 
-    fn prototype(&mut self, body: &mut Body<'_, 'a>, callee: &mut Callee) -> ParseResult<()> {
+    fn prototype(&mut self, body: &mut BodyParser<'_, 'a>, callee: &mut Callee) -> ParseResult<()> {
         let (name, span) = self.expect_name("the name of a prototype")?;
         match (body.names.find(body.function, name), callee) {
             (Some(Entry::Proto(found)), Callee::Indirect { proto, .. }) => {
@@ -415,7 +417,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn parenthesised(&mut self, body: &mut Body<'_, 'a>) -> ParseResult<Vec<Operand>> {
+    fn parenthesised(&mut self, body: &mut BodyParser<'_, 'a>) -> ParseResult<Vec<Operand>> {
         let open = self.expect(b'(')?;
         let mut list = vec![];
         if self.eat(b')') {

@@ -1,12 +1,12 @@
 //! Checks of blocks: control instructions end them, and labels lead to them.
 
-use super::{Body, codes};
+use super::{BodyChecker, codes};
 use crate::ids::{Block, Inst};
 use crate::inst::Operand;
 use crate::module::BodyForm;
 use std::collections::HashSet;
 
-impl Body<'_, '_> {
+impl BodyChecker<'_, '_> {
     pub(super) fn blocks(&mut self) {
         let function = self.function;
         if !function.has_body {

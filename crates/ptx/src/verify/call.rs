@@ -2,7 +2,7 @@
 
 use super::agree::disagreement;
 use super::operand::bad_immediate;
-use super::{Body, codes};
+use super::{BodyChecker, codes};
 use crate::ids::Inst;
 use crate::inst::{Call, Callee, Operand, Symbol};
 use crate::module::{Function, Param, Variable};
@@ -49,7 +49,7 @@ pub(super) fn formals(function: &Function, params: &[Param]) -> Vec<Formal> {
     params.iter().map(formal).collect()
 }
 
-impl Body<'_, '_> {
+impl BodyChecker<'_, '_> {
     pub(super) fn call(&mut self, inst: Inst, call: &Call) {
         let (name, span, results, params);
         match call.callee {

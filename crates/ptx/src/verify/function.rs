@@ -2,7 +2,7 @@
 //! Directives", "Performance-Tuning Directives").
 
 use super::call::formals;
-use super::{Body, Checker, codes};
+use super::{BodyChecker, Checker, codes};
 use crate::module::{BodyForm, Directive, Function, Item, Linkage, Param, Variable};
 use crate::parse::FUNCTION_DIRECTIVES;
 use crate::types::{IsaVersion, TypeKind};
@@ -56,7 +56,7 @@ impl<'m> Checker<'m> {
         self.directives(function);
         self.parameters(function);
         self.function_variables(function);
-        let mut body = Body { module: self.module, function, checker: self };
+        let mut body = BodyChecker { module: self.module, function, checker: self };
         body.blocks();
         for (inst, _) in function.instructions() {
             if body.checker.diagnostics.is_full() {

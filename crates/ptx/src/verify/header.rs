@@ -1,7 +1,7 @@
 //! Checks of `.version` and `.target`, and of the features that they provide (manual: "PTX Module
 //! Directives", "Release Notes").
 
-use super::{Body, Checker, codes};
+use super::{BodyChecker, Checker, codes};
 use crate::ids::Inst;
 use crate::module::Target;
 use crate::table::{FormId, Special};
@@ -87,7 +87,7 @@ impl Checker<'_> {
     }
 }
 
-impl Body<'_, '_> {
+impl BodyChecker<'_, '_> {
     /// Checks that the form is not newer than the module.
     pub(super) fn available(&mut self, inst: Inst, id: FormId) {
         let (form, module) = (id.get(), self.module);

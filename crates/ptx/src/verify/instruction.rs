@@ -1,6 +1,6 @@
 //! Checks of one instruction: guard, form, operands.
 
-use super::{Body, codes};
+use super::{BodyChecker, codes};
 use crate::ids::Inst;
 use crate::inst::{InstData, Mnemonic, Modifiers, Operand};
 use crate::select;
@@ -17,7 +17,7 @@ pub(super) struct CheckedInstruction<'i> {
     pub(super) modifiers: &'i Modifiers,
 }
 
-impl<'m> Body<'_, 'm> {
+impl<'m> BodyChecker<'_, 'm> {
     pub(super) fn instruction(&mut self, inst: Inst) {
         let data = &self.function.insts[inst];
         if let Some(guard) = data.guard

@@ -1,7 +1,7 @@
 //! Checks of addresses (manual: "Addresses as Operands").
 
 use super::instruction::CheckedInstruction;
-use super::{Body, article, codes};
+use super::{BodyChecker, article, codes};
 use crate::ids::Var;
 use crate::inst::{Address, Base, Operand, Symbol};
 use crate::module::{Param, Variable};
@@ -9,7 +9,7 @@ use crate::table::{Class, Modifier, Opcode};
 use crate::types::{Space, TypeKind};
 use broadloom_diag::Diagnostic;
 
-impl Body<'_, '_> {
+impl BodyChecker<'_, '_> {
     pub(super) fn address(&mut self, known: CheckedInstruction<'_>, address: Address) {
         let name = known.data.mnemonic_text();
         let spaces: Vec<Space> = known.data.modifiers().filter_map(Modifier::space).collect();

@@ -184,13 +184,13 @@ impl<'m> Checker<'m> {
 }
 
 /// State of a function's verification.
-struct Body<'c, 'm> {
+struct BodyChecker<'c, 'm> {
     checker: &'c mut Checker<'m>,
     module: &'m Module,
     function: &'m Function,
 }
 
-impl Body<'_, '_> {
+impl BodyChecker<'_, '_> {
     /// Reports an error of an instruction. Without a location in the text, the instruction itself is shown.
     fn report(&mut self, inst: Inst, code: Code, message: String, label: &str) {
         self.push(inst, Diagnostic::error(code, message), label);

@@ -2,14 +2,14 @@
 
 use super::agree::{Disagreement, advice, disagreement, expectation};
 use super::instruction::CheckedInstruction;
-use super::{Body, article, codes};
+use super::{BodyChecker, article, codes};
 use crate::ids::Reg;
 use crate::inst::{Base, Imm, Operand, Selector, Symbol, TextureOperand};
 use crate::table::{Class, Length, Opcode, OperandKind, OperandSpec, Special};
 use crate::types::{Space, Type, TypeKind};
 use broadloom_diag::Diagnostic;
 
-impl Body<'_, '_> {
+impl BodyChecker<'_, '_> {
     pub(super) fn operand(&mut self, known: CheckedInstruction<'_>, spec: &OperandSpec, operand: &Operand) {
         match (spec.kind, operand) {
             (_, Operand::Absent) => {}

@@ -1,7 +1,7 @@
 //! Range checks of immediates.
 
 use super::instruction::CheckedInstruction;
-use super::{Body, codes};
+use super::{BodyChecker, codes};
 use crate::inst::{Imm, Operand};
 use crate::table::{Modifier, Opcode};
 use broadloom_diag::Diagnostic;
@@ -57,7 +57,7 @@ fn rule(known: CheckedInstruction<'_>, operand: &str) -> Option<(&'static str, R
     }
 }
 
-impl Body<'_, '_> {
+impl BodyChecker<'_, '_> {
     pub(super) fn ranges(&mut self, known: CheckedInstruction<'_>) {
         for (spec, operand) in known.form.get().operands.iter().zip(&known.data.operands) {
             let Operand::Imm(imm @ (Imm::Int(_) | Imm::Uint(_))) = operand else { continue };

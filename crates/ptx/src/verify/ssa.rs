@@ -4,7 +4,7 @@
 //! Dominance is computed with sets of blocks, following the definition: a block is dominated by itself and by
 //! the common dominators of its predecessors. Passes use a different algorithm, so this check is independent.
 
-use super::{Body, codes};
+use super::{BodyChecker, codes};
 use crate::ids::{Block, Inst, Reg};
 use crate::module::{BodyForm, Param};
 use crate::types::Type;
@@ -20,7 +20,7 @@ enum Definition {
     At(Block, usize),
 }
 
-impl Body<'_, '_> {
+impl BodyChecker<'_, '_> {
     /// Checks the form that the function claims.
     pub(super) fn body_form(&mut self) {
         match self.function.form {

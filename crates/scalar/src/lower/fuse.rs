@@ -123,7 +123,9 @@ impl Fusion {
                         _ => None,
                     }
                 }),
-                Op::Binary(BinaryOp::Mul, x, _) => wide(body, id).map(|(inner, factor)| (FusedInstruction::MulWide(inner, factor), x)),
+                Op::Binary(BinaryOp::Mul, x, _) => {
+                    wide(body, id).map(|(inner, factor)| (FusedInstruction::MulWide(inner, factor), x))
+                }
                 _ => None,
             };
             if let Some((fused, skipped)) = fused {

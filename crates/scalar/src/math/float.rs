@@ -1,6 +1,6 @@
 //! Values of the builder with the operators of Rust, so that an expansion reads like its formula.
 //!
-//! A [`Float`] is an `f32` or `f64`. Its [`Bits`] are the signed integer of the same width, and comparisons
+//! A [`Float`] is an `f32` or `f64`. Its [`FloatBits`] are the signed integer of the same width, and comparisons
 //! return a [`Truth`]. One code serves both widths: [`Float::pick`] chooses the parts that differ, and
 //! numbers take the type of the other operand.
 //!
@@ -22,7 +22,7 @@ pub(super) struct Float<'b> {
 
 /// An `i32` or `i64`, as wide as the related float.
 #[derive(Clone, Copy)]
-pub(super) struct Bits<'b> {
+pub(super) struct FloatBits<'b> {
     builder: &'b Builder,
     value: Value,
     double: bool,
@@ -202,15 +202,15 @@ impl<'b> Float<'b> {
     }
 
     /// Returns the bits as an integer.
-    pub(super) fn bits(self) -> Bits<'b> {
+    pub(super) fn bits(self) -> FloatBits<'b> {
         let value = self.builder.bitcast(self.value, self.pick(Type::I32, Type::I64));
-        Bits { builder: self.builder, value, double: self.double }
+        FloatBits { builder: self.builder, value, double: self.double }
     }
 
     /// Returns an integer of the same width.
-    pub(super) fn integer(self, number: i64) -> Bits<'b> {
+    pub(super) fn integer(self, number: i64) -> FloatBits<'b> {
         let value = self.builder.constant(self.pick(Type::I32, Type::I64), number);
-        Bits { builder: self.builder, value, double: self.double }
+        FloatBits { builder: self.builder, value, double: self.double }
     }
 
     /// Converts to `f64`.
@@ -288,12 +288,12 @@ impl<'b> Float<'b> {
     }
 }
 
-impl<'b> Bits<'b> {
-    fn like(self, value: Value) -> Bits<'b> {
-        Bits { value, ..self }
+impl<'b> FloatBits<'b> {
+    fn like(self, value: Value) -> FloatBits<'b> {
+        FloatBits { value, ..self }
     }
 
-    fn binary(self, op: BinaryOp, other: impl Into<Operand>) -> Bits<'b> {
+    fn binary(self, op: BinaryOp, other: impl Into<Operand>) -> FloatBits<'b> {
         self.like(self.builder.binary(op, self.value, other))
     }
 
@@ -302,7 +302,7 @@ impl<'b> Bits<'b> {
     }
 
     /// Returns another integer of the same width.
-    pub(super) fn number(self, number: i64) -> Bits<'b> {
+    pub(super) fn number(self, number: i64) -> FloatBits<'b> {
         self.like(self.builder.constant(self.ty(), number))
     }
 
@@ -314,7 +314,7 @@ impl<'b> Bits<'b> {
         self.builder.bitcast(self.value, if self.double { Type::U64 } else { Type::U32 })
     }
 
-    fn signed(self, value: Value) -> Bits<'b> {
+    fn signed(self, value: Value) -> FloatBits<'b> {
         self.like(self.builder.bitcast(value, self.ty()))
     }
 
@@ -331,27 +331,27 @@ impl<'b> Bits<'b> {
     }
 
     /// Shifts right and fills with zeros.
-    pub(super) fn shift_right_logical(self, count: impl Into<Operand>) -> Bits<'b> {
+    pub(super) fn shift_right_logical(self, count: impl Into<Operand>) -> FloatBits<'b> {
         self.signed(self.builder.shr(self.unsigned(), count))
     }
 
     /// Shifts left. The result is 0 if the count is the width.
-    pub(super) fn shift_left(self, count: impl Into<Operand>) -> Bits<'b> {
+    pub(super) fn shift_left(self, count: impl Into<Operand>) -> FloatBits<'b> {
         self.like(self.builder.shl(self.value, count))
     }
 
     /// Returns the upper half of the unsigned product.
-    pub(super) fn multiply_high(self, other: Bits<'b>) -> Bits<'b> {
+    pub(super) fn multiply_high(self, other: FloatBits<'b>) -> FloatBits<'b> {
         self.signed(self.builder.mul_high(self.unsigned(), other.unsigned()))
     }
 
     /// Returns the number of leading zero bits.
-    pub(super) fn leading_zeros(self) -> Bits<'b> {
+    pub(super) fn leading_zeros(self) -> FloatBits<'b> {
         self.like(self.builder.leading_zeros(self.value))
     }
 
     /// Tests if it is less, as unsigned numbers.
-    pub(super) fn is_below(self, other: Bits<'b>) -> Truth<'b> {
+    pub(super) fn is_below(self, other: FloatBits<'b>) -> Truth<'b> {
         Truth { builder: self.builder, value: self.builder.compare(CompareOp::Lt, self.unsigned(), other.unsigned()) }
     }
 
@@ -366,12 +366,12 @@ impl<'b> Bits<'b> {
     }
 
     /// Returns the maximum.
-    pub(super) fn at_least(self, other: i64) -> Bits<'b> {
+    pub(super) fn at_least(self, other: i64) -> FloatBits<'b> {
         self.binary(BinaryOp::Max, other)
     }
 
     /// Returns the entry at this index of a table of 64-bit words.
-    pub(super) fn lookup(self, words: &[u64]) -> Bits<'b> {
+    pub(super) fn lookup(self, words: &[u64]) -> FloatBits<'b> {
         let words: Vec<Literal> = words.iter().map(|word| Literal::from_bits(Element::I64, *word)).collect();
         let index = self.builder.convert(self.value, Type::U32);
         self.like(self.builder.lookup(self.builder.table(&words), index))
@@ -385,7 +385,7 @@ impl<'b> Truth<'b> {
     }
 
     /// Returns `yes` if this is true, otherwise `no`.
-    pub(super) fn select_bits(self, yes: i64, no: Bits<'b>) -> Bits<'b> {
+    pub(super) fn select_bits(self, yes: i64, no: FloatBits<'b>) -> FloatBits<'b> {
         no.like(self.builder.select(self.value, yes, no))
     }
 }
@@ -396,8 +396,8 @@ impl From<Float<'_>> for Operand {
     }
 }
 
-impl From<Bits<'_>> for Operand {
-    fn from(bits: Bits<'_>) -> Operand {
+impl From<FloatBits<'_>> for Operand {
+    fn from(bits: FloatBits<'_>) -> Operand {
         Operand::Value(bits.value)
     }
 }
@@ -420,7 +420,7 @@ macro_rules! operators {
 }
 
 operators! { Float: Add add Add, Sub sub Sub, Mul mul Mul, Div div Div, }
-operators! { Bits: Add add Add, Sub sub Sub, Mul mul Mul, BitAnd bitand And, BitOr bitor Or, BitXor bitxor Xor, }
+operators! { FloatBits: Add add Add, Sub sub Sub, Mul mul Mul, BitAnd bitand And, BitOr bitor Or, BitXor bitxor Xor, }
 operators! { Truth: BitAnd bitand And, BitOr bitor Or, BitXor bitxor Xor, }
 
 impl<'b> Truth<'b> {
@@ -457,23 +457,23 @@ impl<'b> Div<Float<'b>> for f64 {
     }
 }
 
-impl<'b> Sub<Bits<'b>> for i64 {
-    type Output = Bits<'b>;
-    fn sub(self, other: Bits<'b>) -> Bits<'b> {
+impl<'b> Sub<FloatBits<'b>> for i64 {
+    type Output = FloatBits<'b>;
+    fn sub(self, other: FloatBits<'b>) -> FloatBits<'b> {
         other.number(self) - other
     }
 }
 
-impl<'b> Shl<u32> for Bits<'b> {
-    type Output = Bits<'b>;
-    fn shl(self, count: u32) -> Bits<'b> {
+impl<'b> Shl<u32> for FloatBits<'b> {
+    type Output = FloatBits<'b>;
+    fn shl(self, count: u32) -> FloatBits<'b> {
         self.like(self.builder.shl(self.value, count))
     }
 }
 
-impl<'b> Shr<u32> for Bits<'b> {
-    type Output = Bits<'b>;
-    fn shr(self, count: u32) -> Bits<'b> {
+impl<'b> Shr<u32> for FloatBits<'b> {
+    type Output = FloatBits<'b>;
+    fn shr(self, count: u32) -> FloatBits<'b> {
         self.like(self.builder.shr(self.value, count))
     }
 }

@@ -5,7 +5,7 @@
 //! sum, `log(1 + t)`, the scaled `f` is computed from `t` itself, so that adding 1 loses nothing.
 
 use super::exp::{least_curved, ln2_low};
-use super::float::{Bits, Coefficients, Float};
+use super::float::{Coefficients, Float, FloatBits};
 use std::f64::consts::{LN_2, LOG2_E, LOG10_2, LOG10_E};
 
 /// `(log(1 + f) - f + f^2/2) / f^3`.
@@ -44,7 +44,7 @@ const LOG: Coefficients = Coefficients {
 };
 
 /// Splits a normal number into `2^e m`. Returns `e` at its place in the format, and `m`.
-pub(super) fn split<'b>(x: Float<'b>) -> (Bits<'b>, Float<'b>) {
+pub(super) fn split<'b>(x: Float<'b>) -> (FloatBits<'b>, Float<'b>) {
     let sqrt_half: i64 = x.pick(0x3f35_04f3, 0x3fe6_a09e_667f_3bcd);
     let e = (x.bits() - sqrt_half) & (-1i64 << x.mantissa_bits());
     (e, (x.bits() - e).float())

@@ -1,9 +1,9 @@
 //! Remainders of divisions: `fmod` and `remainder`. Both are exact.
 
-use super::float::{Bits, Float};
+use super::float::{Float, FloatBits};
 
 /// Returns the biased exponent of a positive number.
-fn exponent<'b>(x: Float<'b>) -> Bits<'b> {
+fn exponent<'b>(x: Float<'b>) -> FloatBits<'b> {
     x.bits().shift_right_logical(x.mantissa_bits())
 }
 
@@ -21,7 +21,7 @@ fn modulo<'b>(a: Float<'b>, b: Float<'b>) -> Float<'b> {
         |r| {
             let k = (exponent(r) - b_exponent - r.pick(22, 51)).at_least(0);
             let half = k >> 1;
-            let power = |n: Bits<'b>| ((n + b.bias()) << b.mantissa_bits()).float();
+            let power = |n: FloatBits<'b>| ((n + b.bias()) << b.mantissa_bits()).float();
             let divisor = b * power(half) * power(k - half);
             let quotient = (r / divisor).trunc();
             let next = quotient.fma(-divisor, r);

@@ -7,7 +7,7 @@
 //! window give whole turns, and digits after it are negligible. A branch skips this code if no thread needs
 //! it.
 
-use super::float::{Bits, Coefficients, Float, Truth};
+use super::float::{Coefficients, Float, FloatBits, Truth};
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2, PI};
 
 /// `(sin r - r) / (r z)` of `z = r^2`.
@@ -155,7 +155,7 @@ fn reduce_double<'b>(x: Float<'b>) -> [Float<'b>; 3] {
     let start = magnitude.shift_right_logical(52) - (1023 - 10);
     let (word, shift) = (start >> 6, start & 63);
     let back = 64 - shift;
-    let digits: [Bits<'b>; 4] = [0, 1, 2, 3].map(|k: i64| (word + k).lookup(&TWO_OVER_PI));
+    let digits: [FloatBits<'b>; 4] = [0, 1, 2, 3].map(|k: i64| (word + k).lookup(&TWO_OVER_PI));
     let [w0, w1, w2] = [0, 1, 2].map(|k| digits[k].shift_left(shift) | digits[k + 1].shift_right_logical(back));
     // The product modulo 4, in units of 2^-62 and 2^-126.
     let middle = mantissa * w1;
@@ -184,7 +184,7 @@ fn reduce_double<'b>(x: Float<'b>) -> [Float<'b>; 3] {
 }
 
 /// Computes the sine of `r` plus `n` quarter turns.
-fn sine_in_quadrant<'b>(r: Float<'b>, n: Bits<'b>) -> Float<'b> {
+fn sine_in_quadrant<'b>(r: Float<'b>, n: FloatBits<'b>) -> Float<'b> {
     let z = r * r;
     let sine = (r * z).fma(z.polynomial(SIN), r);
     let cosine = z.fma(z.fma(z.polynomial(COS), -0.5), 1.0);
@@ -204,7 +204,7 @@ pub(super) fn cos<'b>(x: Float<'b>) -> Float<'b> {
 }
 
 /// Computes the tangent of `r + low` plus `n` quarter turns.
-fn tangent_in_quadrant<'b>(r: Float<'b>, low: Float<'b>, n: Bits<'b>) -> Float<'b> {
+fn tangent_in_quadrant<'b>(r: Float<'b>, low: Float<'b>, n: FloatBits<'b>) -> Float<'b> {
     let z = r * r;
     let curved = (r * z).fma(z.polynomial(TAN), low.fma(z, low));
     let y = r + curved;
@@ -232,7 +232,7 @@ pub(super) fn tan_of_usual<'b>(x: Float<'b>) -> Float<'b> {
 
 /// Reduces an angle of `x` half turns. Returns `r` in radians, its rounding error, and `n` modulo 4 in the
 /// lowest bits.
-fn reduce_half_turns<'b>(x: Float<'b>) -> (Float<'b>, Float<'b>, Bits<'b>) {
+fn reduce_half_turns<'b>(x: Float<'b>) -> (Float<'b>, Float<'b>, FloatBits<'b>) {
     // Larger numbers are whole turns, or not numbers.
     let x = x.abs().lt(x.pick(2f64.powi(25), 2f64.powi(54))).select(x, x * 0.0);
     let n = (x + x).round_even();
@@ -244,7 +244,7 @@ fn reduce_half_turns<'b>(x: Float<'b>) -> (Float<'b>, Float<'b>, Bits<'b>) {
 }
 
 /// Computes the sine of `r + low` plus `n` quarter turns.
-fn exact_sine_in_quadrant<'b>(r: Float<'b>, low: Float<'b>, n: Bits<'b>) -> Float<'b> {
+fn exact_sine_in_quadrant<'b>(r: Float<'b>, low: Float<'b>, n: FloatBits<'b>) -> Float<'b> {
     let z = r * r;
     let sine = r + (r * z).fma(z.polynomial(SIN), low);
     let cosine = z.fma(z.fma(z.polynomial(COS), -0.5), -(r * low)) + 1.0;

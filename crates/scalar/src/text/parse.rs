@@ -1,6 +1,6 @@
 //! Functions, read statement by statement.
 
-use super::expression::{NameMeaning, ParseResult, FunctionReader};
+use super::expression::{FunctionReader, NameMeaning, ParseResult};
 use super::literal::literal;
 use super::scan::{Line, Lines, Scanner};
 use super::{BAD_CODE, BAD_NAME, BAD_VALUE, UNEXPECTED};

@@ -44,7 +44,7 @@ const WAITING: u32 = crate::cost::WAITING_WARPS;
 
 /// Lines of tiles whose results depend on the tiles before them. Each block of a kernel has one tile.
 #[derive(Clone, Debug)]
-pub struct Chain {
+pub struct TileChain {
     operator: Operator,
     index: Type,
     /// Number of tiles of a line.
@@ -87,22 +87,22 @@ fn pieces(types: &[Type]) -> (Vec<BitRun>, u32) {
     (pieces, word + 1)
 }
 
-impl Chain {
+impl TileChain {
     /// Makes chains for `lines` lines of `tiles` tiles each. `index` is the type of tile numbers.
-    pub fn new(draft: &mut Draft, operator: &Operator, index: Type, lines: &Count, tiles: &Count) -> Chain {
-        Chain::with(draft, operator, index, lines, tiles, true)
+    pub fn new(draft: &mut Draft, operator: &Operator, index: Type, lines: &Count, tiles: &Count) -> TileChain {
+        TileChain::with(draft, operator, index, lines, tiles, true)
     }
 
-    /// Makes a chain for one line whose entries an earlier kernel [clears](Chain::clear).
-    pub fn cleared_by_kernel(draft: &mut Draft, operator: &Operator, index: Type, tiles: &Count) -> Chain {
-        Chain::with(draft, operator, index, &Count::Constant(1), tiles, false)
+    /// Makes a chain for one line whose entries an earlier kernel [clears](TileChain::clear).
+    pub fn cleared_by_kernel(draft: &mut Draft, operator: &Operator, index: Type, tiles: &Count) -> TileChain {
+        TileChain::with(draft, operator, index, &Count::Constant(1), tiles, false)
     }
 
-    fn with(draft: &mut Draft, operator: &Operator, index: Type, lines: &Count, tiles: &Count, zeroed: bool) -> Chain {
+    fn with(draft: &mut Draft, operator: &Operator, index: Type, lines: &Count, tiles: &Count, zeroed: bool) -> TileChain {
         let (pieces, words) = pieces(&operator.types());
-        let chain = Chain { operator: operator.clone(), index, tiles: tiles.clone(), memory: 0, pieces, words };
+        let chain = TileChain { operator: operator.clone(), index, tiles: tiles.clone(), memory: 0, pieces, words };
         let bytes = (lines.clone() * chain.entries() * words) * 8u32;
-        Chain { memory: draft.temporary(bytes, zeroed), ..chain }
+        TileChain { memory: draft.temporary(bytes, zeroed), ..chain }
     }
 
     /// Returns the number of 64-bit words of an entry. One bit of each word marks it as present.
@@ -228,7 +228,7 @@ impl Chain {
 
     /// Returns the combined values before a tile since the last end of a segment, on the only line. The
     /// operator must be [segmented](Operator::segmented). One warp calls it once, after the tile was
-    /// [published](Chain::publish). The first lane of the warp has the result.
+    /// [published](TileChain::publish). The first lane of the warp has the result.
     pub fn since_end(&self, k: &Writer, tile: Value, whole: &[Value]) -> Vec<Value> {
         self.by_one_warp(k, tile, whole, true)
     }

@@ -10,7 +10,7 @@
 //! | [`Accumulator`] | the running result of an [`Operator`](crate::Operator) |
 //! | [`Shared`], [`Temporaries`] | lists of values in shared memory, and in temporary memory of a run |
 //! | [`reduce_warp`], [`reduce_block`], [`scan_warp`], [`shift_warp`], [`broadcast`], [`each_lane`] | cooperation of the threads of a warp or a block |
-//! | [`Chain`] | look-back: one pass over a line, tile by tile, where a tile needs the result of the tiles before it |
+//! | [`TileChain`] | look-back: one pass over a line, tile by tile, where a tile needs the result of the tiles before it |
 //! | [`ravel`], [`unravel`] | conversion between positions and row-major numbers |
 //!
 //! A pattern is a type that implements [`Generator`](crate::Generator). Its program depends on the machine
@@ -22,7 +22,7 @@
 //!
 //! - A grid that is empty for some sizes is not launched. All other sizes must work.
 //! - All threads of a block reach each barrier. All lanes of a warp reach each warp operation.
-//! - A block may wait only for blocks with smaller numbers, as [`Chain`] does.
+//! - A block may wait only for blocks with smaller numbers, as [`TileChain`] does.
 //! - Floats are combined in an order that depends on sizes alone, so results repeat bit for bit.
 //!
 //! A kernel that subtracts the mean of its row from each element, with one block for each row:
@@ -105,7 +105,7 @@ pub use accumulator::Accumulator;
 pub use cooperate::{Shared, broadcast, each_lane, reduce_block, reduce_warp, scan_from_heads, scan_warp, shift_warp};
 pub(crate) use cooperate::{choose, last_bit};
 pub use draft::{Draft, IncludedArguments};
-pub use lookback::Chain;
+pub use lookback::TileChain;
 pub use nested::NestedSource;
 pub use ports::{Inlet, Outlet};
 pub use position::{ravel, unravel};

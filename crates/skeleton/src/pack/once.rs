@@ -1,12 +1,12 @@
 //! Packing in one pass: each block has a tile, and gets the number of chosen values before it from a
-//! [`Chain`].
+//! [`TileChain`].
 //!
 //! A warp has a few rows of its tile. In a row each lane has four adjacent values, loaded by one access, if
 //! the inputs are contiguous, and one value otherwise. Chosen values are first compacted in shared memory,
 //! while the number before the tile is not known yet. From there adjacent lanes write to adjacent memory.
 
 use super::total::store_total;
-use crate::kit::{Chain, Draft, Inlet, Outlet, Shared, Writer};
+use crate::kit::{Draft, Inlet, Outlet, Shared, TileChain, Writer};
 use crate::operator::Operator;
 use crate::{Count, Result, Source};
 use broadloom_scalar::{Axis, Literal, Type, Value};
@@ -55,7 +55,7 @@ impl OnePassEmitter<'_> {
         let (rows, row, tile) = (each / items, 32 * items, block[0] * each);
         // An empty line has one tile, which stores the total.
         let tiles = Count::size(0).div_ceil(tile).max(1u32);
-        let chain = Chain::new(draft, &self.sum, self.index, &Count::Constant(1), &tiles);
+        let chain = TileChain::new(draft, &self.sum, self.index, &Count::Constant(1), &tiles);
         let k = Writer::with_blocks("pack", block, blocks);
         let thread = k.thread(Axis::X);
         let (lane, warp) = (k.and(thread, 31), k.shr(thread, 5));

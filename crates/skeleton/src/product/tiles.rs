@@ -11,7 +11,7 @@ use broadloom_scalar::{Axis, Element, Literal, Memory, Type, Unroll, Value, Vari
 
 impl ProductEmitter {
     pub(super) fn tiles(&self, draft: &mut Draft) -> Result<()> {
-        let shape = Tile::of(self.ty);
+        let shape = ProductTile::of(self.ty);
         let block = [256, 1, 1];
         let k = Writer::with_blocks("product", block, 2);
         let (m, n, common) = (self.size(&k, 0), self.size(&k, 1), self.size(&k, 2));
@@ -118,7 +118,7 @@ impl ProductEmitter {
 }
 
 /// The tile of a block.
-struct Tile {
+struct ProductTile {
     /// Number of rows and of columns.
     side: u32,
     /// Number of elements along the common axis per strip.
@@ -128,11 +128,11 @@ struct Tile {
     own: u32,
 }
 
-impl Tile {
-    fn of(ty: Type) -> Tile {
+impl ProductTile {
+    fn of(ty: Type) -> ProductTile {
         match ty.bytes() {
-            8 => Tile { side: 64, depth: 16, own: 4 },
-            _ => Tile { side: 128, depth: 8, own: 8 },
+            8 => ProductTile { side: 64, depth: 16, own: 4 },
+            _ => ProductTile { side: 128, depth: 8, own: 8 },
         }
     }
 

@@ -1,10 +1,10 @@
-//! Scans of split lines in one pass: each block has a tile, and gets the prefix of its tile from a [`Chain`].
+//! Scans of split lines in one pass: each block has a tile, and gets the prefix of its tile from a [`TileChain`].
 //!
 //! A warp has a few rows of its tile. In a row each lane has four adjacent elements. They are moved by one
 //! access if the tile is complete and buffers are aligned. Every element is read once and written once.
 
 use super::ScanEmitter;
-use crate::kit::{Chain, Draft, Shared, Writer, broadcast, scan_warp, shift_warp};
+use crate::kit::{Draft, Shared, TileChain, Writer, broadcast, scan_warp, shift_warp};
 use crate::{Count, Result};
 use broadloom_scalar::{Axis, Value};
 
@@ -13,7 +13,7 @@ impl ScanEmitter<'_> {
         let (shape, operator) = (self.shape(), self.operator());
         let block = [32 * shape.warps, 1, 1];
         let tiles = Count::size(self.scan.axis).div_ceil(shape.tile());
-        let chain = Chain::new(draft, operator, self.index, &self.lines, &tiles);
+        let chain = TileChain::new(draft, operator, self.index, &self.lines, &tiles);
         let k = Writer::with_blocks("scan", block, shape.blocks);
         let thread = k.thread(Axis::X);
         let (lane, warp) = (k.and(thread, 31), k.shr(thread, 5));

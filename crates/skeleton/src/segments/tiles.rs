@@ -1,7 +1,7 @@
 //! Segmented reductions on a GPU, with one tile for each block: see [`super`].
 
 use super::SegmentsEmitter;
-use crate::kit::{Chain, Draft, Shared, Writer, each_lane, scan_warp};
+use crate::kit::{Draft, Shared, TileChain, Writer, each_lane, scan_warp};
 use crate::operator::Operator;
 use crate::program::Argument;
 use crate::{Count, Result};
@@ -29,7 +29,7 @@ impl SegmentsEmitter {
         let tile = THREADS * items;
         let tiles = (Count::size(0) + Count::size(1)).div_ceil(tile);
         let starts = draft.temporary((tiles.clone() + 1u32) * self.sequence.index.bytes(), false);
-        let chain = Chain::cleared_by_kernel(draft, &segmented, self.sequence.index, &tiles);
+        let chain = TileChain::cleared_by_kernel(draft, &segmented, self.sequence.index, &tiles);
         self.find_starts(draft, &chain, starts, tile, &tiles)?;
 
         let block = [THREADS, 1, 1];
@@ -201,7 +201,7 @@ impl SegmentsEmitter {
     /// A lane has a few segments. From its neighbour it gets the tile in which the segment before each of
     /// them ends. It stores the starts of the tiles from there up to its own end. All ends are read once,
     /// contiguously. A search for each tile would wait for memory four times or more.
-    fn find_starts(&self, draft: &mut Draft, chain: &Chain, starts: usize, tile: u32, tiles: &Count) -> Result<()> {
+    fn find_starts(&self, draft: &mut Draft, chain: &TileChain, starts: usize, tile: u32, tiles: &Count) -> Result<()> {
         let block = [THREADS, 1, 1];
         let k = Writer::new("segments_start", block);
         let [_, segments, _] = self.sequence.sizes(&k);

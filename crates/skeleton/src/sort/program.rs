@@ -60,7 +60,7 @@ impl Sort {
         if is_cpu {
             parts::PartsEmitter::new(&mut draft, self, (inlet, outlet), index, &rounds, machine)?.all(&mut draft, &rounds)?;
         } else {
-            sweep::Sweep::new(&mut draft, self, (inlet, outlet), index, &rounds, machine)?.all(&mut draft, &rounds)?;
+            sweep::SweepPass::new(&mut draft, self, (inlet, outlet), index, &rounds, machine)?.all(&mut draft, &rounds)?;
         }
         Ok(draft.finish())
     }

@@ -10,7 +10,7 @@
 //!    Elements go through shared memory in the order of digits, so that neighbouring threads write to
 //!    neighbouring places.
 //!
-//! Blocks wait only for blocks with smaller numbers, as in [`crate::kit::Chain`]. A published word is 0 while
+//! Blocks wait only for blocks with smaller numbers, as in [`crate::kit::TileChain`]. A published word is 0 while
 //! it is missing. Then it is the tile's own count plus 1, and finally [`UP_TO`] plus the count up to and
 //! including the tile. Counts are integers, so the order of additions does not matter.
 
@@ -35,7 +35,7 @@ const LOOKS: u32 = cost::SORT_LOOKS;
 /// Number of bytes of shared memory for the elements of a tile.
 const ROOM: u32 = cost::SORT_TILE;
 
-pub(super) struct Sweep<'a> {
+pub(super) struct SweepPass<'a> {
     pub(super) sort: &'a Sort,
     pub(super) inlet: Inlet,
     pub(super) outlet: Outlet,
@@ -55,7 +55,7 @@ pub(super) struct Sweep<'a> {
     rounds: u32,
 }
 
-impl<'a> Sweep<'a> {
+impl<'a> SweepPass<'a> {
     pub(super) fn new(
         draft: &mut Draft,
         sort: &'a Sort,
@@ -63,7 +63,7 @@ impl<'a> Sweep<'a> {
         index: Type,
         rounds: &[Round],
         machine: &Machine,
-    ) -> Result<Sweep<'a>> {
+    ) -> Result<SweepPass<'a>> {
         let types = sort.source.results();
         let widest = types.iter().map(|ty| ty.bytes()).max().unwrap_or(1);
         let most = Costs::of(machine).sorted_by_thread(types.len() > 1);
@@ -78,7 +78,7 @@ impl<'a> Sweep<'a> {
         let published = [draft.temporary(words.clone(), true), draft.temporary(words, false)];
         let blocks = Costs::of(machine).blocks(cost::SORT_BLOCKS, THREADS);
         let sum = Operator::sum(index)?;
-        Ok(Sweep { sort, inlet, outlet, index, types, sum, items, blocks, sets, control, published, rounds: count })
+        Ok(SweepPass { sort, inlet, outlet, index, types, sum, items, blocks, sets, control, published, rounds: count })
     }
 
     pub(super) fn all(&self, draft: &mut Draft, rounds: &[Round]) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Entries of chains.
 
 use broadloom_scalar::Type;
-use broadloom_skeleton::kit::{Chain, Draft};
+use broadloom_skeleton::kit::{Draft, TileChain};
 use broadloom_skeleton::{Operator, Result};
 
 #[test]
@@ -9,7 +9,7 @@ fn values_are_cut_into_words() -> Result<()> {
     let words = |types: &[Type]| -> Result<u32> {
         let sums: Vec<Operator> = types.iter().map(|ty| Operator::sum(*ty)).collect::<Result<_>>()?;
         let mut draft = Draft::new("chain", 0);
-        Ok(Chain::new(&mut draft, &Operator::all(&sums)?, Type::U32, &1u32.into(), &1u32.into()).words())
+        Ok(TileChain::new(&mut draft, &Operator::all(&sums)?, Type::U32, &1u32.into(), &1u32.into()).words())
     };
     assert_eq!(words(&[Type::F32])?, 1);
     assert_eq!(words(&[Type::BOOL, Type::F32])?, 1);

@@ -13,7 +13,7 @@
 //! states.
 
 use crate::language::core::{Layout, Type as StreamType};
-use crate::planner::translate::{Leaf, Reads, KernelSite, Subject, Window, Words, Writes, element, fire, written_fields};
+use crate::planner::translate::{KernelSite, Leaf, Reads, Subject, Window, Words, Writes, element, fire, written_fields};
 use broadloom_scalar::{
     AccessorKind, BinaryOp, Builder, CompareOp, Element, Function, Id, Literal, Op, Statement, Type, UnaryOp,
 };

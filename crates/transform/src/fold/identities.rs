@@ -19,18 +19,23 @@ pub(super) enum Simplification {
     Instruction(InstData),
 }
 
-type Definitions = SecondaryMap<Reg, PackedOption<Inst>>;
+type DefiningInsts = SecondaryMap<Reg, PackedOption<Inst>>;
 
 struct View<'a> {
     function: &'a Function,
     known: &'a KnownValues,
-    definition: &'a Definitions,
+    definition: &'a DefiningInsts,
     data: &'a InstData,
     ty: Type,
 }
 
 /// Returns a simpler equivalent of an instruction without a guard.
-pub(super) fn simplify(function: &Function, known: &KnownValues, definition: &Definitions, data: &InstData) -> Option<Simplification> {
+pub(super) fn simplify(
+    function: &Function,
+    known: &KnownValues,
+    definition: &DefiningInsts,
+    data: &InstData,
+) -> Option<Simplification> {
     let ty = data.types().next()?;
     let whole = match ty.kind() {
         TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed => ty.bits() <= 64,
@@ -47,7 +52,7 @@ pub(super) fn simplify(function: &Function, known: &KnownValues, definition: &De
 }
 
 /// Splits a register's value into another register of the same width and a constant addend.
-pub(super) fn sum(function: &Function, definition: &Definitions, reg: Reg, bits: u32) -> Option<(Reg, u64)> {
+pub(super) fn sum(function: &Function, definition: &DefiningInsts, reg: Reg, bits: u32) -> Option<(Reg, u64)> {
     let data = &function.insts[definition[reg].expand()?];
     let ty = data.types().next()?;
     let plain = data.opcode() == Some(Opcode::Add) && data.guard.is_none() && ty.is_integer() && ty.bits() == bits;

@@ -13,7 +13,7 @@ pub(crate) struct KnownValues {
 }
 
 /// Values that an instruction writes, by register.
-pub(crate) type Values = SmallVec<[(Reg, u64); 2]>;
+pub(crate) type WrittenValues = SmallVec<[(Reg, u64); 2]>;
 
 impl KnownValues {
     pub(crate) fn get(&self, reg: Reg) -> Option<u64> {
@@ -45,7 +45,7 @@ impl KnownValues {
 
     /// Returns the results of an instruction without a guard. Returns `None` if they are unknown, or not a
     /// function of its inputs.
-    pub(crate) fn evaluate(&self, function: &Function, facts: &Facts, data: &InstData) -> Option<Values> {
+    pub(crate) fn evaluate(&self, function: &Function, facts: &Facts, data: &InstData) -> Option<WrittenValues> {
         if data.opcode() == Some(Opcode::Mov) {
             return self.moved(function, facts, data);
         }
@@ -66,7 +66,7 @@ impl KnownValues {
             Outcome::Pair(values) => values,
             Outcome::Carry(..) => return None,
         };
-        let mut found = Values::new();
+        let mut found = WrittenValues::new();
         for (operand, value) in data.written().zip(results) {
             if let Operand::Reg(reg) | Operand::Part { reg, .. } = operand {
                 found.push((*reg, cut(function, *reg, value)?));
@@ -76,7 +76,7 @@ impl KnownValues {
     }
 
     /// Evaluates `mov` in all its forms: a whole register, packed, unpacked.
-    fn moved(&self, function: &Function, facts: &Facts, data: &InstData) -> Option<Values> {
+    fn moved(&self, function: &Function, facts: &Facts, data: &InstData) -> Option<WrittenValues> {
         let ty = data.types().next().unwrap_or(Type::Pred);
         let [to, from] = data.operands.as_slice() else { return None };
         match (to, from) {
@@ -99,7 +99,7 @@ impl KnownValues {
             (Operand::Vector(parts), from) => {
                 let value = self.operand(from, ty)?;
                 let bits = ty.bits() / parts.len().max(1) as u32;
-                let mut found = Values::new();
+                let mut found = WrittenValues::new();
                 for (index, part) in parts.iter().enumerate() {
                     if let Operand::Reg(reg) = part {
                         let part = truncate(value.checked_shr(bits * index as u32)?, bits);

@@ -39,7 +39,7 @@ impl<'f> ArrivingLanes<'f> {
         for first in (0..threads).step_by(LANES as usize) {
             let (mut here, mut named) = (0u32, 0u32);
             for thread in first..(first + LANES).min(threads) {
-                let mut values = Values { arriving_lanes: self, thread, known: KnownValues::default() };
+                let mut values = ThreadValues { arriving_lanes: self, thread, known: KnownValues::default() };
                 let mut comes = true;
                 for side in sides {
                     comes &= values.takes(*side)?;
@@ -58,13 +58,13 @@ impl<'f> ArrivingLanes<'f> {
 }
 
 /// Values that one thread computes.
-struct Values<'c, 'f> {
+struct ThreadValues<'c, 'f> {
     arriving_lanes: &'c ArrivingLanes<'f>,
     thread: u64,
     known: KnownValues,
 }
 
-impl Values<'_, '_> {
+impl ThreadValues<'_, '_> {
     /// Returns whether the thread takes a side of a branch.
     fn takes(&mut self, side: Side) -> Option<bool> {
         let function = self.arriving_lanes.definitions.function;

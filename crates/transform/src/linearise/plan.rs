@@ -27,12 +27,12 @@ pub const DEEPEST: usize = 100;
 pub(super) struct Plan {
     /// Nodes that keep their branches, in topological order, the entry first. Heads include the code after
     /// them.
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<RegionStep>,
 }
 
 /// Node of a region.
 #[derive(Clone, Debug)]
-pub(super) struct Step {
+pub(super) struct RegionStep {
     pub(super) node: Node,
     /// Code after it, if it is a head.
     pub(super) masked: Option<MaskedCode>,
@@ -115,7 +115,7 @@ impl Planner<'_> {
             if masked.is_some() {
                 behind_heads.extend(self.behind(node));
             }
-            plan.steps.push(Step { node, masked });
+            plan.steps.push(RegionStep { node, masked });
         }
         Ok(plan)
     }

@@ -334,7 +334,7 @@ struct Windows {
 }
 
 /// Window of a thread while the kernel is emitted.
-struct Window<'k> {
+struct SweepWindow<'k> {
     k: &'k Writer,
     ranks: &'k Inlet,
     /// One bit for each rank.
@@ -349,7 +349,7 @@ struct Window<'k> {
     word: Type,
 }
 
-impl Window<'_> {
+impl SweepWindow<'_> {
     /// Returns the binary logarithm of the bits of a word.
     fn power(&self) -> u32 {
         (8 * self.word.bytes()).trailing_zeros()
@@ -438,7 +438,7 @@ impl Generator for Windows {
                 k.for_step(k.literal(0u32), k.literal(length), 1, Unroll::Never, |place| k.set_element(array, place, zero));
             }
             let zero = || k.variable_with(k.literal(0u32));
-            let window = Window { k: &k, ranks: &ranks, set, counts, block: zero(), before: zero(), word };
+            let window = SweepWindow { k: &k, ranks: &ranks, set, counts, block: zero(), before: zero(), word };
             let pitch = k.add(rows, margin);
             let first = k.mul(k.mul(tile, k.add(columns, margin)), pitch);
             let own = k.add(first, row);

@@ -8,7 +8,7 @@ use broadloom_graph::{Node, Reads};
 use broadloom_scalar::{AccessorKind, Binding, Builder, Function, Type, Value, reading, windowing};
 
 /// Environment for inlining a canonical function into a function of positions.
-pub(crate) struct Frame<'a> {
+pub(crate) struct InlineFrame<'a> {
     pub(crate) builder: &'a Builder,
     /// Component, row and column that the canonical function receives.
     pub(crate) position: [Value; 3],
@@ -31,7 +31,7 @@ pub(crate) enum Access {
 
 /// Inlines a canonical function that reads arrays at positions, with an access for each slot. Accessors are
 /// created for the slots that are read, in their order.
-pub(crate) fn inlined(site: &CallSite<'_>, frame: &Frame<'_>, function: &Function, accesses: &[Access]) -> Vec<Value> {
+pub(crate) fn inlined(site: &CallSite<'_>, frame: &InlineFrame<'_>, function: &Function, accesses: &[Access]) -> Vec<Value> {
     let f = frame.builder;
     let slots = &site.primitive.code.slots;
     let transposed = site.transposed;
@@ -162,7 +162,7 @@ fn computed(site: &CallSite<'_>, function: &Function) -> Result<Vec<Node>> {
         });
     }
     let component = site.component.map_or(indices[0], |component| f.literal(component as i32));
-    let frame = Frame { builder: &f, position: [component, row, column], scalars: own };
+    let frame = InlineFrame { builder: &f, position: [component, row, column], scalars: own };
     let results = inlined(site, &frame, function, &accesses);
     let function = f.finish_function(&results)?;
     let beside: Vec<&Node> = beside.iter().collect();

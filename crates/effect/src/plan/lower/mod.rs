@@ -140,7 +140,10 @@ impl CallSite<'_> {
     }
 
     /// Computes components one by one and concatenates them.
-    pub(crate) fn in_components(&self, compute: impl Fn(&CallSite<'_>) -> Result<Option<Vec<Node>>>) -> Result<Option<Vec<Node>>> {
+    pub(crate) fn in_components(
+        &self,
+        compute: impl Fn(&CallSite<'_>) -> Result<Option<Vec<Node>>>,
+    ) -> Result<Option<Vec<Node>>> {
         let mut each = vec![];
         for component in 0..self.components {
             let Some(results) = compute(&self.of_component(component))? else { return Ok(None) };

@@ -3,7 +3,7 @@
 //! The state before the first pixel of a line is computed from the window there. The other pixels follow step
 //! by step. A line can be cut into parts, each with its own initial state, to give work to more threads.
 
-use super::compute::{Access, Frame, inlined};
+use super::compute::{Access, InlineFrame, inlined};
 use super::{CallSite, cropped, shape};
 use crate::Result;
 use crate::functor::trace::PLACES;
@@ -93,7 +93,7 @@ fn states(
     };
     let [row, column] = place(motion.axis, from, across);
     let origin = [f.literal(0i32); 2];
-    let frame = Frame { builder: &f, position: [indices[0], row, column], scalars: own };
+    let frame = InlineFrame { builder: &f, position: [indices[0], row, column], scalars: own };
     let mut results = inlined(site, &frame, function, &vec![Access::Read(origin); arrays.len()]);
     results.extend([from, indices[0], across]);
     let function = f.finish_function(&results)?;

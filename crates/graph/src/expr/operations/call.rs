@@ -523,7 +523,7 @@ impl Binding for AccessorMemory<'_> {
 }
 
 /// Position of a call on the host.
-struct HostPosition<'a> {
+struct CallPosition<'a> {
     call: &'a Call,
     arrays: &'a [&'a HostArray],
     position: Vec<i64>,
@@ -531,7 +531,7 @@ struct HostPosition<'a> {
     appended: Vec<Vec<Literal>>,
 }
 
-impl HostPosition<'_> {
+impl CallPosition<'_> {
     fn at(&self, accessor: usize, indices: &[i64]) -> Option<Lanes> {
         let (array, reads) = (self.arrays.get(accessor)?, self.call.reads.get(accessor)?);
         let (rule, constant) = match reads {
@@ -560,7 +560,7 @@ impl HostPosition<'_> {
     }
 }
 
-impl Environment for HostPosition<'_> {
+impl Environment for CallPosition<'_> {
     fn read(&mut self, accessor: usize, position: &[i128]) -> Option<Lanes> {
         self.at(accessor, &position.iter().map(|index| *index as i64).collect::<Vec<i64>>())
     }
@@ -690,7 +690,7 @@ impl Operation for Call {
             let arguments: Vec<Literal> = indices.chain(beside).collect();
             let arrays = &inputs[self.first_array()..];
             let (taken, appended) = (vec![0; arrays.len()], vec![vec![]; self.appended.len()]);
-            let mut host = HostPosition { call: self, arrays, position, taken, appended };
+            let mut host = CallPosition { call: self, arrays, position, taken, appended };
             let results = self.function.evaluate_in(&arguments, &mut host).map_err(Error::from)?;
             match usize::from(result).checked_sub(types.len()) {
                 None => lanes.extend(&results[start..start + ty.lanes()]),

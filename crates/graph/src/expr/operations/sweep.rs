@@ -121,7 +121,7 @@ impl Node {
 }
 
 /// Position of a line on the host.
-struct HostPosition<'a> {
+struct LinePosition<'a> {
     step: &'a Step,
     arrays: &'a [&'a HostArray],
     first: usize,
@@ -130,7 +130,7 @@ struct HostPosition<'a> {
     at: i64,
 }
 
-impl Environment for HostPosition<'_> {
+impl Environment for LinePosition<'_> {
     fn window(&mut self, accessor: usize, offsets: &[i128]) -> Option<Lanes> {
         let (before, behind) = self.step.reach;
         let offset = (*offsets.first()?).clamp(-i128::from(before), behind.into()) as i64;
@@ -232,7 +232,7 @@ impl Operation for Sweep {
                     given = start.iter().flat_map(|start| start.at(place).to_vec()).collect();
                 }
                 let at = if self.step.backwards { length - 1 - number } else { number };
-                let mut host = HostPosition { step: &self.step, arrays, first, stride, length: length as i64, at: at as i64 };
+                let mut host = LinePosition { step: &self.step, arrays, first, stride, length: length as i64, at: at as i64 };
                 let results = self.step.function.evaluate_in(&given, &mut host).map_err(Error::from)?;
                 given[..states].copy_from_slice(&results[..states]);
                 found.set(first + at * stride, &results[own..own + ty.lanes()]);

@@ -94,13 +94,13 @@ impl Node {
 }
 
 /// Position on the host.
-struct HostPosition<'a> {
+struct WindowPosition<'a> {
     window: &'a Window,
     arrays: &'a [&'a HostArray],
     position: Vec<i64>,
 }
 
-impl Environment for HostPosition<'_> {
+impl Environment for WindowPosition<'_> {
     fn window(&mut self, accessor: usize, offsets: &[i128]) -> Option<Lanes> {
         let (array, mut place) = (self.arrays.get(accessor)?, 0);
         for (axis, extent) in array.shape.extents().iter().enumerate() {
@@ -179,7 +179,7 @@ impl Operation for Window {
             let arguments: Vec<Literal> = indices.chain(beside.iter().flat_map(|beside| beside.at(number).to_vec())).collect();
             let results = self
                 .function
-                .evaluate_in(&arguments, &mut HostPosition { window: self, arrays, position })
+                .evaluate_in(&arguments, &mut WindowPosition { window: self, arrays, position })
                 .map_err(Error::from)?;
             lanes.extend(&results[start..start + ty.lanes()]);
         }

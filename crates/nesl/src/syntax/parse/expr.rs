@@ -154,7 +154,8 @@ impl Parser {
 
     fn no_operand(&mut self) -> ParseResult<ExprId> {
         let found = self.kind().describe();
-        let is_operator = matches!(self.next(), TokenRole::Binary(..) | TokenRole::Comma | TokenRole::Lambda | TokenRole::Keyword);
+        let is_operator =
+            matches!(self.next(), TokenRole::Binary(..) | TokenRole::Comma | TokenRole::Lambda | TokenRole::Keyword);
         let mut error = if is_operator {
             self.error(codes::UNEXPECTED, format!("{found} is missing its left operand"), "expected an expression before this")
         } else {

@@ -3,7 +3,9 @@
 use super::builder::{Builder, OpenEnd, OpenStream, PartialFilter};
 use super::site::{CompositeParts, CompositeSite};
 use crate::language::codes;
-use crate::language::core::{self, DeclaredType, Field, Filter, Layout, Stream, StreamId, Type, Value, Work, construction, identify};
+use crate::language::core::{
+    self, DeclaredType, Field, Filter, Layout, Stream, StreamId, Type, Value, Work, construction, identify,
+};
 use crate::language::eval::{Code, Stop, World};
 use crate::language::graph::{Instance, NodeKind, Rate, Rates, Tree};
 use broadloom_diag::{Diagnostic, Span};

@@ -5,7 +5,7 @@
 
 use super::files::{Reader, Writer};
 use super::machine::{Machine, State};
-use super::mail::{PendingMessage, Messages};
+use super::mail::{Messages, PendingMessage};
 use super::stop::Stop;
 use crate::language::core::Value;
 use crate::language::graph::{NodeId, NodeKind, TapeId};

@@ -6,8 +6,8 @@ use super::stop::Stop;
 use super::{arithmetic, element};
 use crate::language::codes;
 use crate::language::core::{
-    Access, Binary, Create, Created, DeclaredType, Distribution, Expr, ExprKind, Function, FunctionId, Layout, Place, Program, Role,
-    Stmt, StmtKind, Type, Value,
+    Access, Binary, Create, Created, DeclaredType, Distribution, Expr, ExprKind, Function, FunctionId, Layout, Place, Program,
+    Role, Stmt, StmtKind, Type, Value,
 };
 use broadloom_diag::Span;
 use std::sync::Arc;

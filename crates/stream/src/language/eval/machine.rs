@@ -3,7 +3,7 @@
 use super::budget::Budget;
 use super::files::{Reader, Writer, file_item};
 use super::host::Host;
-use super::mail::{PendingMessage, Messages};
+use super::mail::{Messages, PendingMessage};
 use super::stop::{PATHS, Stop};
 use crate::language::codes;
 use crate::language::core::{Layout, Program, Value};

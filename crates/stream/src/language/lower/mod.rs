@@ -12,8 +12,8 @@ mod stream;
 
 use crate::language::codes;
 use crate::language::core::{
-    DeclaredType, Expr, ExprKind, Field, Function, FunctionId, Place, Program, Root, Stmt, Stream, StreamId, Struct, StructId, Type,
-    Value, Variable, mark_written_parameters,
+    DeclaredType, Expr, ExprKind, Field, Function, FunctionId, Place, Program, Root, Stmt, Stream, StreamId, Struct, StructId,
+    Type, Value, Variable, mark_written_parameters,
 };
 use crate::language::syntax::ast;
 use broadloom_diag::{Diagnostic, Diagnostics, Span};

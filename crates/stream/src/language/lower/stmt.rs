@@ -5,7 +5,7 @@ use super::expr::read;
 use super::{Context, Lowerer, suggest};
 use crate::language::codes;
 use crate::language::core::{
-    Binary, Create, Created, DeclaredType, Distribution, Expr, ExprKind, Role, MessageSend, Stmt, StmtKind, Type, Value,
+    Binary, Create, Created, DeclaredType, Distribution, Expr, ExprKind, MessageSend, Role, Stmt, StmtKind, Type, Value,
 };
 use crate::language::format::{Item, Sample};
 use crate::language::syntax::ast;

@@ -10,7 +10,7 @@ use super::section::{Actor, Port, Section};
 use super::wiring::preimage;
 use crate::language::core::Program;
 use crate::language::graph::Graph;
-use crate::planner::translate::{Cooperation, Fold, LoopShare, PartSize, Reason, Rows, KernelSite, Subject, fire};
+use crate::planner::translate::{Cooperation, Fold, KernelSite, LoopShare, PartSize, Reason, Rows, Subject, fire};
 use broadloom_device::Machine;
 use broadloom_scalar::{AtomicOp, Axis, Builder, Element, Literal, Order, Precision, Scope, Type, Value};
 use broadloom_skeleton::cost::{Costs, LOOP_ROWS, dataflow};
@@ -328,7 +328,8 @@ impl FiringWriter<'_> {
         let bad = k.variable_with(k.literal(false));
         let number = k.scalar(self.number, Type::I32);
         let seen = k.add(k.add(k.mul(k.add(number, unit), actor.firings as i32), firing), actor.first as i32);
-        let site = KernelSite { b: k, reads: &reads, writes: &writes, firing: seen, bad, state: &[], cooperation: Some(cooperation) };
+        let site =
+            KernelSite { b: k, reads: &reads, writes: &writes, firing: seen, bad, state: &[], cooperation: Some(cooperation) };
         fire(subject, &site)?;
         if problem.get() || k.has_failed() {
             return Err("its code is not accepted".into());

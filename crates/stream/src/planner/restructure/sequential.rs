@@ -3,7 +3,7 @@
 use super::island::{BorderTape, InnerTape, Island, Round, StateLeaf, Step};
 use crate::language::core::{Layout, Program};
 use crate::language::graph::{Graph, NodeKind, TapeId};
-use crate::planner::translate::{CLASSES, Leaf, Reason, KernelSite, Subject, Words, class_of, element, fire};
+use crate::planner::translate::{CLASSES, KernelSite, Leaf, Reason, Subject, Words, class_of, element, fire};
 use broadloom_scalar::{Array, Axis, Builder, Element, Memory, Type, Unroll, Value, Variable};
 use broadloom_skeleton::kit::{Draft, Writer};
 use broadloom_skeleton::{Argument, Count, Output, Program as Kernels};
@@ -340,7 +340,8 @@ impl IslandEmitter<'_> {
                 let number = k.add(k.mul(now.since, self.island.firings[step.node] as i32), firing);
                 let number = k.add(number, self.island.first[step.node] as i32);
                 let state = &self.state[step.node];
-                let site = KernelSite { b: k, reads: &reads, writes: &writes, firing: number, bad: self.bad, state, cooperation: None };
+                let site =
+                    KernelSite { b: k, reads: &reads, writes: &writes, firing: number, bad: self.bad, state, cooperation: None };
                 fire(subject, &site)?;
             }
             NodeKind::FileReader(..) | NodeKind::FileWriter(..) => return Err("it reads or writes a file".into()),

@@ -362,7 +362,12 @@ impl<'a> Translator<'a> {
     }
 
     /// Writes a loop that the threads share.
-    pub(super) fn shared_loop(&mut self, body: &'a Stmt, shape: &LoopEffects, counted: CountedLoop) -> Result<Reachability, Reason> {
+    pub(super) fn shared_loop(
+        &mut self,
+        body: &'a Stmt,
+        shape: &LoopEffects,
+        counted: CountedLoop,
+    ) -> Result<Reachability, Reason> {
         let Some(cooperation) = self.cooperation else { return Err("a loop is shared by one thread".into()) };
         self.shared_rounds(&cooperation, body, shape, counted)
     }

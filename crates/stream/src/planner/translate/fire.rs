@@ -3,7 +3,7 @@
 use super::cooperate::shared_loops;
 use super::reason::Reason;
 use super::translated::{FilterCode, Rounds, Window};
-use super::translator::{Reads, KernelSite, Subject, Translator, Writes};
+use super::translator::{KernelSite, Reads, Subject, Translator, Writes};
 use super::value::{Atom, Leaf, Ref};
 use super::words::Words;
 use super::{rounds, totals};

@@ -44,6 +44,6 @@ pub(crate) use fire::{fire, translate};
 pub use reason::Reason;
 pub(crate) use state::{CLASSES, check_in_order, class_of, written_fields};
 pub use translated::{FilterCode, Induction, Rounds, Window};
-pub(crate) use translator::{Reads, KernelSite, Subject, Writes};
+pub(crate) use translator::{KernelSite, Reads, Subject, Writes};
 pub(crate) use value::{Leaf, element, leaves, scalars};
 pub use words::Words;
