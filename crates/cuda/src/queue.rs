@@ -113,7 +113,8 @@ impl Queue {
     }
 
     /// Marks work as done.
-    fn finish(&self, (last, noted): (u64, u64)) {
+    fn finish(&self, seen: (u64, u64)) {
+        let (last, noted) = seen;
         self.done.fetch_max(last, Ordering::SeqCst);
         self.journal.forget(noted);
     }

@@ -7,6 +7,7 @@ use crate::objects::work::Work;
 use crate::pointer::{In, bytes_at};
 use crate::state::Runtime;
 use crate::status::{Outcome, Status};
+use crate::types::Dim3;
 use broadloom_device::{Argument, Launch};
 use broadloom_ptx::{Space, Variable};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
@@ -143,6 +144,13 @@ pub(crate) struct Request {
     pub(crate) cooperative: bool,
     /// Size of a cluster in blocks.
     pub(crate) cluster: Option<[u32; 3]>,
+}
+
+impl Request {
+    /// Returns a launch that is neither cooperative nor in clusters.
+    pub(crate) fn plain(grid: Dim3, block: Dim3, shared: usize) -> Request {
+        Request { grid: grid.list(), block: block.list(), shared, cooperative: false, cluster: None }
+    }
 }
 
 impl Runtime {

@@ -226,13 +226,8 @@ impl Lane {
 }
 
 /// Adds a span of a device: its lane, name and times by the host's clock. Spans of one lane do not overlap.
-pub fn device_span(
-    device: &str,
-    lane: &str,
-    name: impl Into<Cow<'static, str>>,
-    (start, end): (Instant, Instant),
-    notes: Vec<Note>,
-) {
+pub fn device_span(device: &str, lane: &str, name: impl Into<Cow<'static, str>>, times: (Instant, Instant), notes: Vec<Note>) {
+    let (start, end) = times;
     let mut state = state();
     let Some(state) = state.as_mut() else { return };
     let position = state.devices.iter().position(|(known, _)| known == device).unwrap_or_else(|| {

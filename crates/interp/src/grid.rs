@@ -48,6 +48,16 @@ pub(crate) struct Grid<'a> {
     pub(crate) opaques: OpaqueTable,
 }
 
+/// Memory and clusters of a launch.
+struct GridLayout<'a> {
+    /// Offset of each variable in the shared memory of a block.
+    shared_offsets: &'a [u64],
+    shared_bytes: u64,
+    /// Address of the memory for barriers of the grid; 0 if there is none.
+    workspace: u64,
+    cluster_size: Option<[u32; 3]>,
+}
+
 /// Outcome of a launch.
 pub(crate) struct Outcome {
     pub(crate) steps: u64,
@@ -120,7 +130,8 @@ impl Grid<'_> {
             return Err(self.bad_launch("its blocks need more memory than there is".into()));
         }
         let workspace = if self.launch.cooperative { memory.allocate(WORKSPACE, Owner::Workspace)? } else { 0 };
-        let outcome = self.run_with(memory, watch, output, (&shared_offsets, shared_bytes, names), (workspace, cluster_size));
+        let layout = GridLayout { shared_offsets: &shared_offsets, shared_bytes, workspace, cluster_size };
+        let outcome = self.run_with(memory, watch, output, layout, names);
         if workspace != 0 {
             let _ = memory.free(workspace);
         }
@@ -132,9 +143,10 @@ impl Grid<'_> {
         memory: &mut Memory,
         watch: &mut W,
         output: Sink<'_>,
-        (shared_offsets, shared_bytes, mut names): (&[u64], u64, Names),
-        (workspace, cluster_size): (u64, Option<[u32; 3]>),
+        layout: GridLayout<'_>,
+        mut names: Names,
     ) -> Result<Outcome, Error> {
+        let GridLayout { shared_offsets, shared_bytes, workspace, cluster_size } = layout;
         if let Some((serial, _)) = memory.serial_of(workspace) {
             watch.define(serial, WORKSPACE);
         }

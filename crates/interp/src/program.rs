@@ -31,7 +31,7 @@ impl Program {
         let mut places = VariableAddresses::default();
         let mut references = References::default();
         let mut owned = vec![];
-        let outcome = place_variables(module, memory, (opaques, &mut references), &mut places, &mut owned)
+        let outcome = place_variables(module, memory, opaques, &mut references, &mut places, &mut owned)
             .and_then(|by_name| fill_variables(module, memory, &places).map(|()| by_name));
         let by_name = match outcome {
             Ok(by_name) => by_name,
@@ -125,7 +125,8 @@ impl Program {
 fn place_variables(
     module: &Verified,
     memory: &mut Memory,
-    (opaques, references): (&Opaques, &mut References),
+    opaques: &Opaques,
+    references: &mut References,
     places: &mut VariableAddresses,
     owned: &mut Vec<u64>,
 ) -> Result<HashMap<String, GlobalVariable>> {

@@ -432,7 +432,7 @@ impl ChainEmitter<'_> {
     }
 
     /// Returns the memory of a staged value.
-    fn memory(&self, k: &Writer, (stage, value): (usize, usize), room: Memory) -> Memory {
+    fn memory(&self, k: &Writer, stage: usize, value: usize, room: Memory) -> Memory {
         let element = self.chain.values(stage)[value].element();
         k.shared_view(room, element, self.layout.places[stage][value] as u32)
     }
@@ -488,7 +488,7 @@ impl ChainEmitter<'_> {
                         .read(k, ty, at, start, &|row, column| k.load_element(memory(), ty, self.linear(k, place, row, column))),
                     TapRead::Stage(stage, value) => self.read(k, ty, at, start, &|row, column| {
                         let index = self.index(k, stage, place, row, column);
-                        k.load_element(self.memory(k, (stage, value), place.room), ty, index)
+                        k.load_element(self.memory(k, stage, value, place.room), ty, index)
                     }),
                 })
             })
@@ -503,7 +503,7 @@ impl ChainEmitter<'_> {
         let wide = |value: Value| k.convert(value, Type::I64);
         for (value, result) in results.iter().enumerate().filter(|(value, _)| stage.staged[*value]) {
             let index = self.index(k, number, place, row, wide(column));
-            k.store_element(self.memory(k, (number, value), place.room), index, *result, Cache::Normal);
+            k.store_element(self.memory(k, number, value, place.room), index, *result, Cache::Normal);
         }
         let store = || {
             for (result, output) in results.iter().zip(&self.outputs[number]) {

@@ -293,7 +293,7 @@ impl SegmentedSortEmitter<'_> {
     }
 
     /// Sorts a segment with all lanes together.
-    fn together(&self, k: &Writer, lane: Value, lists: &[Memory], (from, length): (Value, Value)) {
+    fn together(&self, k: &Writer, lane: Value, lists: &[Memory], from: Value, length: Value) {
         let load = |slot: Value| lists.iter().map(|list| k.load(*list, slot)).collect::<Vec<Value>>();
         let store =
             |slot: Value, numbers: &[Value]| lists.iter().zip(numbers).for_each(|(list, number)| k.store(*list, slot, *number));
@@ -423,7 +423,8 @@ impl SegmentedSortEmitter<'_> {
                 k.if_then(k.lt(slot, length), || self.put(&k, from, slot, &load(slot)));
             });
             each_lane(&k, k.ballot(k.not(is_short), None), |owner| {
-                self.together(&k, lane, &common, self.range(&k, k.add(group, k.convert(owner, self.index))));
+                let (from, length) = self.range(&k, k.add(group, k.convert(owner, self.index)));
+                self.together(&k, lane, &common, from, length);
             });
         });
         draft.launch(k, [Count::size(1).div_ceil(LANES * TURNS), 1u32.into(), 1u32.into()], block)?;

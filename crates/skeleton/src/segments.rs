@@ -191,13 +191,13 @@ impl Sequence {
     /// same number.
     fn ends_before(&self, k: &Writer, number: Value, lane: Value) -> Value {
         let [n, segments, _] = self.sizes(k);
-        let range = (k.sub(k.max(number, n), n), k.min(number, segments));
-        self.first_false(k, self.wide(k, lane), range, |segment| k.lt(self.end(k, segment), number))
+        let (low, high) = (k.sub(k.max(number, n), n), k.min(number, segments));
+        self.first_false(k, self.wide(k, lane), low, high, |segment| k.lt(self.end(k, segment), number))
     }
 
     /// Returns the first number of a range for which a condition is false, or the end of the range. All lanes
     /// of a warp search together. The condition must be true up to some number, and false from there on.
-    fn first_false(&self, k: &Writer, lane: Value, (low, high): (Value, Value), holds: impl Fn(Value) -> Value) -> Value {
+    fn first_false(&self, k: &Writer, lane: Value, low: Value, high: Value, holds: impl Fn(Value) -> Value) -> Value {
         let (low, high) = (k.variable_with(low), k.variable_with(high));
         k.while_loop(
             || k.lt(k.get(low), k.get(high)),

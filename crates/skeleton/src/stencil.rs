@@ -232,6 +232,15 @@ struct StencilEmitter<'a> {
     branches: bool,
 }
 
+/// A column of a strip whose results are stored.
+struct StoredColumn {
+    column: Value,
+    /// The condition for storing; `None` stores always.
+    stored: Option<Value>,
+    /// True in the interior.
+    inside: bool,
+}
+
 /// A strip within a kernel.
 struct Strip {
     /// The position of its first row, without a column and without the axis that is combined.
@@ -349,7 +358,7 @@ impl StencilEmitter<'_> {
         };
         let column = stored.map_or(column, |(_, column)| column);
         let store = |row: u32, checked: bool| {
-            let put = || self.put(k, strip, (column, None), row, &results, inside);
+            let put = || self.put(k, strip, &StoredColumn { column, stored: None, inside }, row, &results);
             if checked { k.if_then(k.ge(row * self.stencil.step, strip.left_out), put) } else { put() }
         };
         // The last strip of an image stores only some rows. Both branches need all results, so results are
@@ -374,20 +383,14 @@ impl StencilEmitter<'_> {
         let place: Vec<Value> = strip.position.iter().copied().chain([column]).collect();
         let results = self.inner.at_unwritten(k, &place);
         let results: Vec<Vec<Value>> = results.chunks(self.values).map(<[Value]>::to_vec).collect();
-        (0..self.stencil.rows).for_each(|row| self.put(k, strip, (column, stored(row)), row, &results, true));
+        (0..self.stencil.rows)
+            .for_each(|row| self.put(k, strip, &StoredColumn { column, stored: stored(row), inside: true }, row, &results));
     }
 
     /// Stores a row. Addresses in the interior are computed again, in fewer bits: shared addresses of all
     /// rows would occupy registers while results are computed.
-    fn put(
-        &self,
-        k: &Writer,
-        strip: &Strip,
-        (column, stored): (Value, Option<Value>),
-        row: u32,
-        results: &[Vec<Value>],
-        inside: bool,
-    ) {
+    fn put(&self, k: &Writer, strip: &Strip, place: &StoredColumn, row: u32, results: &[Vec<Value>]) {
+        let StoredColumn { column, stored, inside } = *place;
         let ty = if inside || self.edge.is_none() { self.place() } else { Type::U64 };
         let (row, columns, skew) = (row * self.stencil.step, self.stencil.columns, self.stencil.skew);
         let results = &results[(row / self.stencil.step * columns) as usize..][..columns as usize];

@@ -170,6 +170,39 @@ fn walk(bytes: &[u8], stop: impl Fn(&[u8], i32) -> bool) -> Option<usize> {
     None
 }
 
+/// Returns the positions of functions with a parameter that is a pattern of a tuple: `fn f((a, b): (u8, u8))`.
+/// Such a parameter hides names and the number of parameters.
+pub fn tuple_parameters(code: &str) -> Vec<usize> {
+    words(code, "fn").filter(|at| has_tuple_parameter(&code[at + "fn".len()..])).collect()
+}
+
+/// Returns whether the function whose name starts code has such a parameter.
+fn has_tuple_parameter(code: &str) -> bool {
+    let Some(mut open) = code.find(['(', '<']) else { return false };
+    if code[open..].starts_with('<') {
+        // Arrows in bounds such as `Fn(u8) -> u8` close no list.
+        let (mut depth, bytes) = (0, code.as_bytes());
+        let end = (open..bytes.len()).find(|&at| {
+            match bytes[at] {
+                b'<' => depth += 1,
+                b'>' if bytes[at - 1] != b'-' => depth -= 1,
+                _ => {}
+            }
+            depth == 0
+        });
+        let Some(end) = end else { return false };
+        open = end + 1;
+    }
+    let Some(list) = code[open..].strip_prefix('(') else { return false };
+    let end = walk(list.as_bytes(), |rest, depth| depth == 0 && rest[0] == b')').unwrap_or(list.len());
+    let mut starts = list[..end].match_indices(',').map(|(at, _)| at + 1).chain([0]);
+    starts.any(|at| {
+        let Some(pattern) = list[at..end].trim_start().strip_prefix('(') else { return false };
+        let close = walk(pattern.as_bytes(), |rest, depth| depth == 0 && rest[0] == b')');
+        close.is_some_and(|close| pattern[close + 1..].trim_start().starts_with(':'))
+    })
+}
+
 /// Returns the positions of comparisons by a factor: one side is a product with a number, or a quotient by
 /// one, as in `x * 10 < y * 9`. A bare number that is compared is none.
 pub fn scaled_comparisons(code: &str) -> Vec<usize> {
@@ -262,6 +295,20 @@ mod tests {
         let plain = ["x < 10", "a < b && c * 2 == d", "f(a * 2) < b", "a * b > c", "let x = a * 2; b < c", "a < b.max(c / 2)"];
         for code in plain {
             assert!(scaled_comparisons(code).is_empty(), "{code}");
+        }
+    }
+
+    #[test]
+    fn parameters_that_are_tuples() {
+        let hidden =
+            ["fn f((a, b): (u8, u8)) {", "fn f<T: Fn(u8) -> u8>(x: T, (a, b): (u8, u8))", "fn f(\n    &self,\n    (a, b): P,\n)"];
+        for code in hidden {
+            assert_eq!(tuple_parameters(code), [0], "{code}");
+        }
+        let named =
+            ["fn f(a: (u8, u8), b: fn((u8, u8)) -> u8)", "fn f<T>(x: Vec<(A, (B, C))>, y: T)", "fn() -> u8", "x: fn(A), (y): z"];
+        for code in named {
+            assert!(tuple_parameters(code).is_empty(), "{code}");
         }
     }
 

@@ -113,7 +113,8 @@ pub(super) fn mandelbrot(module: &Module, n: usize) -> Result<Job> {
     Job::new(Work::arithmetic(4 * n * n, 0.0), judge).step(module, "mandelbrot", square(n), &arguments)
 }
 
-fn escape((cx, cy): (f32, f32)) -> i32 {
+fn escape(c: (f32, f32)) -> i32 {
+    let (cx, cy) = c;
     let (mut x, mut y, mut steps) = (0.0f32, 0.0f32, 0);
     while steps < LIMIT && x * x + y * y <= 4.0 {
         (x, y) = (x * x - y * y + cx, 2.0 * x * y + cy);

@@ -97,7 +97,7 @@ impl Emitter<'_> {
             }
         };
         let stray = ir.and(stray, active);
-        self.admit_unless_fine(inst, (self.any(stray), None), lanes, access)
+        self.admit_unless_fine(inst, self.any(stray), None, lanes, access)
     }
 
     /// Returns whether the address of a variable with a constant offset is known to be fine.
@@ -151,7 +151,7 @@ impl Emitter<'_> {
         let stray = self.among_active(inst, &reach, stray)?;
         let lanes = ir.add(at.lanes, ir.constant(ir.type_of(at.lanes), (low - address.offset) as u64));
         let access = Access { bytes: u32::try_from(high - low).unwrap_or(u32::MAX), align: 1, space };
-        self.admit_unless_fine(inst, (stray, None), lanes, access)
+        self.admit_unless_fine(inst, stray, None, lanes, access)
     }
 
     /// Emits the check of strict code.
@@ -162,12 +162,12 @@ impl Emitter<'_> {
         let active = self.active(inst)?;
         if access.space == AccessSpace::Local {
             let stray = ir.and(self.is_outside_local(at.lanes, access), active);
-            return self.admit_unless_fine(inst, (self.any(stray), None), at.lanes, access);
+            return self.admit_unless_fine(inst, self.any(stray), None, at.lanes, access);
         }
         let site = self.site_of(inst);
         let Some((first, last)) = at.ends.filter(|_| at.in_steps) else {
             let stray = ir.and(self.is_refused(at.lanes, site, access), active);
-            return self.admit_unless_fine(inst, (self.any(stray), None), at.lanes, access);
+            return self.admit_unless_fine(inst, self.any(stray), None, at.lanes, access);
         };
         let mut stray = self.is_refused(first, site, access);
         if ir.lanes(at.lanes).is_some() {
@@ -176,7 +176,7 @@ impl Emitter<'_> {
         let stray = self.among_active(inst, &reach, stray)?;
         // Of the lanes at the ends, some need not be active.
         let refined = (ir.lanes(at.lanes).is_some() && self.guard(inst)?.is_some()).then_some((site, active));
-        self.admit_unless_fine(inst, (stray, refined), at.lanes, access)
+        self.admit_unless_fine(inst, stray, refined, at.lanes, access)
     }
 
     /// Restricts a condition on a whole access to the case that a lane is active.
@@ -217,7 +217,8 @@ impl Emitter<'_> {
     }
 
     /// Returns whether addresses are outside of some bounds.
-    fn is_outside(&self, addresses: Val, (start, count): (Val, Val)) -> Val {
+    fn is_outside(&self, addresses: Val, bounds: (Val, Val)) -> Val {
+        let (start, count) = bounds;
         let ir = self.ir;
         let ty = ir.type_of(addresses);
         ir.icmp(IntPred::LLVMIntUGE, ir.sub(addresses, self.as_wide(start, ty)), self.as_wide(count, ty))
@@ -282,7 +283,8 @@ impl Emitter<'_> {
     fn admit_unless_fine(
         &mut self,
         inst: &InstData,
-        (stray, refined): (Val, Option<(u64, Val)>),
+        stray: Val,
+        refined: Option<(u64, Val)>,
         addresses: Val,
         access: Access,
     ) -> TranslationResult<()> {

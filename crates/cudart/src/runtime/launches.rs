@@ -27,19 +27,11 @@ struct Shapes {
     count: usize,
 }
 
-fn launch(
-    call: &Call,
-    function: usize,
-    shape: (Dim3, Dim3, usize),
-    arguments: In<usize>,
-    stream: usize,
-    (cooperative, cluster): (bool, Option<[u32; 3]>),
-) -> Outcome {
-    let request = Request { grid: shape.0.list(), block: shape.1.list(), shared: shape.2, cooperative, cluster };
+fn launch(call: &Call, function: usize, request: &Request, arguments: In<usize>, stream: usize) -> Outcome {
     let outcome = call
         .runtime
         .kernel(function)
-        .and_then(|kernel| call.runtime.launch(&kernel, &request, Arguments::Places(arguments), &*call.stream(stream)?));
+        .and_then(|kernel| call.runtime.launch(&kernel, request, Arguments::Places(arguments), &*call.stream(stream)?));
     outcome.map_err(|status| if runtime_version() >= 13 { status.of_driver() } else { status })
 }
 
@@ -65,11 +57,11 @@ exported! { runtime
 
     fn __cudaGetKernel(call, kernel: Out<usize>, function: usize) => kernel.set(call.runtime.kernel(function)?.handle());
     fn __cudaLaunchKernel / __cudaLaunchKernel_ptsz(call, kernel: usize, grid: Dim3, block: Dim3, arguments: In<usize>, shared: usize, stream: usize)
-        => launch(call, kernel, (grid, block, shared), arguments, stream, (false, None));
+        => launch(call, kernel, &Request::plain(grid, block, shared), arguments, stream);
     fn cudaLaunchKernel / cudaLaunchKernel_ptsz(call, function: usize, grid: Dim3, block: Dim3, arguments: In<usize>, shared: usize, stream: usize)
-        => launch(call, function, (grid, block, shared), arguments, stream, (false, None));
+        => launch(call, function, &Request::plain(grid, block, shared), arguments, stream);
     fn cudaLaunchCooperativeKernel / cudaLaunchCooperativeKernel_ptsz(call, function: usize, grid: Dim3, block: Dim3, arguments: In<usize>, shared: usize, stream: usize)
-        => launch(call, function, (grid, block, shared), arguments, stream, (true, None));
+        => launch(call, function, &Request { cooperative: true, ..Request::plain(grid, block, shared) }, arguments, stream);
 
     /// Launches a cooperative kernel on several devices. There is one device, so only one launch is allowed.
     fn cudaLaunchCooperativeKernelMultiDevice(call, list: In<LaunchParams>, devices: u32, flags: u32) {
@@ -77,12 +69,14 @@ exported! { runtime
             return Err(Status::INVALID_VALUE);
         }
         let params = list.get()?;
-        launch(call, params.function, (params.grid, params.block, params.shared), In::at(params.arguments), params.stream, (true, None))
+        let request = Request { cooperative: true, ..Request::plain(params.grid, params.block, params.shared) };
+        launch(call, params.function, &request, In::at(params.arguments), params.stream)
     }
 
     fn cudaLaunchKernelExC / cudaLaunchKernelExC_ptsz(call, config: In<LaunchConfig>, function: usize, arguments: In<usize>) {
         let config = config.get()?;
-        let asked = asked(In::at(config.attributes), config.count)?;
-        launch(call, function, (config.grid, config.block, config.shared), arguments, config.stream, asked)
+        let (cooperative, cluster) = asked(In::at(config.attributes), config.count)?;
+        let request = Request { cooperative, cluster, ..Request::plain(config.grid, config.block, config.shared) };
+        launch(call, function, &request, arguments, config.stream)
     }
 }

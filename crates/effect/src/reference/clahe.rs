@@ -5,7 +5,8 @@ use crate::declaration::{EffectError, ReferenceCall, range};
 use crate::image::Image;
 
 /// Computes `clahe` of one plane.
-pub(crate) fn equalise(x: &Field, edge: Edge, tiles: i64, clip: f64, bins: i64, (low, high): (f64, f64)) -> Field {
+pub(crate) fn equalise(x: &Field, edge: Edge, tiles: i64, clip: f64, bins: i64, range: (f64, f64)) -> Field {
+    let (low, high) = range;
     let bin = |value: f64| {
         let place = (value - low) / (high - low) * bins as f64;
         (place.floor() as i64).clamp(0, bins - 1)

@@ -211,7 +211,7 @@ impl<'k> FusedTraces<'k> {
         trace.most = MAX_PATCH;
         let items = traced_at(&mut trace, roots, rank, places)?;
         let length = tape.shapes[trace.domain? as usize].length.map(|length| (length, Number::Known(1)));
-        Some(FusedTraces::with((trace, items), None, rank, false, length))
+        Some(FusedTraces::with(trace, items, None, rank, false, length))
     }
 
     /// Returns the traces that a function makes for the interior and for all positions. The second is omitted
@@ -223,13 +223,14 @@ impl<'k> FusedTraces<'k> {
         line: bool,
         length: Option<(Id, Number)>,
     ) -> Option<FusedTraces<'k>> {
-        let interior = run(true)?;
-        let everywhere = if interior.0.conditions.is_empty() && !always { None } else { Some(run(false)?) };
-        Some(FusedTraces::with(interior, everywhere, rank, line, length))
+        let (interior, roots) = run(true)?;
+        let everywhere = if interior.conditions.is_empty() && !always { None } else { Some(run(false)?) };
+        Some(FusedTraces::with(interior, roots, everywhere, rank, line, length))
     }
 
     fn with(
-        (interior, roots): (Trace<'k>, Vec<u32>),
+        interior: Trace<'k>,
+        roots: Vec<u32>,
         everywhere: Option<(Trace<'k>, Vec<u32>)>,
         rank: usize,
         line: bool,

@@ -308,24 +308,17 @@ impl Builder {
     /// Stores with an order and a hint for the caches.
     #[track_caller]
     pub fn store_as(&self, memory: Memory, index: impl Into<Operand>, value: impl Into<Operand>, order: Order, cache: Cache) {
-        self.store_where(None, memory, index.into(), value.into(), (order, cache));
+        self.store_where(None, memory, index.into(), value.into(), order, cache);
     }
 
     /// Stores where a condition holds. The index and the value are computed either way, so this is for conditions that few threads fail.
     #[track_caller]
     pub fn store_if(&self, condition: Value, memory: Memory, index: impl Into<Operand>, value: impl Into<Operand>) {
-        self.store_where(Some(condition), memory, index.into(), value.into(), (Order::Weak, Cache::Normal));
+        self.store_where(Some(condition), memory, index.into(), value.into(), Order::Weak, Cache::Normal);
     }
 
     #[track_caller]
-    fn store_where(
-        &self,
-        condition: Option<Value>,
-        memory: Memory,
-        index: Operand,
-        value: Operand,
-        (order, cache): (Order, Cache),
-    ) {
+    fn store_where(&self, condition: Option<Value>, memory: Memory, index: Operand, value: Operand, order: Order, cache: Cache) {
         let condition = match condition.map(|condition| self.resolve(condition.into(), Type::BOOL)) {
             None => None,
             Some(Some(condition)) => Some(condition.id),

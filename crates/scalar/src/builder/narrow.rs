@@ -8,8 +8,8 @@ use super::{Builder, Value};
 use crate::op::{BinaryOp, CompareOp, Op};
 use crate::types::{Element, Literal, Type};
 
-fn within(element: Element, (low, high): (i128, i128)) -> bool {
-    element.range().is_some_and(|(least, most)| least <= low && high <= most)
+fn within(element: Element, range: (i128, i128)) -> bool {
+    element.range().is_some_and(|(least, most)| least <= range.0 && range.1 <= most)
 }
 
 /// Returns the value that a 64-bit value was extended from, in this type. Returns `None` if it was not

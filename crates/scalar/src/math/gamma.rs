@@ -94,8 +94,9 @@ fn sum_exactly<'b>(a: Float<'b>, b: Float<'b>) -> (Float<'b>, Float<'b>) {
     (sum, (a - (sum - back)) + (b - back))
 }
 
-/// Computes `(s - 1/2) log s - s` with its rounding error. `log` is that of `s`.
-fn stirling<'b>(s: Float<'b>, (log, log_low): (Float<'b>, Float<'b>)) -> (Float<'b>, Float<'b>) {
+/// Computes `(s - 1/2) log s - s` with its rounding error. `log` is the logarithm of `s`, and `log_low` its
+/// rounding error.
+fn stirling<'b>(s: Float<'b>, log: Float<'b>, log_low: Float<'b>) -> (Float<'b>, Float<'b>) {
     let a = s - 0.5;
     let product = a * log;
     let product_low = a.fma(log_low, a.fma(log, -product));
@@ -116,7 +117,7 @@ fn tgamma_double<'b>(x: Float<'b>) -> Float<'b> {
     let s_low = small.select(z - (s - 3.0), zero);
     let log = log_pair(s);
     let v = 1.0 / s;
-    let (e, e_low) = stirling(s, log);
+    let (e, e_low) = stirling(s, log.0, log.1);
     // The slope of the logarithm of gamma is about log s - 1 / (2s).
     let e_low = s_low.fma(v.fma(-0.5, log.0), e_low);
     let t = v * v.evaluate(SCALE);
@@ -170,7 +171,7 @@ fn lgamma_double<'b>(x: Float<'b>) -> Float<'b> {
     let near = small.select((near - log_z.1) - log_z.0, near);
     // Stirling's formula. If its product is too large, z replaces s - 1/2.
     let v = 1.0 / z;
-    let (e, e_low) = stirling(z, log_z);
+    let (e, e_low) = stirling(z, log_z.0, log_z.1);
     let (sum, lost) = sum_exactly(e, x.number(HALF_LOG_TWO_PI.0));
     let far = sum + (v.fma(v.evaluate(STIRLING), HALF_LOG_TWO_PI.1) + (lost + e_low));
     let far = z.gt(1e300).select(z * (log_z.0 - 1.0), far);

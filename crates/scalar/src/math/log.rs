@@ -82,7 +82,8 @@ fn parts<'b>(x: Float<'b>) -> LogTerms<'b> {
 }
 
 /// Computes `e ln 2 + f + w`. Each term is less than the one before it.
-fn sum<'b>(LogTerms { e, f, w: (square, factor) }: LogTerms<'b>) -> Float<'b> {
+fn sum<'b>(terms: LogTerms<'b>) -> Float<'b> {
+    let LogTerms { e, f, w: (square, factor) } = terms;
     // In f32 the nearest number to ln 2 is exact enough.
     e.fma(LN_2, e.pick(square.fma(factor, f), f + square.fma(factor, e * ln2_low(e))))
 }

@@ -85,7 +85,8 @@ impl<'a> PartsEmitter<'a> {
     pub(super) fn new(
         draft: &mut Draft,
         sort: &'a Sort,
-        (inlet, outlet): (Inlet, Outlet),
+        inlet: Inlet,
+        outlet: Outlet,
         index: Type,
         rounds: &[Round],
         machine: &'a Machine,
@@ -243,11 +244,11 @@ impl<'a> PartsEmitter<'a> {
 
     fn move_elements(&self, k: &Writer, round: Round, from: RoundMemory, to: RoundMemory) {
         let (first, end) = self.range(k);
-        k.if_then(k.lt(first, end), || self.move_part(k, (first, end), round, from, to));
+        k.if_then(k.lt(first, end), || self.move_part(k, first, end, round, from, to));
     }
 
     /// Moves the elements of a part that is not empty.
-    fn move_part(&self, k: &Writer, (first, end): (Value, Value), round: Round, from: RoundMemory, to: RoundMemory) {
+    fn move_part(&self, k: &Writer, first: Value, end: Value, round: Round, from: RoundMemory, to: RoundMemory) {
         // Place of the elements if all have the digit of the first.
         let n = k.count(Count::size(0), self.index);
         let own = self.count_at(k, self.digit(k, round, self.at(k, from, first)[round.key]));
@@ -258,7 +259,7 @@ impl<'a> PartsEmitter<'a> {
         let is_alike = k.eq(k.sub(behind, place), k.sub(end, first));
         k.if_else(
             is_alike,
-            || self.move_all(k, (first, end), place, from, to),
+            || self.move_all(k, first, end, place, from, to),
             || {
                 let lines = self.lines(k, round, to);
                 k.for_step(first, end, 1, Unroll::Never, |i| {
@@ -271,7 +272,7 @@ impl<'a> PartsEmitter<'a> {
     }
 
     /// Moves a part unchanged.
-    fn move_all(&self, k: &Writer, (first, end): (Value, Value), place: Value, from: RoundMemory, to: RoundMemory) {
+    fn move_all(&self, k: &Writer, first: Value, end: Value, place: Value, from: RoundMemory, to: RoundMemory) {
         let goal = |i: Value| k.add(place, k.sub(i, first));
         let whole = k.sub(end, k.rem(k.sub(end, first), TOGETHER));
         k.for_step(first, whole, TOGETHER, Unroll::Never, |i| {
@@ -330,14 +331,14 @@ impl<'a> PartsEmitter<'a> {
             k.if_else(
                 k.ge(first, start),
                 || self.move_line(k, lines, line, first, to),
-                || self.move_some(k, lines, line, (start, k.add(place, 1)), to),
+                || self.move_some(k, lines, line, start, k.add(place, 1), to),
             );
         });
     }
 
     /// Moves a whole line.
     fn move_line(&self, k: &Writer, lines: &CollectedLines, line: Value, first: Value, to: RoundMemory) {
-        let slowly = || self.move_some(k, lines, line, (first, k.add(first, lines.items)), to);
+        let slowly = || self.move_some(k, lines, line, first, k.add(first, lines.items), to);
         let Some(targets) = self.targets(k, to) else { return slowly() };
         let wide = |around: bool| {
             for ((memory, ty), target) in lines.memories.iter().zip(&self.types).zip(&targets) {
@@ -358,7 +359,7 @@ impl<'a> PartsEmitter<'a> {
     }
 
     /// Moves the elements of a line whose places are in a range.
-    fn move_some(&self, k: &Writer, lines: &CollectedLines, line: Value, (first, end): (Value, Value), to: RoundMemory) {
+    fn move_some(&self, k: &Writer, lines: &CollectedLines, line: Value, first: Value, end: Value, to: RoundMemory) {
         k.for_step(first, end, 1, Unroll::Never, |place| {
             let from = k.add(line, k.convert(k.and(place, lines.items - 1), Type::U32));
             let load = |(memory, ty): (&Memory, &Type)| k.load_element(*memory, *ty, from);
@@ -373,7 +374,7 @@ impl<'a> PartsEmitter<'a> {
             let end = k.load(lines.next, digit);
             let first = k.sub(end, k.and(end, lines.items - 1));
             let first = k.max(first, k.load(lines.starts, digit));
-            self.move_some(k, lines, k.mul(digit, lines.items), (first, end), to);
+            self.move_some(k, lines, k.mul(digit, lines.items), first, end, to);
         });
     }
 }

@@ -58,9 +58,9 @@ impl Sort {
             draft.limit(n.clone());
         }
         if is_cpu {
-            parts::PartsEmitter::new(&mut draft, self, (inlet, outlet), index, &rounds, machine)?.all(&mut draft, &rounds)?;
+            parts::PartsEmitter::new(&mut draft, self, inlet, outlet, index, &rounds, machine)?.all(&mut draft, &rounds)?;
         } else {
-            sweep::SweepPass::new(&mut draft, self, (inlet, outlet), index, &rounds, machine)?.all(&mut draft, &rounds)?;
+            sweep::SweepPass::new(&mut draft, self, inlet, outlet, index, &rounds, machine)?.all(&mut draft, &rounds)?;
         }
         Ok(draft.finish())
     }

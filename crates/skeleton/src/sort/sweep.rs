@@ -59,7 +59,8 @@ impl<'a> SweepPass<'a> {
     pub(super) fn new(
         draft: &mut Draft,
         sort: &'a Sort,
-        (inlet, outlet): (Inlet, Outlet),
+        inlet: Inlet,
+        outlet: Outlet,
         index: Type,
         rounds: &[Round],
         machine: &Machine,

@@ -48,8 +48,13 @@ struct Frame<'c> {
     along: [Value; 2],
 }
 
-/// A unit of the frame's work: its image, and its number in the image.
-type FrameUnit = (Value, Value);
+/// A unit of the frame's work.
+#[derive(Clone, Copy)]
+struct FrameUnit {
+    image: Value,
+    /// Its number in the image.
+    number: Value,
+}
 
 impl StencilEmitter<'_> {
     /// Returns whether all positions of the axes before rows and columns are in the interior.
@@ -265,7 +270,7 @@ impl StencilEmitter<'_> {
         let images = k.count(Count::product(0..axes - 2), self.index);
         let unit = |number: Value, each: Value| {
             let image = k.div(number, each);
-            (image, k.sub(number, k.mul(image, each)))
+            FrameUnit { image, number: k.sub(number, k.mul(image, each)) }
         };
         let all_alone = k.mul(images, alone);
         let Some([along_rows, along_columns]) = &self.border else {
@@ -314,7 +319,8 @@ impl StencilEmitter<'_> {
         &self,
         k: &Writer,
         stored: Option<Value>,
-        (image, above): (Value, &[Value]),
+        image: Value,
+        above: &[Value],
         [row, column]: [Value; 2],
         values: &[Value],
     ) {
@@ -332,7 +338,7 @@ impl StencilEmitter<'_> {
     }
 
     /// Computes a position near the edges of several axes, or any position of a frame without strips.
-    fn alone(&self, k: &Writer, edge: &Inlet, frame: &Frame<'_>, (image, number): FrameUnit) {
+    fn alone(&self, k: &Writer, edge: &Inlet, frame: &Frame<'_>, FrameUnit { image, number }: FrameUnit) {
         let axes = self.axes();
         let (height, width) = (self.length(k, axes - 2), self.length(k, axes - 1));
         let (covered, [top, bottom]) = (frame.covered, frame.rows);
@@ -357,12 +363,12 @@ impl StencilEmitter<'_> {
         k.if_then(k.not(self.is_taken(k, covered, image, &above, place)), || {
             let position: Vec<Value> = above.iter().copied().chain(place).collect();
             let results = edge.at_unwritten(k, &position);
-            self.put_alone(k, None, (image, &above), place, &results);
+            self.put_alone(k, None, image, &above, place, &results);
         });
     }
 
     /// Computes a strip along a row above or below the covered rows.
-    fn along_row(&self, k: &Writer, inlet: &Inlet, frame: &Frame<'_>, (image, number): FrameUnit) {
+    fn along_row(&self, k: &Writer, inlet: &Inlet, frame: &Frame<'_>, FrameUnit { image, number }: FrameUnit) {
         let strips = self.strips_in(k, frame.along);
         let row = k.div(number, strips);
         let [own, first] = self.strip_in(k, k.sub(number, k.mul(row, strips)), frame.along);
@@ -371,12 +377,12 @@ impl StencilEmitter<'_> {
         let results = inlet.at_unwritten(k, &position);
         for (index, values) in (0..).zip(results.chunks(self.values)) {
             let column = k.add(first, index * self.stencil.step);
-            self.put_alone(k, Some(k.ge(column, own)), (image, &above), [row, column], values);
+            self.put_alone(k, Some(k.ge(column, own)), image, &above, [row, column], values);
         }
     }
 
     /// Computes a strip along a column left or right of the covered columns.
-    fn along_column(&self, k: &Writer, inlet: &Inlet, covered: &CoveredPart, (image, number): FrameUnit) {
+    fn along_column(&self, k: &Writer, inlet: &Inlet, covered: &CoveredPart, FrameUnit { image, number }: FrameUnit) {
         let [left, right] = covered.columns;
         let side = k.add(left, k.sub(self.length(k, self.axes() - 1), right));
         let strip = k.div(number, side);
@@ -388,7 +394,7 @@ impl StencilEmitter<'_> {
         for (index, values) in (0..).zip(results.chunks(self.values)) {
             let row = k.add(first, index * self.stencil.step);
             let is_taken = self.is_taken(k, covered, image, &above, [row, column]);
-            self.put_alone(k, Some(k.and(k.ge(row, own), k.not(is_taken))), (image, &above), [row, column], values);
+            self.put_alone(k, Some(k.and(k.ge(row, own), k.not(is_taken))), image, &above, [row, column], values);
         }
     }
 

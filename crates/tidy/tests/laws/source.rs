@@ -195,6 +195,25 @@ fn results_with_texts_are_found() {
     }
 }
 
+/// Crates with functions that take patterns of tuples. The list only gets shorter.
+const TUPLE_PARAMETERS: &[&str] = &["nesl"];
+
+#[test]
+fn parameters_have_names() {
+    let mut violations = vec![];
+    let mut unused = TUPLE_PARAMETERS.to_vec();
+    for file in Repository::open().rust_files() {
+        for at in rust::tuple_parameters(&rust::code(&file.text)) {
+            match of_crates(&file, TUPLE_PARAMETERS) {
+                true => unused.retain(|krate| file.krate() != Some(krate)),
+                false => violations.push(file.place(at)),
+            }
+        }
+    }
+    violations.extend(unused.iter().map(|krate| format!("`{krate}` has none: remove it from `TUPLE_PARAMETERS`")));
+    hold("A parameter has a name: a tuple hides how many there are.", violations);
+}
+
 /// Crates that plan for a machine, and their only folder that looks at machines.
 const PLANNERS: &[&str] = &["graph", "skeleton", "array", "nesl", "effect", "stream"];
 const COST_MODEL: &str = "crates/skeleton/src/cost/";

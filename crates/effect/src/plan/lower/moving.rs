@@ -25,7 +25,7 @@ pub(crate) fn moving(site: &CallSite<'_>, motion: &Motion, reach: Reach, parts: 
     let starts = if parts > 1 { Shape::from(extents) } else { full.without(&[axis as u8], false) };
     let [first, run] = if motion.backwards { [length - 1, -run] } else { [0, run] };
     let along = [site.scalar(first)?, site.scalar(run)?];
-    let mut start = states(site, motion, &arrays, (&scalars, &along), &starts, axis)?;
+    let mut start = states(site, motion, &arrays, &scalars, &along, &starts, axis)?;
     if !motion.step.places {
         start.truncate(motion.states);
     }
@@ -77,7 +77,8 @@ fn states(
     site: &CallSite<'_>,
     motion: &Motion,
     arrays: &[Node],
-    (scalars, along): (&[Node], &[Node; 2]),
+    scalars: &[Node],
+    along: &[Node; 2],
     starts: &Shape,
     axis: usize,
 ) -> Result<Vec<Node>> {

@@ -100,7 +100,8 @@ pub(super) fn extreme_named(call: &Call<'_>) -> Extreme {
 }
 
 /// Returns whether a value with its label is preferred to another. Numbers come before NaN.
-fn precedes(which: Extreme, (value, label): (Literal, Literal), (other, its): (Literal, Literal)) -> bool {
+fn precedes(which: Extreme, one: (Literal, Literal), another: (Literal, Literal)) -> bool {
+    let ((value, label), (other, its)) = (one, another);
     let order = match which {
         Extreme::Least => CompareOp::Lt,
         Extreme::Greatest => CompareOp::Gt,

@@ -29,7 +29,8 @@ impl Machine<'_> {
     pub(crate) fn write_words<E: From<Stop>>(
         &mut self,
         id: NodeId,
-        (items, bytes): (usize, usize),
+        items: usize,
+        bytes: usize,
         read: impl FnOnce(&mut [u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         let node = &self.graph.nodes[id];

@@ -66,14 +66,14 @@ pub(super) fn order(graph: &Graph, levels: &mut Levels<'_>, counts: &[u64]) -> R
         let done = |sink: &NodeId| (counts[sink.index()] - left[sink.index()]) as f64 / counts[sink.index()] as f64;
         let next = sinks.iter().copied().min_by(|a, b| done(a).total_cmp(&done(b)));
         let Some(sink) = next else { break };
-        if !pull(graph, levels, &mut left, sink, (&mut in_chain, &mut phase)) {
+        if !pull(graph, levels, &mut left, sink, &mut in_chain, &mut phase) {
             return Err(deadlock(graph, levels, sink));
         }
         sinks.retain(|sink| left[sink.index()] > 0);
     }
     for node in graph.nodes.keys().rev() {
         while left[node.index()] > 0 {
-            if !pull(graph, levels, &mut left, node, (&mut in_chain, &mut phase)) {
+            if !pull(graph, levels, &mut left, node, &mut in_chain, &mut phase) {
                 return Err(deadlock(graph, levels, node));
             }
         }
@@ -88,7 +88,8 @@ fn pull(
     levels: &mut Levels<'_>,
     left: &mut [u64],
     target: NodeId,
-    (in_chain, phase): (&mut [bool], &mut Phase),
+    in_chain: &mut [bool],
+    phase: &mut Phase,
 ) -> bool {
     let mut chain = vec![target];
     in_chain[target.index()] = true;

@@ -405,7 +405,7 @@ fn hand_over(
     live.check()?;
     if is_file {
         let read = |into: &mut [u8]| items.read_into(Stream::default(), into).map_err(|error| failed(&error));
-        return machine.write_words(consumer, (outlet.items, items.len()), read);
+        return machine.write_words(consumer, outlet.items, items.len(), read);
     }
     let bytes = items.read().map_err(|error| failed(&error))?;
     let (layout, producer) = (&graph.tapes[outlet.tape].layout, graph.tapes[outlet.tape].from.0);

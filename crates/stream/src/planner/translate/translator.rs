@@ -153,12 +153,13 @@ impl<'a> Translator<'a> {
     pub(super) fn new(
         b: &'a Builder,
         subject: Subject<'a>,
-        (input, output): FiringEnds<'a>,
+        ends: FiringEnds<'a>,
         window: Window,
         firing: ScalarValue,
         bad: Variable,
     ) -> Translator<'a> {
         let zero = || TapePosition::Fixed(Atom::Known(Value::Int(0)));
+        let (input, output) = ends;
         Translator {
             b,
             subject,
