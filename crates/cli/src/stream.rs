@@ -99,8 +99,8 @@ pub fn explain(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failu
 
 /// Draws a picture. Fails for a graph that is too large, with a hint to use `--emit dot`.
 fn svg(picture: &Picture) -> Result<String, Failure> {
-    let too_large = |message: String| Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message).help("take `--emit dot`"));
-    picture.to_svg().map_err(too_large)
+    let too_large = |error: String| Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, error).help("take `--emit dot`"));
+    picture.to_svg().map_err(|error| too_large(error.to_string()))
 }
 
 fn failure(exit: Exit, failure: broadloom::stream::Failure) -> Failure {
@@ -168,9 +168,8 @@ pub fn check(options: &Check, interp: &Interp, terminal: &mut Terminal) -> Resul
 fn bind(program: &mut Program, files: &StreamFiles) -> Result<(), Failure> {
     let parse = |text: &Option<String>| match text {
         None => Ok(Format::default()),
-        Some(text) => {
-            Format::parse(text).map_err(|message| Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message).help(FORMATS)))
-        }
+        Some(text) => Format::parse(text)
+            .map_err(|error| Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, error.to_string()).help(FORMATS))),
     };
     let format = parse(&files.format)?;
     let formats = [format, if files.output_format.is_some() { parse(&files.output_format)? } else { format }];

@@ -36,6 +36,7 @@ pub mod flat;
 pub(crate) mod flatten;
 pub(crate) mod hash;
 pub mod infer;
+pub(crate) mod invariant;
 pub mod machine;
 pub mod primitives;
 pub mod program;

@@ -17,18 +17,14 @@ use broadloom_scalar::{BinaryOp, Builder, Element, Function, Literal, Type};
 use broadloom_skeleton::{Boundary, Rule};
 use smallvec::{SmallVec, smallvec};
 
-/// Returns the result type of an elementwise operation. It asks the builder of scalar code, so both always
-/// agree.
-fn result_type(op: &Elementwise, inputs: &[Type]) -> std::result::Result<Type, String> {
+/// Returns the result type of an elementwise operation, or `None` if it does not take such inputs. It asks the
+/// builder of scalar code, so both always agree.
+fn result_type(op: &Elementwise, inputs: &[Type]) -> Option<Type> {
     let builder = Builder::function("check");
     let values: Vec<_> = inputs.iter().map(|ty| builder.parameter("x", *ty)).collect();
     let result = crate::expr::elementwise::emit(&builder, op, &values);
     let ty = builder.type_of(result);
-    match builder.finish_function(&[result]) {
-        Ok(_) => Ok(ty),
-        Err(broadloom_scalar::Error::Invalid { problems, .. }) => Err(problems.first().cloned().unwrap_or_default()),
-        Err(error) => Err(error.to_string()),
-    }
+    builder.finish_function(&[result]).ok().map(|_| ty)
 }
 
 /// Returns the result type of common operations on equal types, which need no builder.
@@ -129,7 +125,7 @@ impl Node {
         let types: SmallVec<[Type; 3]> = inputs.iter().map(|input| input.ty()).collect();
         let ty = match quick_type(&op, &types) {
             Some(ty) => ty,
-            None => result_type(&op, &types).map_err(|_| match types.as_slice() {
+            None => result_type(&op, &types).ok_or_else(|| match types.as_slice() {
                 [_, a, b] if matches!(op, Elementwise::Select) && a != b => {
                     Error::Types { operation: name(), left: *a, right: *b }
                 }

@@ -6,29 +6,30 @@
 //! bound before it is used.
 
 use crate::core::{Body, DefinitionKind, Environment, Expr, ExprId, Instantiate, Lambda, LocalId, Pattern, PatternId};
+use crate::invariant::BrokenInvariant;
 use crate::types::{Base, Type, TypeId};
 
 /// Checks a body and the function values in it. The error names the expression and the reason.
-pub fn verify(env: &mut Environment, body: &Body) -> Result<(), String> {
+pub fn verify(env: &mut Environment, body: &Body) -> Result<(), BrokenInvariant> {
     if body.types.len() != body.exprs.len() || body.spans.len() != body.exprs.len() {
-        return Err("the tables have different lengths".to_owned());
+        return Err("the tables have different lengths".into());
     }
     let result = body.result.ok_or("there is no result")?;
     if !body.exprs.is_valid(result) {
-        return Err("the result does not exist".to_owned());
+        return Err("the result does not exist".into());
     }
     for (id, expr) in body.exprs.iter() {
-        Verifier { env, body, id }.expr(expr).map_err(|reason| format!("{id}: {reason}"))?;
+        Verifier { env, body, id }.expr(expr).map_err(|broken| broken.at(id))?;
     }
     Ok(())
 }
 
 /// Checks all functions of a session.
-pub fn verify_all(env: &mut Environment) -> Result<(), String> {
+pub fn verify_all(env: &mut Environment) -> Result<(), BrokenInvariant> {
     let definitions: Vec<_> = env.definitions.values().map(|known| (known.name.clone(), known.kind.clone())).collect();
     for (name, kind) in definitions {
         if let DefinitionKind::Function(body) = kind {
-            verify(env, &body).map_err(|reason| format!("`{name}`: {reason}"))?;
+            verify(env, &body).map_err(|broken| broken.at(format_args!("`{name}`")))?;
         }
     }
     Ok(())
@@ -41,7 +42,7 @@ struct Verifier<'a> {
 }
 
 impl Verifier<'_> {
-    fn expr(&mut self, expr: &Expr) -> Result<(), String> {
+    fn expr(&mut self, expr: &Expr) -> Result<(), BrokenInvariant> {
         let ty = self.body.types[self.id];
         match expr {
             Expr::Int(_) => self.is_base(ty, Base::Int),
@@ -61,20 +62,20 @@ impl Verifier<'_> {
                 // A function refers to itself before its definition exists.
                 let Some(scheme) = known else { return Ok(()) };
                 if scheme.variables.len() != instance.len() {
-                    return Err("an instance has another number of types than its definition has variables".to_owned());
+                    return Err("an instance has another number of types than its definition has variables".into());
                 }
                 let expected = Instantiate::new(&mut self.env.types, instance).ty(scheme.ty);
                 same(expected, ty, "the type of an instance")
             }
             Expr::Pair(first, rest) => {
-                let Type::Pair(p, q) = self.env.types[ty] else { return Err("a pair has no type of a pair".to_owned()) };
+                let Type::Pair(p, q) = self.env.types[ty] else { return Err("a pair has no type of a pair".into()) };
                 same(self.part(*first)?, p, "the first part")?;
                 same(self.part(*rest)?, q, "the second part")
             }
             Expr::Call(function, argument) => {
                 let function = self.part(*function)?;
                 let Type::Function { argument: wanted, result, .. } = self.env.types[function] else {
-                    return Err("what is called is no function".to_owned());
+                    return Err("what is called is no function".into());
                 };
                 same(self.part(*argument)?, wanted, "the argument")?;
                 same(result, ty, "the result")
@@ -113,29 +114,29 @@ impl Verifier<'_> {
             }
             Expr::Time(timed) => match self.env.types[ty] {
                 Type::Pair(value, _) => same(self.part(*timed)?, value, "the timed value"),
-                _ => Err("a timed value has no type of a pair".to_owned()),
+                _ => Err("a timed value has no type of a pair".into()),
             },
         }
     }
 
     /// Returns the type of an expression that this one refers to.
-    fn part(&self, part: ExprId) -> Result<TypeId, String> {
-        if part >= self.id { Err(format!("refers to {part}, which comes later")) } else { Ok(self.body.types[part]) }
+    fn part(&self, part: ExprId) -> Result<TypeId, BrokenInvariant> {
+        if part >= self.id { Err(format!("refers to {part}, which comes later").into()) } else { Ok(self.body.types[part]) }
     }
 
-    fn element(&self, ty: TypeId) -> Result<TypeId, String> {
+    fn element(&self, ty: TypeId) -> Result<TypeId, BrokenInvariant> {
         match self.env.types[ty] {
             Type::Seq(element) => Ok(element),
-            _ => Err("a sequence has no type of a sequence".to_owned()),
+            _ => Err("a sequence has no type of a sequence".into()),
         }
     }
 
-    fn is_base(&self, ty: TypeId, base: Base) -> Result<(), String> {
-        if self.env.types[ty] == Type::Base(base) { Ok(()) } else { Err(format!("expected `{}`", base.text())) }
+    fn is_base(&self, ty: TypeId, base: Base) -> Result<(), BrokenInvariant> {
+        if self.env.types[ty] == Type::Base(base) { Ok(()) } else { Err(format!("expected `{}`", base.text()).into()) }
     }
 
     /// Checks a pattern against the type of the value. Values of datatypes are their contents.
-    fn pattern(&mut self, pattern: PatternId, ty: TypeId) -> Result<(), String> {
+    fn pattern(&mut self, pattern: PatternId, ty: TypeId) -> Result<(), BrokenInvariant> {
         match *self.body.patterns.get(pattern).ok_or("a pattern does not exist")? {
             Pattern::Local(local) => {
                 let local = self.body.locals.get(local).ok_or("a variable of a pattern does not exist")?.ty;
@@ -152,26 +153,26 @@ impl Verifier<'_> {
         }
     }
 
-    fn pattern_of_content(&mut self, pattern: PatternId, ty: TypeId) -> Result<(), String> {
+    fn pattern_of_content(&mut self, pattern: PatternId, ty: TypeId) -> Result<(), BrokenInvariant> {
         let Type::Data(datatype, arguments) = self.env.types[ty].clone() else {
-            return Err("a pattern does not fit its value".to_owned());
+            return Err("a pattern does not fit its value".into());
         };
         let content = self.env.datatypes[datatype].content;
         let content = Instantiate::new(&mut self.env.types, &arguments).ty(content);
         self.pattern(pattern, content)
     }
 
-    fn lambda(&self, lambda: &Lambda) -> Result<(), String> {
+    fn lambda(&self, lambda: &Lambda) -> Result<(), BrokenInvariant> {
         let ty = |body: &Body, local: LocalId| body.locals.get(local).map(|local| local.ty);
         for &(outer, inner) in &lambda.captures {
             if ty(self.body, outer).is_none() || ty(self.body, outer) != ty(&lambda.body, inner) {
-                return Err("a captured variable has another type inside than outside".to_owned());
+                return Err("a captured variable has another type inside than outside".into());
             }
         }
         Ok(())
     }
 }
 
-fn same(found: TypeId, expected: TypeId, what: &str) -> Result<(), String> {
-    if found == expected { Ok(()) } else { Err(format!("{what} has another type: {found} instead of {expected}")) }
+fn same(found: TypeId, expected: TypeId, what: &str) -> Result<(), BrokenInvariant> {
+    if found == expected { Ok(()) } else { Err(format!("{what} has another type: {found} instead of {expected}").into()) }
 }

@@ -2,6 +2,7 @@
 
 use super::cells::LineFormat;
 use crate::infer::Widths;
+use std::fmt;
 
 /// A value that is written.
 #[derive(Debug)]
@@ -16,8 +17,39 @@ pub(crate) enum Cell {
     Fields(Vec<Cell>),
 }
 
+/// Reason why a format cannot hold a value.
+#[derive(Debug)]
+pub(crate) enum WriteError {
+    /// Another number of names than of fields.
+    Names {
+        names: usize,
+        fields: usize,
+    },
+    CsvField,
+    /// A tuple in an array of NumPy.
+    Tuple,
+    /// Two rows of an array with different numbers of elements.
+    Ragged {
+        size: usize,
+        length: usize,
+    },
+}
+
+impl fmt::Display for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WriteError::Names { names, fields } => write!(f, "{names} names are given for {fields} fields"),
+            WriteError::CsvField => f.write_str("a field of a CSV file is a number, a bool, a character or a string"),
+            WriteError::Tuple => f.write_str("an array of NumPy holds numbers, bools or characters, not tuples"),
+            WriteError::Ragged { size, length } => {
+                write!(f, "the rows of an array have one length: here they have {size} and {length} elements")
+            }
+        }
+    }
+}
+
 /// Writes a value on each line.
-pub(crate) fn text(format: LineFormat, rows: &[Cell], names: &[Vec<u8>]) -> Result<Vec<u8>, String> {
+pub(crate) fn text(format: LineFormat, rows: &[Cell], names: &[Vec<u8>]) -> Result<Vec<u8>, WriteError> {
     let mut out = vec![];
     for row in rows {
         let fields = if let Cell::Fields(fields) = row { &fields[..] } else { std::slice::from_ref(row) };
@@ -30,7 +62,7 @@ pub(crate) fn text(format: LineFormat, rows: &[Cell], names: &[Vec<u8>]) -> Resu
             }
             LineFormat::Json if names.is_empty() => json(row, &mut out),
             LineFormat::Json if names.len() != fields.len() => {
-                return Err(format!("{} names are given for {} fields", names.len(), fields.len()));
+                return Err(WriteError::Names { names: names.len(), fields: fields.len() });
             }
             LineFormat::Json => {
                 for (number, (name, field)) in names.iter().zip(fields).enumerate() {
@@ -47,12 +79,12 @@ pub(crate) fn text(format: LineFormat, rows: &[Cell], names: &[Vec<u8>]) -> Resu
     Ok(out)
 }
 
-fn csv(field: &Cell, out: &mut Vec<u8>) -> Result<(), String> {
+fn csv(field: &Cell, out: &mut Vec<u8>) -> Result<(), WriteError> {
     match field {
         Cell::Text(text) => csv_text(text, out),
         Cell::Char(code) => csv_text(&[*code], out),
         Cell::Seq(_) | Cell::Fields(_) => {
-            return Err("a field of a CSV file is a number, a bool, a character or a string".to_owned());
+            return Err(WriteError::CsvField);
         }
         Cell::Int(_) | Cell::Float(_) | Cell::Bool(_) => scalar(field, out),
     }
@@ -115,7 +147,7 @@ fn quoted(text: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Writes a value as an array of NumPy. Sequences of one level must have one length.
-pub(crate) fn npy(value: &Cell, widths: Widths) -> Result<Vec<u8>, String> {
+pub(crate) fn npy(value: &Cell, widths: Widths) -> Result<Vec<u8>, WriteError> {
     let (mut sizes, mut own) = (vec![], value);
     loop {
         own = match own {
@@ -140,7 +172,7 @@ pub(crate) fn npy(value: &Cell, widths: Widths) -> Result<Vec<u8>, String> {
         Cell::Float(_) | Cell::Seq(_) => "<f4",
         Cell::Bool(_) => "|b1",
         Cell::Char(_) | Cell::Text(_) => "|u1",
-        Cell::Fields(_) => return Err("an array of NumPy holds numbers, bools or characters, not tuples".to_owned()),
+        Cell::Fields(_) => return Err(WriteError::Tuple),
     };
     let list: String = sizes.iter().map(|size| format!("{size}, ")).collect();
     let mut header = format!("{{'descr': '{ty}', 'fortran_order': False, 'shape': ({}), }}", list.trim_end());
@@ -153,10 +185,8 @@ pub(crate) fn npy(value: &Cell, widths: Widths) -> Result<Vec<u8>, String> {
     Ok(out)
 }
 
-fn elements(value: &Cell, sizes: &[usize], ty: &str, out: &mut Vec<u8>) -> Result<(), String> {
-    let ragged = |length: usize, size: usize| {
-        Err(format!("the rows of an array have one length: here they have {size} and {length} elements"))
-    };
+fn elements(value: &Cell, sizes: &[usize], ty: &str, out: &mut Vec<u8>) -> Result<(), WriteError> {
+    let ragged = |length: usize, size: usize| Err(WriteError::Ragged { size, length });
     match value {
         Cell::Seq(values) => {
             let Some((size, sizes)) = sizes.split_first() else { return ragged(values.len(), 0) };
@@ -177,7 +207,7 @@ fn elements(value: &Cell, sizes: &[usize], ty: &str, out: &mut Vec<u8>) -> Resul
         Cell::Float(value) => out.extend(value.to_le_bytes()),
         Cell::Bool(value) => out.push(u8::from(*value)),
         Cell::Char(code) => out.push(*code),
-        Cell::Fields(_) => return Err("an array of NumPy holds no tuples".to_owned()),
+        Cell::Fields(_) => return Err(WriteError::Tuple),
     }
     Ok(())
 }

@@ -26,7 +26,7 @@ impl Evaluation<'_> {
             };
             return match text {
                 Ok(text) => self.shared_text(text.into()),
-                Err(reason) => Fault::at_run_time(reason),
+                Err(error) => Fault::at_run_time(error.to_string()),
             };
         }
         let layout = self.layout_of(result).ok_or_else(no_functions)?;

@@ -1,7 +1,7 @@
 //! Streams, processes and the console.
 
 use super::fault::Run;
-use super::stream::Stream;
+use super::stream::{Stream, StreamError};
 use super::{Evaluation, Value};
 use crate::core::Primitive;
 use std::sync::Arc;
@@ -61,61 +61,62 @@ impl Evaluation<'_> {
     }
 
     /// Makes the pair of a flag and a message that ends the result of every operation on streams.
-    pub(super) fn status(&mut self, result: Result<(), String>) -> Run<Value> {
-        let message = self.text(result.as_ref().err().map_or(b"", |message| message.as_bytes()))?;
+    pub(super) fn status(&mut self, result: Result<(), StreamError>) -> Run<Value> {
+        let message = result.as_ref().err().map(StreamError::to_string).unwrap_or_default();
+        let message = self.text(message.as_bytes())?;
         Ok(Value::pair(Value::Bool(result.is_ok()), message))
     }
 
-    pub(crate) fn close(&mut self, stream: i64) -> Result<(), String> {
+    pub(crate) fn close(&mut self, stream: i64) -> Result<(), StreamError> {
         let known = self.state.files.streams.remove(&stream).is_some() || (0..3).contains(&stream);
-        if known { Ok(()) } else { Err("the stream is not open".to_owned()) }
+        if known { Ok(()) } else { Err(StreamError::NotOpen) }
     }
 
-    pub(crate) fn open(&mut self, path: &str, mode: i64) -> Result<i64, String> {
+    pub(crate) fn open(&mut self, path: &str, mode: i64) -> Result<i64, StreamError> {
         let stream = match mode {
-            1 => Stream::In(self.host.read_file(path).map_err(|error| error.to_string())?.into(), 0),
+            1 => Stream::In(self.host.read_file(path)?.into(), 0),
             _ => {
-                self.host.write_file(path, b"", mode == 3).map_err(|error| error.to_string())?;
+                self.host.write_file(path, b"", mode == 3)?;
                 Stream::Out(path.to_owned())
             }
         };
         self.state.files.add(stream)
     }
 
-    pub(crate) fn write_stream(&mut self, stream: i64, bytes: &[u8]) -> Result<(), String> {
+    pub(crate) fn write_stream(&mut self, stream: i64, bytes: &[u8]) -> Result<(), StreamError> {
         if stream == 1 || stream == 2 {
             (self.out)(bytes);
             return Ok(());
         }
         match self.state.files.streams.get(&stream) {
-            Some(Stream::Out(path)) => self.host.write_file(path, bytes, true).map_err(|error| error.to_string()),
+            Some(Stream::Out(path)) => Ok(self.host.write_file(path, bytes, true)?),
             Some(&Stream::ProcessIn(output)) => match self.state.files.streams.get_mut(&output) {
                 Some(Stream::ProcessOut(_, input)) => {
                     input.extend_from_slice(bytes);
                     Ok(())
                 }
-                _ => Err("the process has ended".to_owned()),
+                _ => Err(StreamError::ProcessEnded),
             },
-            Some(_) => Err("the stream is open for reading".to_owned()),
-            None => Err("the stream is not open".to_owned()),
+            Some(_) => Err(StreamError::OpenForReading),
+            None => Err(StreamError::NotOpen),
         }
     }
 
     /// Returns the remaining bytes of a stream. A process runs when its output is first read.
-    pub(crate) fn rest(&mut self, stream: i64) -> Result<(Arc<[u8]>, usize), String> {
+    pub(crate) fn rest(&mut self, stream: i64) -> Result<(Arc<[u8]>, usize), StreamError> {
         if let Some(Stream::ProcessOut(command, input)) = self.state.files.streams.get(&stream) {
-            let output = self.host.run_command(command, input).map_err(|error| error.to_string())?;
+            let output = self.host.run_command(command, input)?;
             self.state.files.streams.insert(stream, Stream::In(output.into(), 0));
         }
         match self.state.files.streams.get(&stream) {
             Some(Stream::In(bytes, at)) => Ok((bytes.clone(), *at)),
-            Some(_) => Err("the stream is open for writing".to_owned()),
+            Some(_) => Err(StreamError::OpenForWriting),
             None if stream == 0 => {
-                let line = self.host.read_console().map_err(|error| error.to_string())?;
+                let line = self.host.read_console()?;
                 self.state.files.streams.insert(0, Stream::In(line.into(), 0));
                 self.rest(0)
             }
-            None => Err("the stream is not open".to_owned()),
+            None => Err(StreamError::NotOpen),
         }
     }
 
@@ -132,7 +133,7 @@ impl Evaluation<'_> {
 
     /// Reads up to a delimiter. The delimiter is consumed and returned as its code; -1 is the end, -2 the
     /// limit.
-    pub(crate) fn read_until(&mut self, stream: i64, delimiters: &[u8], limit: usize) -> Result<(Arc<[u8]>, i64), String> {
+    pub(crate) fn read_until(&mut self, stream: i64, delimiters: &[u8], limit: usize) -> Result<(Arc<[u8]>, i64), StreamError> {
         let (bytes, at) = self.rest(stream)?;
         let rest = &bytes[at..];
         let length = match delimiters {
@@ -163,7 +164,7 @@ impl Evaluation<'_> {
         Ok(Value::pair(streams, status))
     }
 
-    pub(crate) fn start_process(&mut self, command: &str, input: i64, output: i64) -> Result<(i64, i64), String> {
+    pub(crate) fn start_process(&mut self, command: &str, input: i64, output: i64) -> Result<(i64, i64), StreamError> {
         let given = if input >= 0 {
             let (bytes, at) = self.rest(input)?;
             self.advance(input, bytes.len());
@@ -172,7 +173,7 @@ impl Evaluation<'_> {
             vec![]
         };
         if output >= 0 {
-            let text = self.host.run_command(command, &given).map_err(|error| error.to_string())?;
+            let text = self.host.run_command(command, &given)?;
             self.write_stream(output, &text)?;
             return Ok((input, output));
         }

@@ -42,6 +42,7 @@ use cranelift_entity::SecondaryMap;
 use std::rc::Rc;
 use std::time::Instant;
 use stream::Files;
+pub(crate) use stream::StreamError;
 
 /// Limits of a run and widths of numbers.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! Streams, timers and vectors as text: `( 1 2 3 )`, segment descriptors `[ 2 1 ]`.
 
 use super::{Machine, wrong_types};
-use crate::eval::{Fault, Run};
+use crate::eval::{Fault, Run, StreamError};
 use crate::run::Entry;
 use crate::vcode::{Op, Type};
 use std::sync::Arc;
@@ -72,8 +72,8 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Appends the message and the flag that end the results of operations on streams.
-    fn status(&mut self, mut results: Vec<Entry>, outcome: Result<(), String>) -> Run<Vec<Entry>> {
-        let message = outcome.as_ref().err().map_or("", String::as_str);
+    fn status(&mut self, mut results: Vec<Entry>, outcome: Result<(), StreamError>) -> Run<Vec<Entry>> {
+        let message = outcome.as_ref().err().map(StreamError::to_string).unwrap_or_default();
         results.push(self.bytes(message.as_bytes().into())?);
         results.push(self.bools(vec![outcome.is_ok()])?);
         Ok(results)
@@ -125,7 +125,7 @@ impl Reader<'_> {
     }
 
     /// Reads a vector as words.
-    fn vector(&mut self, ty: Type) -> Result<Vec<String>, String> {
+    fn vector(&mut self, ty: Type) -> Result<Vec<String>, StreamError> {
         let (open, close) = match ty {
             Type::Int | Type::Float | Type::Bool => (b'(', b')'),
             Type::Segdes => (b'[', b']'),
@@ -133,7 +133,7 @@ impl Reader<'_> {
         };
         self.blanks();
         if self.byte() != Some(open) {
-            return Err(format!("input error: a vector must start with {}", char::from(open)));
+            return Err(StreamError::NoStart(char::from(open)));
         }
         self.at += 1;
         let mut words = vec![];
@@ -159,7 +159,7 @@ impl Reader<'_> {
                 self.at += 1;
                 return Ok(words);
             } else {
-                return Err(format!("input error: a vector must end with {}", char::from(close)));
+                return Err(StreamError::NoEnd(char::from(close)));
             }
         }
     }

@@ -6,6 +6,7 @@ use super::{Engine, Output, Settings};
 use crate::codes;
 use crate::core::{Body, DefId, Environment, verify_all};
 use crate::eval::{Evaluation, EvaluatorState, Fault, Host, SealedHost, Value};
+use crate::invariant::BrokenInvariant;
 use crate::run::Accelerator;
 use crate::syntax::{FormKind, Program, parse};
 use crate::vcode;
@@ -245,7 +246,7 @@ impl Worker {
 /// Checks that the definitions of the library satisfy the invariants of the typed program. Returns their
 /// number.
 #[doc(hidden)]
-pub fn verify_library() -> Result<usize, String> {
+pub fn verify_library() -> Result<usize, BrokenInvariant> {
     let mut worker = Worker::new(Settings::default(), Box::new(SealedHost), None, Box::new(|_| {}));
     verify_all(&mut worker.env)?;
     Ok(worker.env.definitions.len())

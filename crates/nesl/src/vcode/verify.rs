@@ -14,6 +14,7 @@ use super::{FuncId, Inst, Program, Slot, Type};
 use crate::codes;
 use broadloom_diag::{Diagnostic, Diagnostics};
 use cranelift_entity::SecondaryMap;
+use std::fmt;
 
 /// Operands and results of a function, the top of the stack last.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +42,40 @@ struct Effect {
     nodes: Vec<EntryNode>,
     operands: Vec<EntryType>,
     results: Vec<EntryType>,
+}
+
+/// Reason why an instruction does not fit the stack.
+enum StackMismatch {
+    TooManyEntries,
+    /// The numbers of entries that the branches of a conditional leave.
+    Branches(usize, usize),
+    NestedPairs,
+    Types {
+        found: &'static str,
+        wanted: &'static str,
+    },
+    /// A mismatch of an operation or a call, which is named first.
+    Within(String, Box<StackMismatch>),
+}
+
+impl StackMismatch {
+    fn within(self, place: String) -> StackMismatch {
+        StackMismatch::Within(place, Box::new(self))
+    }
+}
+
+impl fmt::Display for StackMismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StackMismatch::TooManyEntries => write!(f, "more than {MAX_ENTRIES} entries of the stack are in use"),
+            StackMismatch::Branches(a, b) => {
+                write!(f, "the branches of a conditional leave different numbers of entries: {a} and {b}")
+            }
+            StackMismatch::NestedPairs => f.write_str("pairs nest too deeply"),
+            StackMismatch::Types { found, wanted } => write!(f, "found {found} instead of {wanted}"),
+            StackMismatch::Within(place, mismatch) => write!(f, "{place}: {mismatch}"),
+        }
+    }
 }
 
 /// Maximum number of passes over a program.
@@ -198,7 +233,7 @@ impl<'a> VcodeChecker<'a> {
             };
             let done = done.and_then(|()| {
                 let grown = self.operands.len() > MAX_ENTRIES || self.stack.len() > MAX_ENTRIES;
-                if grown { Err(format!("more than {MAX_ENTRIES} entries of the stack are in use")) } else { Ok(()) }
+                if grown { Err(StackMismatch::TooManyEntries) } else { Ok(()) }
             });
             if let Err(reason) = done {
                 let span = function.spans.get(index).copied().unwrap_or_default();
@@ -237,7 +272,7 @@ impl<'a> VcodeChecker<'a> {
         self.dead = saved.dead;
     }
 
-    fn merge(&mut self, other: BranchStack) -> Result<(), String> {
+    fn merge(&mut self, other: BranchStack) -> Result<(), StackMismatch> {
         let other = self.aligned(other);
         match (self.dead, other.dead) {
             (_, true) => Ok(()),
@@ -248,8 +283,7 @@ impl<'a> VcodeChecker<'a> {
             }
             (false, false) => {
                 if self.stack.len() != other.stack.len() {
-                    let (a, b) = (other.stack.len(), self.stack.len());
-                    return Err(format!("the branches of a conditional leave different numbers of entries: {a} and {b}"));
+                    return Err(StackMismatch::Branches(other.stack.len(), self.stack.len()));
                 }
                 let pairs: Vec<(EntryType, EntryType)> = self.stack.iter().copied().zip(other.stack).collect();
                 pairs.into_iter().try_for_each(|(a, b)| self.unify(a, b, 0))
@@ -274,7 +308,7 @@ impl<'a> VcodeChecker<'a> {
         }
     }
 
-    fn take(&mut self, ty: Type) -> Result<(), String> {
+    fn take(&mut self, ty: Type) -> Result<(), StackMismatch> {
         if self.dead {
             return Ok(());
         }
@@ -287,7 +321,7 @@ impl<'a> VcodeChecker<'a> {
         self.stack.push(ty);
     }
 
-    fn inst(&mut self, inst: &Inst) -> Result<(), String> {
+    fn inst(&mut self, inst: &Inst) -> Result<(), StackMismatch> {
         match inst {
             Inst::Op(op, given) => {
                 let of = |slot: &Slot| match slot {
@@ -295,7 +329,7 @@ impl<'a> VcodeChecker<'a> {
                     Slot::Is(ty) => *ty,
                 };
                 for slot in op.operands().iter().rev() {
-                    self.take(of(slot)).map_err(|reason| format!("{}: {reason}", op.name()))?;
+                    self.take(of(slot)).map_err(|mismatch| mismatch.within(op.name().to_owned()))?;
                 }
                 op.results().iter().for_each(|slot| self.push(of(slot)));
             }
@@ -353,7 +387,8 @@ impl<'a> VcodeChecker<'a> {
                     for &operand in effect.operands.iter().rev() {
                         let found = self.pop();
                         let name = &self.program.functions[*callee].name;
-                        self.unify(found, operand + base, 0).map_err(|reason| format!("the call of `{name}`: {reason}"))?;
+                        self.unify(found, operand + base, 0)
+                            .map_err(|mismatch| mismatch.within(format!("the call of `{name}`")))?;
                     }
                     self.stack.extend(effect.results.iter().map(|&result| result + base));
                 }
@@ -363,23 +398,23 @@ impl<'a> VcodeChecker<'a> {
         Ok(())
     }
 
-    fn range(&mut self, count: u32, from: u32) -> Result<std::ops::Range<usize>, String> {
+    fn range(&mut self, count: u32, from: u32) -> Result<std::ops::Range<usize>, StackMismatch> {
         let (count, from) = (count as usize, from as usize);
         self.need(count + from);
         let size = self.stack.len();
         if count + from > size {
-            return Err(format!("more than {MAX_ENTRIES} entries of the stack are in use"));
+            return Err(StackMismatch::TooManyEntries);
         }
         Ok(size - from - count..size - from)
     }
 
-    fn unify(&mut self, a: EntryType, b: EntryType, depth: u32) -> Result<(), String> {
+    fn unify(&mut self, a: EntryType, b: EntryType, depth: u32) -> Result<(), StackMismatch> {
         let (a, b) = (find(&self.nodes, a), find(&self.nodes, b));
         if a == b {
             return Ok(());
         }
         if depth > 200 {
-            return Err("pairs nest too deeply".to_owned());
+            return Err(StackMismatch::NestedPairs);
         }
         match (self.nodes[a], self.nodes[b]) {
             (EntryNode::Unknown, _) => self.nodes[a] = EntryNode::Same(b),
@@ -390,7 +425,7 @@ impl<'a> VcodeChecker<'a> {
                 self.unify(p, r, depth + 1)?;
                 self.unify(q, s, depth + 1)?;
             }
-            (found, wanted) => return Err(format!("found {} instead of {}", name(found), name(wanted))),
+            (found, wanted) => return Err(StackMismatch::Types { found: name(found), wanted: name(wanted) }),
         }
         Ok(())
     }

@@ -63,11 +63,16 @@ fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
+/// Error for a picture with more boxes than can be drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the graph has {0} nodes; pictures have at most {MAX_BOXES}")]
+pub struct TooManyBoxes(pub usize);
+
 impl Picture {
     /// Draws the picture. Fails if it has too many boxes.
-    pub fn to_svg(&self) -> Result<String, String> {
+    pub fn to_svg(&self) -> Result<String, TooManyBoxes> {
         if self.boxes.len() > MAX_BOXES {
-            return Err(format!("the graph has {} nodes; pictures have at most {MAX_BOXES}", self.boxes.len()));
+            return Err(TooManyBoxes(self.boxes.len()));
         }
         let layers = self.layers();
         let (mut placed, paths) = self.placed(&layers);

@@ -147,9 +147,9 @@ impl Program {
         let node = &self.graph.nodes[*id];
         if let NodeKind::FileReader(layout, _) | NodeKind::FileWriter(layout, _) = &node.kind
             && let Some(item) = file_item(&layout.ty())
-            && let Err(message) = format.check(file, item, reads)
+            && let Err(error) = format.check(file, item, reads)
         {
-            let error = Diagnostic::error(crate::language::codes::FILE, format!("`{file}`: {message}")).at(node.span, "");
+            let error = Diagnostic::error(crate::language::codes::FILE, format!("`{file}`: {error}")).at(node.span, "");
             return Err(Failure { sources: self.sources.clone(), diagnostics: error.help(FORMATS).into() });
         }
         if let NodeKind::FileReader(_, own) | NodeKind::FileWriter(_, own) = &mut self.graph.nodes[*id].kind {

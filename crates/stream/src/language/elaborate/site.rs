@@ -164,13 +164,13 @@ impl Builder<'_> {
         };
         let (name, written) = (text(0), text(1));
         let wrong = |message: String| Stop::error(codes::FILE, format!("`{name}`: {message}"), span);
-        let mut format = Format::parse(&written).map_err(|message| wrong(message).help(FORMATS))?;
+        let mut format = Format::parse(&written).map_err(|error| wrong(error.to_string()).help(FORMATS))?;
         if let Created::FileReader(_, Some(sample)) | Created::FileWriter(_, Some(sample)) = created {
             format.sample = format.sample.or(Some(*sample));
         }
         if let (Some(item), Created::FileReader(..) | Created::FileWriter(..)) = (file_item(&layout.ty()), created) {
             let reads = matches!(created, Created::FileReader(..));
-            format.check(&name, item, reads).map_err(|message| wrong(message).help(FORMATS))?;
+            format.check(&name, item, reads).map_err(|error| wrong(error.to_string()).help(FORMATS))?;
         }
         let file = StreamFile { name, format };
         let (name, kind, ports) = match created {

@@ -312,7 +312,7 @@ impl<'a, W: World> Code<'a, W> {
             return Err(Stop::error(codes::RUN_TIME, message, value.span).help("give both the same length"));
         }
         let advice = "make the array longer, or the list shorter";
-        fill(&layout, given).map_err(|message| Stop::error(codes::RUN_TIME, message, value.span).help(advice))
+        fill(&layout, given).map_err(|error| Stop::error(codes::RUN_TIME, error.to_string(), value.span).help(advice))
     }
 
     /// Evaluates the lengths of a declared type.
@@ -523,12 +523,20 @@ fn aggregate_cells(value: &Value) -> u64 {
     }
 }
 
+/// Error for more values than an array has elements.
+#[derive(Debug, thiserror::Error)]
+#[error("{values} values are given for an array of length {length}")]
+struct TooManyValues {
+    values: usize,
+    length: u32,
+}
+
 /// Stores the given elements into an array of a layout. Missing elements are zero.
-fn fill(layout: &Layout, given: Value) -> Result<Value, String> {
+fn fill(layout: &Layout, given: Value) -> Result<Value, TooManyValues> {
     match (layout, given) {
         (Layout::Array(element, length), Value::Array(items)) => {
             if items.len() > *length as usize {
-                return Err(format!("{} values are given for an array of length {length}", items.len()));
+                return Err(TooManyValues { values: items.len(), length: *length });
             }
             let mut parts = Vec::with_capacity(*length as usize);
             for item in items {

@@ -56,7 +56,7 @@ impl Decoder {
             let channels = channels.unwrap_or(0);
             return Err(invalid(format!("it has {channels} channels; complex items take two, the real and the imaginary part")));
         }
-        sample.check(item, true).map_err(invalid)?;
+        sample.check(item, true).map_err(|error| invalid(error.to_string()))?;
         if item == Item::Bit {
             return Err(invalid("bits are read from raw files only"));
         }

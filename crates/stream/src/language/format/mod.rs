@@ -17,7 +17,7 @@ mod wav;
 
 pub use decode::Decoder;
 pub use encode::Encoder;
-pub use sample::{Item, Sample};
+pub use sample::{FormatError, Item, Sample};
 
 use std::fmt;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ pub const FORMATS: &str = "a format is `raw`, `wav` or `npy`, or numbers: s8, u8
 
 impl Format {
     /// Parses the words of a format: `s16`, `wav f32 rate=48000 channels=2`.
-    pub fn parse(text: &str) -> Result<Format, String> {
+    pub fn parse(text: &str) -> Result<Format, FormatError> {
         let mut format = Format::default();
         for word in text.split([' ', ',', ':']).filter(|word| !word.is_empty()) {
             let number = |text: &str| text.parse::<u32>().ok().filter(|number| *number > 0);
@@ -62,13 +62,13 @@ impl Format {
                 ("wav", _) => format.container = Some(Container::Wav),
                 ("npy", _) => format.container = Some(Container::Npy),
                 (_, Some(("rate", rate))) => {
-                    format.rate = Some(number(rate).ok_or_else(|| format!("`{rate}` is no rate of items"))?);
+                    format.rate = Some(number(rate).ok_or_else(|| FormatError::Rate(rate.to_owned()))?);
                 }
                 (_, Some(("channels", channels))) => {
                     let count = number(channels).and_then(|count| u16::try_from(count).ok());
-                    format.channels = Some(count.ok_or_else(|| format!("`{channels}` is no number of channels"))?);
+                    format.channels = Some(count.ok_or_else(|| FormatError::Channels(channels.to_owned()))?);
                 }
-                _ => format.sample = Some(Sample::parse(word).ok_or_else(|| format!("there is no format `{word}`"))?),
+                _ => format.sample = Some(Sample::parse(word).ok_or_else(|| FormatError::Unknown(word.to_owned()))?),
             }
         }
         Ok(format)
@@ -86,15 +86,15 @@ impl Format {
     }
 
     /// Checks that a tape can carry the numbers of a file.
-    pub fn check(&self, name: &str, item: Item, reads: bool) -> Result<(), String> {
+    pub fn check(&self, name: &str, item: Item, reads: bool) -> Result<(), FormatError> {
         let container = self.container_of(name);
         if item == Item::Bit && (container != Container::Raw || self.sample.is_some()) {
-            return Err("bits are packed into bytes and have no other format".to_owned());
+            return Err(FormatError::Bits);
         }
         let Some(sample) = self.sample else { return Ok(()) };
         sample.check(item, reads)?;
         if !reads && container == Container::Wav && !sample.fits_wav() {
-            return Err(format!("a WAV file holds u8, s16, s24, s32, f32 or f64, and not {sample}"));
+            return Err(FormatError::Wav(sample));
         }
         Ok(())
     }

@@ -39,6 +39,30 @@ pub enum Number {
     Float,
 }
 
+/// Reason why a file cannot have a format.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FormatError {
+    /// A word that names no format.
+    #[error("there is no format `{0}`")]
+    Unknown(String),
+    /// The text of a rate that is no positive number.
+    #[error("`{0}` is no rate of items")]
+    Rate(String),
+    /// The text of a number of channels that is no positive number.
+    #[error("`{0}` is no number of channels")]
+    Channels(String),
+    /// Another format than bits for a tape of bits.
+    #[error("bits are packed into bytes and have no other format")]
+    Bits,
+    /// Floats in a file that a tape of `int` reads.
+    #[error("numbers of {0} are floats; a tape of int holds none: read float and convert")]
+    FloatsForInt(Sample),
+    /// Numbers that a WAV file cannot hold.
+    #[error("a WAV file holds u8, s16, s24, s32, f32 or f64, and not {0}")]
+    Wav(Sample),
+}
+
 /// The numbers of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
@@ -118,12 +142,10 @@ impl Sample {
     }
 
     /// Checks that items can be made of these numbers, or written as them.
-    pub(super) fn check(self, item: Item, reads: bool) -> Result<(), String> {
+    pub(super) fn check(self, item: Item, reads: bool) -> Result<(), FormatError> {
         match (item, self.number) {
-            (Item::Int, Number::Float) if reads => {
-                Err(format!("numbers of {self} are floats; a tape of int holds none: read float and convert"))
-            }
-            (Item::Bit, _) => Err("bits are packed into bytes and have no other format".to_owned()),
+            (Item::Int, Number::Float) if reads => Err(FormatError::FloatsForInt(self)),
+            (Item::Bit, _) => Err(FormatError::Bits),
             (Item::Int | Item::Float | Item::Double | Item::Complex, _) => Ok(()),
         }
     }
