@@ -17,7 +17,7 @@ use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 pub struct Loop(u32);
 entity_impl!(Loop, "loop");
 
-/// Data of a loop.
+/// A loop: its header, its blocks, the loop around it.
 #[derive(Clone, Debug)]
 pub struct LoopData {
     /// Block at which control enters.

@@ -165,7 +165,7 @@ impl Range {
         }
     }
 
-    /// Returns the intersection.
+    /// Returns the values that both ranges contain.
     pub fn intersection(&self, other: &Range) -> Range {
         if self.is_empty() || other.is_empty() {
             return Range::empty(self.bits);

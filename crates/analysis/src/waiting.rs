@@ -157,7 +157,6 @@ fn is_own_memory(data: &InstData) -> bool {
     data.effects().has(Effects::READ) && matches!(data.space(), Space::Local | Space::Param | Space::Generic)
 }
 
-/// Definitions of registers.
 struct RegisterDefinitions {
     makers: SecondaryMap<Reg, Option<(Block, Inst)>>,
     params: SecondaryMap<Reg, Option<(Block, usize)>>,

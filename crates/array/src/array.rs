@@ -79,7 +79,7 @@ impl<T: Element> Array<T> {
         &self.node
     }
 
-    /// Returns the context.
+    /// Returns the context that the array was made in.
     pub fn context(&self) -> &Context {
         self.node.context()
     }

@@ -33,13 +33,13 @@ pub trait Arithmetic: Element + traced::Arithmetic {}
 
 /// Ordered element of one lane: all numbers.
 pub trait Number: Arithmetic + traced::Number {
-    /// Zero.
+    /// The neutral element of addition.
     const ZERO: Self;
-    /// One.
+    /// The neutral element of multiplication.
     const ONE: Self;
 }
 
-/// Integer.
+/// Number without a fraction: it has bits, remainders and shifts.
 pub trait Integer: Number + traced::Integer {}
 
 /// Float of one lane, or vector of floats.

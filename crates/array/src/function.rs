@@ -145,7 +145,7 @@ impl<R: Results> ClosureResult for Result<R> {
 
 /// Arrays that a [`Function`] returns: one, a tuple of any types, or several of one type.
 pub trait Results: Sized + 'static {
-    /// Returns the nodes.
+    /// Returns the node of each result, in order.
     fn into_nodes(self) -> Vec<Node>;
     /// Creates the arrays from the same number of nodes.
     fn from_nodes(nodes: Vec<Node>) -> Result<Self>;

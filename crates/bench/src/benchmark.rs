@@ -10,7 +10,6 @@ use std::time::Duration;
 
 /// A benchmark that has a peer.
 pub(crate) struct Benchmark {
-    /// Its group.
     pub(crate) group: &'static str,
     /// Its name, also the name of its files.
     pub(crate) name: &'static str,

@@ -15,9 +15,9 @@ pub enum Rate {
     Gflops(f64),
     /// 10⁶ thread-instructions per second, plain and watched by the checker.
     Instructions {
-        /// Plain.
+        /// The rate without the checker.
         plain: f64,
-        /// Watched.
+        /// The rate with the checker.
         watched: f64,
     },
 }
@@ -229,7 +229,7 @@ impl Row {
 pub struct Figure {
     /// Its name in JSON, with its unit.
     pub key: String,
-    /// Its value.
+    /// The measured number, in the unit of the figure.
     pub value: f64,
     /// The figure as text.
     pub text: String,

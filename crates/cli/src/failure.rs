@@ -65,7 +65,7 @@ pub mod codes {
 pub struct Failure {
     /// Exit code.
     pub exit: Exit,
-    /// Diagnostics.
+    /// What is printed, with its places.
     pub diagnostics: Diagnostics,
     /// Sources of the diagnostics.
     pub sources: Sources,

@@ -61,7 +61,7 @@ impl Executor {
     }
 }
 
-/// Completed launch.
+/// A launch that has ended, with its buffers and times.
 #[derive(Debug)]
 pub struct CompletedLaunch {
     /// Sources of the diagnostics.

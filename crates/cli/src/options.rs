@@ -87,7 +87,7 @@ Examples:
 
 Exit code: 0 without findings; 1 with findings, or when the program fails.";
 
-/// Commands.
+/// The subcommands of `broadloom`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a kernel, or a NESL or StreamIt program

@@ -115,7 +115,6 @@ pub fn late_message(subject: &str, limit: Duration) -> Diagnostic {
     Diagnostic::error(codes::TIME_LIMIT, message)
 }
 
-/// Ends the process.
 fn end_process(reason: StopReason, limit: Option<Duration>, subject: &str, terminal: &mut Terminal) -> ! {
     let mut diagnostic = match (reason, limit) {
         (StopReason::TimeLimit, Some(limit)) => late_message(subject, limit),

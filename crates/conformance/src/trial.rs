@@ -14,7 +14,7 @@ use broadloom_ptx::{Verified, parse, verify};
 /// Time after which a launch counts as hung.
 const TIME_LIMIT: Duration = Duration::from_secs(120);
 
-/// A device under test.
+/// The executor that the corpus is run on.
 #[derive(Clone, Debug)]
 pub struct DeviceUnderTest {
     /// Device that runs the kernels.

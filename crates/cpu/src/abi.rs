@@ -138,7 +138,7 @@ pub struct Access {
     pub space: AccessSpace,
 }
 
-/// Space of an access.
+/// State space that an access names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum AccessSpace {

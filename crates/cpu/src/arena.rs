@@ -24,7 +24,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 /// Sizes to try, the largest first. Address space costs nothing, but some hosts limit it.
 const SIZES: [usize; 3] = [8 << 40, 1 << 40, 256 << 30];
 
-/// Part of the arena.
+/// Region of the reserved addresses, by purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArenaPart {
     Private,

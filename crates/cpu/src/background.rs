@@ -24,7 +24,7 @@ const AGAIN: Duration = Duration::from_secs(10);
 /// Report of a compilation that takes long.
 #[derive(Clone, Copy, Debug)]
 pub struct Compiling<'a> {
-    /// The kernel.
+    /// Name of the kernel that is compiled.
     pub kernel: &'a str,
     /// Current stage.
     pub stage: &'static str,

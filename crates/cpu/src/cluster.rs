@@ -77,7 +77,7 @@ impl ClusterShape {
     }
 }
 
-/// Barrier of a cluster.
+/// Arrivals and phases of the threads of a cluster.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClusterBarrier {
     /// Number of threads of all blocks that have not exited.

@@ -79,7 +79,7 @@ pub struct RareInstruction {
 /// Operand of a rare instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum RareOperand {
-    /// A value.
+    /// A number that the instruction reads at run time.
     Value,
     /// Part of a register, or a negated register.
     Part(bool, Option<Selector>),

@@ -17,7 +17,7 @@ const GUARD: usize = 64 << 10;
 /// `MADV_GUARD_INSTALL`: pages that fault, without a separate mapping (Linux 6.13).
 const MADV_GUARD_INSTALL: libc::c_int = 102;
 
-/// Returns the bytes of a page.
+/// Returns the host's page size.
 pub fn page_bytes() -> usize {
     // SAFETY: sysconf only reads.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// Kernel compiled for one block shape, with its statistics so far.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelStatistics {
-    /// The kernel.
+    /// Name of the kernel in its module.
     pub kernel: String,
     /// Shape of its blocks.
     pub block: [u32; 3],

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 /// Interval between two checks for running processes.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// End of a program.
+/// Exit status of a supervised program, and why it was asked to end.
 #[derive(Clone, Copy, Debug)]
 pub struct ProgramEnd {
     /// Exit status.

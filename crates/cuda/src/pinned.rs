@@ -14,7 +14,6 @@ use std::sync::Arc;
 /// Granularity of pinning in bytes.
 const PAGE: usize = 4096;
 
-/// Pinned memory.
 #[derive(Debug)]
 pub(crate) struct PinnedMemory {
     context: Arc<Context>,
@@ -49,7 +48,6 @@ impl PinnedMemory {
         }
     }
 
-    /// Returns the bytes.
     pub(crate) fn bytes(&mut self) -> &mut [u8] {
         // SAFETY: the allocation has this many bytes, all initialised; the caller has waited for copies.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }

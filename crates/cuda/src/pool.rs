@@ -250,7 +250,6 @@ impl Pool {
         self.live.entry(address).or_insert(Block { bytes, taken: 0, place: BlockPlace::Variable });
     }
 
-    /// Removes a variable.
     pub(crate) fn remove_variable(&mut self, address: u64) {
         if self.live.get(&address).is_some_and(|block| block.place == BlockPlace::Variable) {
             self.live.remove(&address);
@@ -273,7 +272,6 @@ impl Pool {
         MemoryUse { used: self.used, pooled: self.reserved.saturating_sub(self.used), limit: self.limit }
     }
 
-    /// Returns the limit.
     pub(crate) fn limit(&self) -> u64 {
         self.limit
     }

@@ -177,7 +177,6 @@ const OTHER_ATTRIBUTES: &[(u32, i64)] = &[
 ];
 
 impl Runtime {
-    /// Returns the name of the device.
     pub(crate) fn device_name(&self) -> Outcome<String> {
         Ok(format!("Broadloom on {}", self.device()?.machine().name.trim()))
     }

@@ -15,7 +15,6 @@ const INTERPROCESS: u32 = 4;
 const FLAGS: u32 = 7;
 
 impl Runtime {
-    /// Creates an event.
     pub(crate) fn create_event(&self, flags: u32) -> Outcome<usize> {
         if flags & !FLAGS != 0 {
             return Err(Status::INVALID_VALUE);
@@ -40,7 +39,6 @@ impl Runtime {
         Ok(self.events.insert(event))
     }
 
-    /// Destroys an event.
     pub(crate) fn destroy_event(&self, handle: usize) -> Outcome {
         let opened = self.device()?;
         let event = self.events.remove(handle)?;
@@ -61,7 +59,6 @@ impl Runtime {
         if over { Ok(()) } else { Err(Status::NOT_READY) }
     }
 
-    /// Waits for an event.
     pub(crate) fn wait_for_event(&self, handle: usize) -> Outcome {
         let opened = self.device()?;
         let event = self.events.get(handle)?;

@@ -28,7 +28,6 @@ const LZ4_RATIO: u64 = 255;
 /// Maximum window size in bytes of a zstd frame.
 const MOST_WINDOW: u64 = 128 << 20;
 
-/// Kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EntryKind {
     /// PTX text.

@@ -47,7 +47,6 @@ pub(crate) struct Version {
     pub(crate) index: usize,
 }
 
-/// Address of a function.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FunctionAddress(pub(crate) *const ());
 

@@ -170,7 +170,6 @@ fn number(text: &str) -> u32 {
     (digits.parse::<f64>().unwrap_or(0.0) * 100.0) as u32
 }
 
-/// Kind of a directive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DirectiveKind {
     /// Callable function.

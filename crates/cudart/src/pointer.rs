@@ -66,7 +66,6 @@ impl<T: Copy> Out<T> {
         Ok(())
     }
 
-    /// Returns the address.
     pub(crate) fn address(self) -> usize {
         self.0 as usize
     }
@@ -117,7 +116,6 @@ impl<T: Copy> In<T> {
         self.0.is_null()
     }
 
-    /// Returns the address.
     pub(crate) fn address(self) -> usize {
         self.0 as usize
     }

@@ -14,7 +14,6 @@ impl Runtime {
         self.pools.handles.find(handle).ok_or(Status::INVALID_VALUE)
     }
 
-    /// Creates a pool.
     pub(crate) fn create_pool(&self, properties: PoolProperties) -> Outcome<Handle> {
         let memory = PoolMemory::new(properties.location, properties.kind)?;
         // Pools can only be shared through file descriptors.

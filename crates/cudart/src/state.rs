@@ -68,7 +68,6 @@ pub(crate) struct Runtime {
     pub(crate) references: Handles<Reference>,
 }
 
-/// Opened device.
 #[derive(Debug)]
 pub(crate) struct OpenedDevice {
     pub(crate) device: Device,

@@ -62,7 +62,6 @@ impl Runtime {
         Ok(self.streams.legacy.get_or_init(|| stream).clone())
     }
 
-    /// Creates a stream.
     pub(crate) fn create_stream(&self, flags: u32, priority: i32) -> Outcome<Handle> {
         if flags & !NON_BLOCKING != 0 {
             return Err(Status::INVALID_VALUE);

@@ -42,7 +42,7 @@ pub struct KernelAttributes {
 /// Global variable of a loaded module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GlobalVariable {
-    /// Address.
+    /// Device address of its first byte.
     pub address: u64,
     /// Size in bytes.
     pub bytes: u64,
@@ -84,7 +84,7 @@ pub trait Backend: Debug + Send + Sync {
     /// Prepares a module to run. Unsupported instructions are refused here or at launch, with their location.
     fn load(&self, module: &Arc<Verified>) -> Result<Arc<dyn LoadedModule>>;
 
-    /// Creates a stream.
+    /// Creates a queue whose work runs in order.
     fn create_stream(&self) -> Result<Stream>;
 
     /// Destroys a stream; its pending work is still done. The default stream cannot be destroyed.
@@ -224,7 +224,7 @@ pub enum Step {
     Launch {
         /// Module of the kernel.
         module: Arc<dyn LoadedModule>,
-        /// Kernel.
+        /// The kernel to launch, by id in its module.
         kernel: Func,
         /// Launch configuration.
         launch: Launch,
@@ -242,7 +242,7 @@ pub enum Step {
     },
     /// Fill with a byte.
     Fill {
-        /// Address.
+        /// Device address of the first byte.
         address: u64,
         /// Value of each byte.
         byte: u8,

@@ -10,7 +10,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// Error of a device call.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
-    /// Out of memory.
+    /// An allocation that does not fit into the device's memory.
     #[error("out of memory: {requested} bytes asked for, {available} available")]
     OutOfMemory {
         /// Requested bytes.
@@ -23,7 +23,7 @@ pub enum Error {
     BadAddress {
         /// Name of the call.
         call: &'static str,
-        /// The address.
+        /// The address that belongs to no allocation.
         address: u64,
         /// Length of the range.
         bytes: u64,
@@ -39,17 +39,17 @@ pub enum Error {
     /// Arguments that do not match the kernel.
     #[error("kernel `{kernel}`: {reason}")]
     BadArgument {
-        /// The kernel.
+        /// Name of the launched kernel.
         kernel: String,
-        /// The reason.
+        /// Why the launch was refused.
         reason: String,
     },
     /// Launch that the machine or the kernel does not allow.
     #[error("kernel `{kernel}`: {reason}")]
     BadLaunch {
-        /// The kernel.
+        /// Name of the kernel that was compiled.
         kernel: String,
-        /// The reason.
+        /// Why it could not be compiled.
         reason: String,
     },
     /// Code that this device does not support, each with its location.
@@ -58,13 +58,13 @@ pub enum Error {
     /// Invalid texture or surface, or device without textures.
     #[error("no such texture: {reason}")]
     BadTexture {
-        /// The reason.
+        /// What the driver or the executor reported.
         reason: String,
     },
     /// Fault of a kernel.
     #[error("{0}")]
     Fault(Box<Fault>),
-    /// Unknown stream.
+    /// A stream that does not exist or was destroyed.
     #[error("no stream {0}")]
     UnknownStream(u32),
     /// Unknown event, or event that was not recorded.
@@ -145,7 +145,7 @@ pub struct Fault {
     pub kind: FaultKind,
     /// Description in one sentence.
     pub message: String,
-    /// Kernel.
+    /// Name of the kernel that failed.
     pub kernel: String,
     /// Running function, if it is not the kernel itself.
     pub function: Option<String>,

@@ -74,7 +74,7 @@ impl Module {
         Ok(Module { device: device.clone(), code: code.clone(), loaded })
     }
 
-    /// Returns the code.
+    /// Returns the verified PTX.
     pub fn code(&self) -> &Verified {
         &self.code
     }
@@ -108,7 +108,7 @@ impl Module {
         self.loaded.bind_surface(name, surface)
     }
 
-    /// Returns the device.
+    /// Returns the device that the module is loaded on.
     pub fn device(&self) -> &Device {
         &self.device
     }
@@ -123,12 +123,12 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Returns the name.
+    /// Returns the name of the entry in PTX.
     pub fn name(&self) -> &str {
         &self.function().name
     }
 
-    /// Returns the module.
+    /// Returns the module that defines the kernel.
     pub fn module(&self) -> &Module {
         &self.module
     }
@@ -268,7 +268,7 @@ pub struct CheckedLaunch {
 }
 
 impl CheckedLaunch {
-    /// Returns the kernel.
+    /// Returns the kernel that is launched.
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
     }

@@ -19,7 +19,7 @@ pub struct Launch {
     pub cluster: Option<[u32; 3]>,
     /// Stream of the launch.
     pub stream: Stream,
-    /// Time limit.
+    /// Maximum time of the launch; `None` uses the device's limit.
     pub time_limit: Option<Duration>,
 }
 

@@ -14,7 +14,7 @@ pub fn index([x, y, z]: [u32; 3]) -> String {
     if y == 0 && z == 0 { x.to_string() } else { format!("({x}, {y}, {z})") }
 }
 
-/// Line of a file.
+/// File name and line number of an instruction's source.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FileLine {
     /// File name as given by the compiler.

@@ -10,7 +10,7 @@ const TIME_LIMIT: i32 = -1;
 #[derive(Debug, Default)]
 pub struct Stop(AtomicI32);
 
-/// Reason for a stop.
+/// Why running work is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopReason {
     /// A signal, by its number.

@@ -68,9 +68,9 @@ pub struct Surface {
 /// Object behind a handle.
 #[derive(Clone, Debug)]
 pub enum Opaque {
-    /// A texture.
+    /// A texture that kernels sample.
     Texture(Arc<Texture>),
-    /// A surface.
+    /// An array that kernels read and write by texel.
     Surface(Surface),
     /// Unbound variable of a module.
     Unbound,

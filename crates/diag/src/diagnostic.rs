@@ -61,9 +61,9 @@ pub struct Label {
 /// Finding about a user's input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Severity.
+    /// How serious the diagnostic is.
     pub severity: Severity,
-    /// Code.
+    /// The stable number that documents refer to.
     pub code: Code,
     /// Description in one sentence.
     pub message: String,

@@ -88,7 +88,6 @@ fn operand(op: &Operation, from: Format, register: u64) -> u64 {
     }
 }
 
-/// Returns the mode of the result.
 fn result_mode(op: &Operation, to: Format) -> Mode {
     let mode = Mode::of(op);
     Mode { ftz: mode.ftz && to == Format::F32, ..mode }

@@ -25,7 +25,7 @@ const BYTES: u32 = 40;
 const PHASE: u32 = 61;
 const ALIVE: u64 = 1 << 63;
 
-/// An mbarrier.
+/// State of a barrier object that counts arrivals and bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mbarrier {
     pending: u32,
@@ -37,7 +37,7 @@ pub struct Mbarrier {
 /// Result of an instruction on an mbarrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// The object.
+    /// The object after the operation.
     pub object: Mbarrier,
     /// True if the instruction completed the phase.
     pub completed: bool,

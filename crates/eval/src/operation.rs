@@ -6,7 +6,7 @@ use broadloom_ptx::{Imm, InstData, Mnemonic, Modifier, Opcode, Operand, Row, Sel
 /// Values that an instruction reads, in the order of its operands. No pure instruction reads more than six.
 pub type Inputs = [u64; 6];
 
-/// Set of modifiers.
+/// Modifiers of an instruction as bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct ModifierSet([u64; 12]);
 

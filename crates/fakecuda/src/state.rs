@@ -18,7 +18,6 @@ pub(crate) const GPUS: usize = 2;
 /// Object in a context.
 #[derive(Clone, Debug)]
 pub(crate) enum Object {
-    /// A module.
     Module(Arc<dyn LoadedModule>, Arc<broadloom_ptx::Verified>),
     /// Kernel of a module: the module's handle, and the dynamic shared memory that it may use.
     Function { module: usize, loaded: Arc<dyn LoadedModule>, kernel: Func, granted: u32 },
@@ -36,7 +35,6 @@ pub(crate) enum Object {
     Blas { stream: usize },
 }
 
-/// A GPU.
 #[derive(Debug, Default)]
 pub(crate) struct Gpu {
     /// CPU device, created on first use and kept: its compiled code serves every context.

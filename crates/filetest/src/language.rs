@@ -70,7 +70,7 @@ pub struct Request<'a> {
     pub name: &'a str,
     /// Folder of the files that a launch reads.
     pub folder: &'a Path,
-    /// Device.
+    /// The device that runs the command.
     pub device: &'a DeviceEntry,
 }
 

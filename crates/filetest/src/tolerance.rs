@@ -105,7 +105,6 @@ fn value(element: Element, text: &str) -> Option<f64> {
     })
 }
 
-/// Float type.
 #[derive(Clone, Copy)]
 struct FloatType {
     least_exponent: i32,

@@ -29,7 +29,7 @@ pub struct Report {
     pub opcodes: BTreeMap<&'static str, usize>,
 }
 
-/// Error of a campaign.
+/// Reason why a campaign ended early.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CampaignError {
     /// Generated kernel that is invalid, with its rendered diagnostics. It is a bug of the generator.
@@ -38,9 +38,9 @@ pub enum CampaignError {
     /// Kernel that is judged wrong: its seed, and what differs.
     #[error("seed {seed}: {reason}")]
     Kernel {
-        /// The seed.
+        /// The seed that gives this kernel again.
         seed: u64,
-        /// The reason.
+        /// What the executor or the comparison reported.
         reason: String,
     },
 }

@@ -21,7 +21,7 @@ pub struct Kernel {
     pub block: [u32; 3],
     /// Contents of the input.
     pub input: Vec<u32>,
-    /// Bytes of the output.
+    /// Size of the buffer that the kernel writes.
     pub output_bytes: usize,
 }
 

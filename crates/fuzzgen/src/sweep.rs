@@ -27,7 +27,7 @@ const NEGATIVE_NAN: u32 = 0xffc0_0000;
 /// Kernel of a sweep.
 #[derive(Clone, Debug)]
 pub struct Sweep {
-    /// The kernel.
+    /// The kernel with the swept instruction.
     pub kernel: Kernel,
     /// Instructions. Thread `t` stores the results of instruction `i` at byte
     /// `(t * instructions.len() + i) * 32`, up to four of 8 bytes.

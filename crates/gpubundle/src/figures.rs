@@ -36,7 +36,6 @@ pub(crate) fn run(_options: &Options) -> Summary {
     summary
 }
 
-/// Returns the median.
 fn median(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     times.get(times.len() / 2).copied().unwrap_or(f64::NAN)

@@ -79,7 +79,7 @@ impl Allocation {
     }
 }
 
-/// Invalid `free`.
+/// Reason why memory cannot be freed at an address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidFree {
     /// Memory that was freed before.

@@ -27,7 +27,6 @@ pub(crate) struct VariableAddresses {
     pub(crate) shared_variables: Vec<SharedVariable>,
 }
 
-/// Returns the address of a function.
 pub(crate) fn function_address(func: Func) -> u64 {
     FUNCTION_BASE + 16 * u64::from(func.as_u32())
 }

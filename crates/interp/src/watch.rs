@@ -8,7 +8,6 @@ use crate::names::Names;
 use broadloom_device::FaultKind;
 use broadloom_ptx::Space;
 
-/// Memory of a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum ByteMemory {
     /// Allocation, by serial number.
@@ -45,16 +44,13 @@ pub(crate) enum Scope {
     Cta,
     /// The device, and clusters, whose scope is the same here.
     Gpu,
-    /// The system.
     System,
 }
 
 /// Kind of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Reads.
     Read,
-    /// Writes.
     Write,
     /// Atomic read and write.
     Atomic,

@@ -17,10 +17,10 @@ pub struct ArgumentSpec {
     pub span: Span,
 }
 
-/// Value of an argument.
+/// What is passed for a parameter: a number or a buffer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ArgumentValue {
-    /// A scalar.
+    /// A number of a type.
     Scalar {
         /// Type.
         element: Element,
@@ -51,9 +51,9 @@ pub struct BufferSpec {
 /// Initial contents of a buffer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Contents {
-    /// Uninitialised.
+    /// No contents: the kernel writes before it reads.
     Uninitialised,
-    /// Zeros.
+    /// All bytes are 0.
     Zero,
     /// 0, 1, 2, …
     Iota,

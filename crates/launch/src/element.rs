@@ -27,7 +27,7 @@ pub enum ElementError {
     /// Integer that the type does not hold.
     #[error("`{text}` does not fit `{element}`, which holds {least} to {most}")]
     OutOfRange {
-        /// The text.
+        /// The word that is no type.
         text: String,
         /// The type.
         element: Element,
@@ -42,7 +42,7 @@ pub enum ElementError {
     /// More bits than the type has.
     #[error("`{text}` has more than the {width} bits of `{element}`")]
     Bits {
-        /// The text.
+        /// The word that is no number of the type.
         text: String,
         /// Bits of the type.
         width: u32,

@@ -57,7 +57,7 @@ struct Start {
 pub struct Output {
     /// Name of its parameter; `p.1` is the second member of a struct.
     pub name: String,
-    /// Destination.
+    /// Where the contents go: to the output or a file.
     pub destination: Destination,
     /// Contents.
     pub array: HostArray,
@@ -320,7 +320,7 @@ impl Builder<'_> {
 }
 
 impl PreparedLaunch {
-    /// Returns the kernel.
+    /// Returns the kernel that the launch runs.
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
     }

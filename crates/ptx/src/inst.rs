@@ -237,7 +237,7 @@ pub enum Base {
 /// An address in brackets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Address {
-    /// Base.
+    /// The register or variable that the offset is added to.
     pub base: Base,
     /// Constant offset.
     pub offset: i64,
@@ -294,7 +294,7 @@ pub struct Call {
     pub arguments: Vec<Operand>,
 }
 
-/// An operand.
+/// What an instruction reads, writes or jumps to.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operand {
     /// A register.
@@ -322,7 +322,7 @@ pub enum Operand {
     Texture(Box<TextureOperand>),
     /// Vector of operands in braces.
     Vector(Box<[Operand]>),
-    /// Label.
+    /// The target of a branch.
     Label(Block),
     /// List of labels.
     Targets(Targets),

@@ -8,9 +8,9 @@ use std::fmt;
 pub enum LiteralError {
     /// Letter that is not a digit of the base.
     Digit {
-        /// The letter.
+        /// The first letter that is no digit of the base.
         letter: char,
-        /// The base.
+        /// The base of the number: 2, 8, 10 or 16.
         base: u32,
     },
     /// Base prefix without digits.

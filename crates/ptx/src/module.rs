@@ -82,7 +82,7 @@ impl Target {
 /// Item at the top level of a module.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
-    /// A variable.
+    /// A variable outside of functions.
     Variable(Var),
     /// A function without its body.
     Declaration(Func),
@@ -145,7 +145,7 @@ pub enum Linkage {
 /// Variable in memory, or parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variable {
-    /// Name.
+    /// The name, unique in its scope.
     pub name: String,
     /// State space.
     pub space: Space,
@@ -159,7 +159,7 @@ pub struct Variable {
     pub dims: Vec<Option<u64>>,
     /// `.align`, when given.
     pub align: Option<u32>,
-    /// Linkage.
+    /// Visibility to other modules.
     pub linkage: Linkage,
     /// `.attribute(.managed)`.
     pub managed: bool,
@@ -233,7 +233,7 @@ pub struct PointerInfo {
 pub enum Init {
     /// A number.
     Imm(Imm),
-    /// An address.
+    /// The address of a variable or function, plus an offset.
     Address {
         /// Symbol whose address is taken.
         symbol: Symbol,
@@ -286,7 +286,7 @@ pub enum Directive {
 /// A register.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegData {
-    /// Its name.
+    /// The name in the text, with its `%`.
     pub name: String,
     /// Its type.
     pub ty: Type,
@@ -321,7 +321,7 @@ impl Edge {
     }
 }
 
-/// A block.
+/// Instructions that run one after the other; only the last may branch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BlockData {
     /// Its label, if it has one.
@@ -340,9 +340,9 @@ pub struct BlockData {
 /// List of labels (`.branchtargets`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetList {
-    /// Its name.
+    /// The label of the list.
     pub name: String,
-    /// The blocks.
+    /// The targets, by the index that `brx.idx` takes.
     pub blocks: Vec<Block>,
 }
 
@@ -351,9 +351,9 @@ pub struct TargetList {
 pub struct LocData {
     /// Number of a `.file`.
     pub file: u32,
-    /// The line.
+    /// Line in the file, from 1.
     pub line: u32,
-    /// The column.
+    /// Column in the line.
     pub column: u32,
     /// Location that it was inlined at.
     pub inlined: Option<Inlined>,
@@ -371,13 +371,13 @@ pub struct Inlined {
 /// A function or kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Function {
-    /// Its name.
+    /// The name, unique in the module.
     pub name: String,
-    /// Linkage.
+    /// Visibility to other modules.
     pub linkage: Linkage,
     /// True for an `.entry`.
     pub is_kernel: bool,
-    /// Results.
+    /// The parameters that return values; a kernel has none.
     pub results: Vec<Param>,
     /// Parameters.
     pub params: Vec<Param>,
@@ -399,7 +399,7 @@ pub struct Function {
     pub locs: PrimaryMap<Loc, LocData>,
     /// Instructions.
     pub insts: PrimaryMap<Inst, InstData>,
-    /// Blocks.
+    /// All blocks; their order is in the layout.
     pub blocks: PrimaryMap<Block, BlockData>,
     /// Order of the blocks; the first is the entry.
     pub layout: Vec<Block>,

@@ -12,7 +12,7 @@ include!(concat!(env!("OUT_DIR"), "/table.rs"));
 /// Row of the table: an instruction.
 #[derive(Debug)]
 pub struct Row {
-    /// Opcode.
+    /// The opcode that the row describes.
     pub opcode: Opcode,
     /// Name in PTX, with the words that always follow: `bar.warp.sync`.
     pub name: &'static str,
@@ -41,7 +41,7 @@ impl Row {
         !self.is_refused
     }
 
-    /// Returns its forms.
+    /// Returns the forms of the instruction, in the order in which they are tried.
     pub fn forms(&self) -> impl Iterator<Item = FormId> + use<> {
         (self.first_form..self.first_form + self.form_count).map(FormId)
     }
@@ -53,7 +53,7 @@ impl Row {
 }
 
 impl Opcode {
-    /// Returns its row.
+    /// Returns the entry of the instruction table.
     pub fn row(self) -> &'static Row {
         &ROWS[self as usize]
     }
@@ -96,7 +96,7 @@ impl std::fmt::Debug for FormId {
 /// Form of an instruction.
 #[derive(Debug)]
 pub struct Form {
-    /// Opcode.
+    /// The opcode of the row that it belongs to.
     pub opcode: Opcode,
     /// Modifiers and operands in the table's notation.
     pub notation: &'static str,
@@ -163,12 +163,12 @@ impl OperandSpec {
     }
 }
 
-/// Kind of an operand.
+/// What may stand at the place of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OperandKind {
     /// Register or, when read, immediate.
     Value,
-    /// An immediate.
+    /// A number in the text of the instruction.
     Immediate,
     /// Predicate, possibly negated.
     Negatable,
@@ -178,7 +178,7 @@ pub enum OperandKind {
     Texture,
     /// Tensor map with coordinates, in brackets.
     Tensor,
-    /// A label.
+    /// The label of a block.
     Label,
     /// A list of labels.
     Targets,
@@ -202,7 +202,7 @@ pub enum TypeRule {
 /// Number of registers of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Length {
-    /// One.
+    /// A scalar.
     One,
     /// The number given by the slot with this index (`.v2`, `.v4`, …), or one if the slot is empty.
     Slot(u8),

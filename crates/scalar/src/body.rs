@@ -24,7 +24,7 @@ pub enum Unroll {
     /// Wholly where the rounds are known and few, else not.
     #[default]
     Auto,
-    /// Never.
+    /// The loop stays a loop.
     Never,
     /// Wholly, if the rounds are known, however many (up to a bound).
     Full,
@@ -32,7 +32,7 @@ pub enum Unroll {
     By(u8),
 }
 
-/// A statement.
+/// An action at a position of the code: a store, an assignment, control flow.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Statement {
     /// The placed node happens here.
@@ -41,11 +41,11 @@ pub enum Statement {
     Set(Var, Id),
     /// An element of a local array gets a value.
     SetElement {
-        /// The array.
+        /// The local array that is written.
         array: ArrayId,
-        /// The index.
+        /// The element's place in the array.
         index: Id,
-        /// The value.
+        /// The number that is stored.
         value: Id,
     },
     /// Memory at an index gets a value.
@@ -78,14 +78,14 @@ pub enum Statement {
         accessor: AccessorId,
         /// The position.
         indices: Ids,
-        /// The value.
+        /// The number that is assigned.
         value: Id,
     },
     /// A value goes to the end of a queue.
     Push {
         /// The queue.
         accessor: AccessorId,
-        /// The value.
+        /// The number that is stored.
         value: Id,
     },
     /// All threads of the block wait for each other.
@@ -137,7 +137,7 @@ pub enum Statement {
 /// A list of statements.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Block {
-    /// The statements.
+    /// Actions in their order.
     pub statements: Vec<Statement>,
     /// The block around it; none around the first. The body of a `while` stands in its head.
     pub parent: Option<BlockId>,
@@ -200,7 +200,7 @@ impl Body {
         Body { blocks: vec![Block::default()], ..Body::default() }
     }
 
-    /// A node.
+    /// Returns the definition of a value.
     pub fn node(&self, id: Id) -> &Node {
         &self.nodes[id.index()]
     }
@@ -215,7 +215,7 @@ impl Body {
         self.node(id).ty
     }
 
-    /// A block.
+    /// Returns the statements of a block.
     pub fn block(&self, id: BlockId) -> &Block {
         &self.blocks[id.index()]
     }

@@ -2,19 +2,19 @@
 
 use crate::types::{Element, Type};
 
-/// The kind of a parameter.
+/// How a parameter is passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ParameterKind {
-    /// A value.
+    /// A number, passed by value.
     Value,
     /// The address of global memory with elements of this type.
     Pointer(Element),
 }
 
-/// A parameter.
+/// Declaration of a parameter: its name, its type, its kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ParameterDecl {
-    /// Its name.
+    /// The name in texts; it need not be unique.
     pub name: String,
     /// Its type. `u64` for a pointer.
     pub ty: Type,
@@ -22,7 +22,7 @@ pub struct ParameterDecl {
     pub kind: ParameterKind,
 }
 
-/// The kind of an accessor.
+/// How code uses an accessor: for reads at offsets, at indices, or for writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AccessorKind {
     /// Read at a position.
@@ -41,7 +41,7 @@ pub enum AccessorKind {
 /// inlined.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AccessorDecl {
-    /// Its name.
+    /// The name in texts; it need not be unique.
     pub name: String,
     /// Kind of the accessor.
     pub kind: AccessorKind,

@@ -17,7 +17,7 @@ pub enum Error {
     /// An elementary function that does not exist for a type.
     #[error("`{function}` of `{element}` is not available")]
     NoSuchMath {
-        /// The function.
+        /// Name of the elementary function.
         function: &'static str,
         /// The type.
         element: &'static str,
@@ -28,7 +28,7 @@ pub enum Error {
     Evaluation {
         /// The function.
         name: String,
-        /// Reason.
+        /// Why there is no result.
         reason: String,
     },
     /// A kernel beyond a limit of PTX that only its machine code reaches: the total size of local arrays of a

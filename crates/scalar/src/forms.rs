@@ -23,7 +23,7 @@ pub struct LinearForm {
     pub accessor: usize,
     /// Position that is written.
     pub position: i128,
-    /// The constant.
+    /// The term without a variable.
     pub constant: f64,
     /// Accessors and positions that are read, with their factors. A position that is read several times has
     /// several entries.

@@ -42,17 +42,17 @@ impl Function {
         Function(Arc::new(FunctionData { hash: hasher.finish(), name, parameters, accessors, body, results }))
     }
 
-    /// Returns its name.
+    /// Returns the name for texts and messages.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// Returns its parameters.
+    /// Returns the declarations of the parameters, in order.
     pub fn parameters(&self) -> &[ParameterDecl] {
         &self.0.parameters
     }
 
-    /// Returns its accessors.
+    /// Returns the declarations of the accessors, in order.
     pub fn accessors(&self) -> &[AccessorDecl] {
         &self.0.accessors
     }
@@ -85,7 +85,7 @@ impl Function {
         &self.0.results
     }
 
-    /// Returns the types of its results.
+    /// Returns the type of each result, in order.
     pub fn result_types(&self) -> Vec<Type> {
         self.0.results.iter().map(|id| self.0.body.type_of(*id)).collect()
     }

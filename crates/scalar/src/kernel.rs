@@ -48,12 +48,12 @@ impl Kernel {
         Kernel(Arc::new(KernelData { hash: hasher.finish(), name, parameters, bounds, body }))
     }
 
-    /// Returns its name.
+    /// Returns the name of the entry in PTX.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// Returns its parameters.
+    /// Returns the declarations of the parameters, in order.
     pub fn parameters(&self) -> &[ParameterDecl] {
         &self.0.parameters
     }

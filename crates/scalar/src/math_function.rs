@@ -25,7 +25,7 @@ macro_rules! functions {
             /// All functions.
             pub const ALL: &'static [MathFunction] = &[$(MathFunction::$variant,)*];
 
-            /// Returns its name.
+            /// Returns the name in texts, as in C: `exp`, `log2`, `tgamma`.
             pub const fn name(self) -> &'static str {
                 match self { $(MathFunction::$variant => $name,)* }
             }

@@ -289,7 +289,7 @@ pub enum AtomicOp {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
     // Pure.
-    /// A literal.
+    /// A constant.
     Literal(Literal),
     /// A parameter of the function or kernel. A pointer is a `u64`.
     Parameter(u32),

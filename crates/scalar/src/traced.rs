@@ -22,7 +22,7 @@ pub trait Arithmetic: Kind {}
 /// Ordered kind of one lane: all numbers.
 pub trait Number: Arithmetic {}
 
-/// Integer.
+/// Traced integer: a number with bitwise operations.
 pub trait Integer: Number + Bits {}
 
 /// Float of one lane, or vector of floats.

@@ -238,7 +238,7 @@ impl Literal {
         self.element
     }
 
-    /// Returns its bits.
+    /// Returns the representation, zero-extended to 64 bits.
     pub const fn bits(self) -> u64 {
         self.bits
     }

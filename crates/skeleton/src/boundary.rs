@@ -13,7 +13,7 @@ pub enum Rule {
     Wrap,
     /// Reflection at the ends. The elements at the ends are not repeated.
     Mirror,
-    /// A constant.
+    /// Positions outside of the array have a constant value.
     Constant,
 }
 

@@ -11,10 +11,10 @@ pub struct Call<'a> {
     /// The outputs, as bytes. An output may also be an input if the program reads each element in the same
     /// place before it writes it.
     pub outputs: &'a [Buffer<u8>],
-    /// The scalars.
+    /// The values of the program's scalar parameters, in order.
     pub scalars: &'a [Literal],
-    /// The sizes.
+    /// The sizes of this call, in the order of [`Count::Size`](crate::Count::Size).
     pub sizes: &'a [u64],
-    /// The stream.
+    /// The stream that runs the launches.
     pub stream: Stream,
 }

@@ -71,7 +71,7 @@ pub struct Reach {
 /// Its parameters are the position, then scalars.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Tap {
-    /// The function.
+    /// The code of the stage: it reads its inputs through accessors.
     pub function: Function,
     /// For each accessor, the source that it reads.
     pub reads: Vec<TapRead>,

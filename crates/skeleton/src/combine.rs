@@ -59,7 +59,7 @@ impl Combine {
         }
     }
 
-    /// Returns the name.
+    /// Returns the word for it in messages and texts.
     pub fn name(&self) -> &str {
         match self {
             Combine::Sum => "sum",

@@ -19,9 +19,9 @@ pub enum Count {
     Constant(u64),
     /// A size of the call, by its number.
     Size(usize),
-    /// A sum.
+    /// Two counts added.
     Sum(Arc<(Count, Count)>),
-    /// A product.
+    /// Two counts multiplied.
     Product(Arc<(Count, Count)>),
     /// A quotient, rounded up. 0 if the divisor is 0.
     DivCeil(Arc<(Count, Count)>),

@@ -10,15 +10,15 @@ pub enum Error {
     Function {
         /// Name of the function.
         function: String,
-        /// Reason.
+        /// Why the function does not fit its use.
         reason: String,
     },
     /// A pattern whose parts do not fit together.
     #[error("{pattern}: {reason}")]
     Pattern {
-        /// The pattern.
+        /// The name of the pattern that was made.
         pattern: &'static str,
-        /// Reason.
+        /// Why the pattern cannot be made.
         reason: String,
     },
     /// A function with too many operations.
@@ -36,7 +36,7 @@ pub enum Error {
     /// A call with another number of buffers, scalars or sizes than the program takes.
     #[error("`{program}` is called with {given} {what}, not {wanted}")]
     Number {
-        /// The program.
+        /// The name of the program that was called.
         program: String,
         /// Kind of thing that is counted.
         what: &'static str,
@@ -48,7 +48,7 @@ pub enum Error {
     /// A scalar of another type.
     #[error("scalar {index} of `{program}` is `{wanted}`, not `{given}`")]
     Scalar {
-        /// The program.
+        /// The name of the program that was called.
         program: String,
         /// Number of the scalar.
         index: usize,
@@ -60,7 +60,7 @@ pub enum Error {
     /// A buffer that is too short for the sizes.
     #[error("output {index} of `{program}` needs {wanted} bytes and has {given}")]
     Output {
-        /// The program.
+        /// The name of the program that was called.
         program: String,
         /// Number of the output.
         index: usize,
@@ -72,17 +72,17 @@ pub enum Error {
     /// Sizes that exceed the range of the program's indices, or whose product exceeds all memory.
     #[error("the sizes {sizes:?} are too large for `{program}`")]
     Sizes {
-        /// The program.
+        /// The name of the program that was called.
         program: String,
-        /// The sizes.
+        /// The sizes of the call.
         sizes: Vec<u64>,
     },
     /// Sizes below the minimum of the program.
     #[error("the sizes {sizes:?} are too small for `{program}`: one must be at least {least}")]
     Small {
-        /// The program.
+        /// The name of the program that was called.
         program: String,
-        /// The sizes.
+        /// The sizes of the call.
         sizes: Vec<u64>,
         /// The minimum size.
         least: u64,

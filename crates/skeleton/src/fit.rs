@@ -78,7 +78,7 @@ impl FittedProgram {
         Ok(FittedProgram { loaded: loaded.clone(), sizes: sizes.to_vec(), outputs, temporaries, launches })
     }
 
-    /// Returns the sizes.
+    /// Returns the sizes that the program was fitted to.
     pub fn sizes(&self) -> &[u64] {
         &self.sizes
     }

@@ -128,7 +128,7 @@ pub enum Access {
     Element(Layout),
     /// The offsets of a window are added to the position of the thread.
     Window {
-        /// The layout.
+        /// Place of each element in the buffer.
         layout: Layout,
         /// For each index of the layout, the index of the position to which offsets are added.
         around: Vec<usize>,
@@ -155,7 +155,7 @@ impl From<Layout> for Access {
 }
 
 impl Access {
-    /// Returns the layout.
+    /// Returns the map from positions to places in the buffer.
     pub fn layout(&self) -> &Layout {
         match self {
             Access::Element(layout) | Access::Window { layout, .. } | Access::Queue { layout, .. } => layout,

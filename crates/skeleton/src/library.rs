@@ -122,7 +122,7 @@ impl Library {
         Library { device: device.clone(), most: most.max(1), loaded: Arc::default() }
     }
 
-    /// Returns the device.
+    /// Returns the device that its programs are loaded on.
     pub fn device(&self) -> &Device {
         &self.device
     }

@@ -260,7 +260,7 @@ impl Operator {
         Ok(Operator { makeup: Composition::Segmented(Box::new(self.clone())), ..segmented })
     }
 
-    /// Returns the function.
+    /// Returns the code that combines two lists of values.
     pub fn function(&self) -> &Function {
         &self.function
     }

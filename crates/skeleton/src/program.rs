@@ -13,7 +13,7 @@ pub enum Argument {
     Output(usize),
     /// The address of a temporary of the program.
     Temporary(usize),
-    /// A scalar.
+    /// A scalar parameter of the call, by number.
     Scalar(usize),
     /// A count, computed from the sizes, as a value of an integer type.
     Count(Count, Type),
@@ -22,7 +22,7 @@ pub enum Argument {
 /// Memory that lives as long as one run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Temporary {
-    /// Bytes.
+    /// The size in bytes, from the sizes of the call.
     pub bytes: Count,
     /// True if all bytes are zero when the run starts. Otherwise they are undefined.
     pub zeroed: bool,
@@ -61,11 +61,11 @@ pub struct Step {
 pub struct Program {
     /// Name in traces and errors.
     pub name: String,
-    /// The kernels.
+    /// Kernels that the steps launch.
     pub kernels: Vec<Kernel>,
     /// Element types of the inputs.
     pub inputs: Vec<Type>,
-    /// The outputs.
+    /// Buffers that the program writes, in the order of its results.
     pub outputs: Vec<Output>,
     /// Types of the scalars.
     pub scalars: Vec<Type>,

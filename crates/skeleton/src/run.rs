@@ -65,7 +65,7 @@ impl LoadedProgram {
         Ok(LoadedProgram(Arc::new(LoadedData { program, device: device.clone(), kernels })))
     }
 
-    /// Returns the program.
+    /// Returns the program that was loaded.
     pub fn program(&self) -> &Program {
         &self.0.program
     }
@@ -75,7 +75,7 @@ impl LoadedProgram {
         Ok(broadloom_ptx::print(&*lowered(&self.0.program, &self.0.device)?))
     }
 
-    /// Returns the device.
+    /// Returns the device that the program is loaded on.
     pub fn device(&self) -> &Device {
         &self.0.device
     }

@@ -38,7 +38,7 @@ use segmented_row::scan_in_segments;
 pub struct Scan {
     /// The positions.
     pub domain: Domain,
-    /// The axis.
+    /// Axis along which prefixes are combined.
     pub axis: usize,
     /// The values.
     pub source: Source,

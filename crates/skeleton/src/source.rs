@@ -96,7 +96,7 @@ impl Source {
         self.function.parameters()[self.axes..][..self.given].iter().map(|parameter| parameter.ty).collect()
     }
 
-    /// Returns the function.
+    /// Returns the code that gives the values of a position.
     pub fn function(&self) -> &Function {
         &self.function
     }

@@ -28,7 +28,7 @@ use broadloom_scalar::{AccessorKind, Axis, Binding, Function, Lanes, Type, Unrol
 pub struct Sweep {
     /// The positions.
     pub domain: Domain,
-    /// The axis.
+    /// Axis along which the state is carried.
     pub axis: usize,
     /// True if lines are swept from their ends to their starts.
     pub backwards: bool,

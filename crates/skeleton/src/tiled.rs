@@ -43,7 +43,7 @@ pub struct TiledStencil {
     pub reach: Vec<(u32, u32)>,
     /// Values outside of the domain. As a constant, one for each value.
     pub boundary: Boundary<Vec<Lanes>>,
-    /// The sink.
+    /// Destination of the results.
     pub sink: Sink,
     /// Staging of a tile in shared memory.
     pub staging: Staging,

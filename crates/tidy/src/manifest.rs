@@ -3,7 +3,7 @@
 use crate::File;
 use toml::{Table, Value};
 
-/// Kind of a dependency.
+/// Table of a manifest that a dependency stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DependencyKind {
     /// Needed always, or to build.
@@ -19,7 +19,7 @@ pub struct Crate {
     pub folder: String,
     /// Name of the package.
     pub package: String,
-    /// Description.
+    /// The line `description` of the manifest.
     pub description: String,
     /// True if it inherits the lints of the workspace.
     pub inherits_lints: bool,

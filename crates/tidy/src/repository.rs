@@ -6,7 +6,7 @@ use crate::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The repository.
+/// Paths of the checkout that contains this crate.
 #[derive(Debug)]
 pub struct Repository {
     root: PathBuf,

@@ -104,7 +104,7 @@ pub fn macro_calls<'a>(code: &'a str, name: &'a str) -> impl Iterator<Item = usi
     words(code, name).filter(move |&at| code[at + name.len()..].starts_with('!'))
 }
 
-/// Arm of a `match`.
+/// Pattern of a `match`, with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MatchArm {
     /// Position of its pattern.

@@ -41,9 +41,9 @@ use broadloom_ptx::{Function, Module, verify_function};
 /// Error for a pass that left a function invalid. It is always an internal error, never caused by the input.
 #[derive(Clone, Debug)]
 pub struct Broken {
-    /// The pass.
+    /// The name of the pass, a verb phrase.
     pub pass: &'static str,
-    /// The function.
+    /// The name of the function that is no longer valid.
     pub function: String,
     /// Errors of the verifier.
     pub diagnostics: Diagnostics,

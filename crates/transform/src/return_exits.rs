@@ -127,7 +127,6 @@ pub fn resolve(module: &Module, func: Func) -> Func {
     alias.unwrap_or(func)
 }
 
-/// Returns the type of an address.
 fn address_type(module: &Module) -> Type {
     if module.address_size == 32 { Type::B32 } else { Type::B64 }
 }

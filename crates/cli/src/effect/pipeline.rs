@@ -56,7 +56,6 @@ struct Times {
     pixels: u64,
 }
 
-/// Error of a stage.
 pub(super) struct StageError {
     pub(super) error: EffectError,
     /// File whose image could not be computed.
@@ -691,7 +690,6 @@ fn report(work: &Work<'_>, times: &Times, device: &str, total: Duration, termina
 }
 
 impl Depth {
-    /// Returns the sample type.
     fn sample_type(self) -> SampleType {
         match self {
             Depth::Eight => SampleType::U8,

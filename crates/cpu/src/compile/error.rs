@@ -8,7 +8,7 @@ use broadloom_transform::pipeline;
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("internal error: kernel `{kernel}` could not be compiled for the CPU: {source}; please report this")]
 pub struct CompileError {
-    /// The kernel.
+    /// Name of the kernel that was compiled.
     pub kernel: String,
     /// Cause.
     pub source: CompileFailure,

@@ -8,7 +8,6 @@ use broadloom_ptx::Reg;
 pub(crate) enum Shapes {
     /// One lane.
     One,
-    /// A warp.
     Warp(Box<broadloom_analysis::Shapes>),
 }
 

@@ -38,10 +38,10 @@ pub enum MachineError {
     /// Host of another architecture.
     #[error("this host is not an x86-64 CPU; unset the variable")]
     OtherHost,
-    /// Unknown CPU.
+    /// LLVM knows no processor of this name.
     #[error("no CPU `{0}` is known; known are {known}", known = cpus::names().collect::<Vec<_>>().join(", "))]
     UnknownCpu(String),
-    /// Unknown feature.
+    /// LLVM knows no feature of this name.
     #[error("no feature `{0}` is known")]
     UnknownFeature(String),
     /// Feature without a sign.

@@ -27,7 +27,6 @@ const WARPS: u32 = 32;
 /// Maximum cost, in instructions, of a value that is recomputed instead of kept.
 const CHEAP: u32 = 4;
 
-/// End of a piece.
 struct PieceEnd {
     latch: Label,
     /// Minimum and maximum of the warps' states there.

@@ -23,7 +23,7 @@ pub(super) const MAX_BYTES: u64 = 256 << 20;
 /// Maximum sections and symbols of one object.
 const MAX_ENTRIES: usize = 1 << 20;
 
-/// Machine of an object.
+/// Architectures of objects that can be loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectMachine {
     X86_64,

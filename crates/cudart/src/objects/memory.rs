@@ -16,7 +16,6 @@ const MOST_FREED: usize = 1024;
 /// Alignment of the rows of pitched memory.
 pub(crate) const PITCH: usize = 512;
 
-/// Kind of an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AllocationKind {
     /// Device memory: `cudaMalloc` and related functions.
@@ -227,7 +226,6 @@ impl Allocations {
 /// Largest distance past the end of an allocation at which the message relates a pointer to it.
 const NEAR: u64 = 4096;
 
-/// Describes an allocation.
 fn describe_allocation(found: &Allocation) -> String {
     let Allocation { start, bytes, kind, by, .. } = found;
     match kind {

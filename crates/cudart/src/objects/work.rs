@@ -48,7 +48,6 @@ pub(crate) enum Work {
     Words(Vec<WordOperation>),
 }
 
-/// Function of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HostFunction {
     /// Address of the function.

@@ -29,7 +29,6 @@ const FOLDERS: &[&str] = &[
     "/usr/lib",
 ];
 
-/// Opened library.
 #[derive(Debug)]
 pub(super) struct OpenedLibrary {
     /// Addresses of the functions in the order of the list; 0 for missing ones.

@@ -43,7 +43,7 @@ pub struct Folder {
 /// Directory entry, without following links.
 #[derive(Clone, Debug)]
 pub struct FolderEntry {
-    /// Name.
+    /// File name without its folder.
     pub name: OsString,
     /// Size in bytes.
     pub bytes: u64,
@@ -405,7 +405,7 @@ impl KnownFolder {
         KnownFolder { path, examined: Mutex::default() }
     }
 
-    /// Returns the path.
+    /// Returns where the folder is, for messages.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -29,9 +29,9 @@ use std::path::{Path, PathBuf};
 /// Refused path with the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The path.
+    /// The file or folder that is not trusted.
     pub path: PathBuf,
-    /// The reason.
+    /// Why it is not trusted.
     pub reason: Reason,
 }
 

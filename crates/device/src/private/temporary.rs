@@ -43,7 +43,7 @@ impl Temporary {
         Err(Refusal::system(parent, "no name is free there"))
     }
 
-    /// Returns the path.
+    /// Returns where the file is.
     pub fn path(&self) -> &Path {
         &self.0
     }

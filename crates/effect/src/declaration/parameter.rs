@@ -32,7 +32,7 @@ pub enum Kind {
     /// Comma-separated planes: names, or `NEW=OLD` for a plane under another name, or `NEW=0.5` for a plane of one
     /// value.
     Planes,
-    /// A file.
+    /// The path of a file that is read.
     File,
 }
 
@@ -57,17 +57,17 @@ pub enum PlaneSource {
 /// Value of a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// An integer.
+    /// A whole number.
     Integer(i64),
-    /// A number.
+    /// A number with a fraction.
     Number(f64),
     /// A word of a list.
     Choice(&'static str),
     /// Several numbers.
     Numbers(Vec<f64>),
-    /// Planes.
+    /// Selected planes, in their order.
     Planes(Vec<PlaneChoice>),
-    /// A file.
+    /// The path of a file that is read.
     File(PathBuf),
 }
 

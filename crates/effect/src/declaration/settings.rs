@@ -24,7 +24,7 @@ impl Settings {
         Settings { effect, values: effect.all_parameters().map(value).collect() }
     }
 
-    /// Returns the effect.
+    /// Returns the row of the catalogue that the values belong to.
     pub fn effect(&self) -> &'static Effect {
         self.effect
     }

@@ -74,7 +74,6 @@ impl GridSettings {
     }
 }
 
-/// Axis of a grid.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum GridAxis {
     Values,

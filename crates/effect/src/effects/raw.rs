@@ -6,9 +6,9 @@ use crate::{Boundary, Picture, Result};
 /// Position of red in a Bayer pattern: its column and row, each 0 or 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Bayer {
-    /// The column.
+    /// Column of red: 0 or 1.
     pub column: i32,
-    /// The row.
+    /// Row of red: 0 or 1.
     pub row: i32,
 }
 

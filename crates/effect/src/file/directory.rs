@@ -257,7 +257,6 @@ impl Field {
         }
     }
 
-    /// Returns the fractions.
     pub(super) fn to_fractions(&self) -> Option<Vec<(u32, u32)>> {
         let FieldValue::Bytes(bytes) = &self.value else { return None };
         let word = |bytes: &[u8; 4]| u32::from_le_bytes(*bytes);

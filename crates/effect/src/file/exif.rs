@@ -53,7 +53,6 @@ pub(super) fn resolution(fields: &[Field]) -> Option<Resolution> {
     Some(Resolution { x: fraction(RESOLUTION[0])?, y: fraction(RESOLUTION[1])?, unit })
 }
 
-/// Returns the fields of a resolution.
 pub(super) fn resolution_fields(resolution: Resolution) -> Vec<Field> {
     let (scale, unit) = match resolution.unit {
         Length::Unknown => (1, 1),

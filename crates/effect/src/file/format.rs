@@ -8,7 +8,7 @@ use std::path::Path;
 pub enum Format {
     /// Portable Network Graphics.
     Png,
-    /// JPEG.
+    /// JPEG, baseline or progressive.
     Jpeg,
     /// Tagged Image File Format.
     Tiff,

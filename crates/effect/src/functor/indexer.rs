@@ -29,7 +29,7 @@ pub enum AllowedOffsets {
     Point,
     /// Pixels along an axis, before and after the current one: 1-D.
     Line {
-        /// The axis.
+        /// The axis along which offsets are allowed.
         axis: Axis,
         /// Number of pixels before the current one.
         before: u32,

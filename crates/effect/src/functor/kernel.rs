@@ -110,7 +110,7 @@ impl<'k> Kernel<'k> {
         self.place(self.shared.size[1])
     }
 
-    /// Returns a constant.
+    /// Returns a number that is known when the kernel is traced.
     pub fn constant<T: Kind>(&self, value: T) -> Traced<'k, T> {
         Traced::new(self.builder, value.term(self.builder))
     }

@@ -256,7 +256,7 @@ impl Primitive {
         Closure { name, inputs, outputs, parameters, kernel }.build()
     }
 
-    /// Returns the name.
+    /// Returns the name that plans and messages show.
     pub fn name(&self) -> &str {
         &self.code.name
     }

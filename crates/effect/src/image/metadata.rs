@@ -147,7 +147,6 @@ pub(crate) struct Field {
     pub(crate) value: FieldValue,
 }
 
-/// Values of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum FieldValue {
     /// Values one behind the other, each in little-endian order.
@@ -174,7 +173,6 @@ pub(crate) struct Part {
     pub(crate) channels: Vec<PartChannel>,
 }
 
-/// Channel of a part.
 #[derive(Clone, Debug)]
 pub(crate) struct PartChannel {
     pub(crate) plane: String,

@@ -197,7 +197,7 @@ impl Image {
         self
     }
 
-    /// Returns the orientation.
+    /// Returns how the stored rows and columns are to be turned for display.
     pub fn orientation(&self) -> Orientation {
         self.metadata.orientation.unwrap_or_default()
     }

@@ -5,7 +5,7 @@ use half::f16;
 use std::fmt;
 use std::sync::Arc;
 
-/// The type of a sample.
+/// The number format of samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SampleType {
     /// Integers of 8 bits; 255 represents 1.
@@ -155,7 +155,7 @@ impl Samples {
         T::wrap(Arc::new(samples))
     }
 
-    /// Returns the type of the samples.
+    /// Returns the number format.
     pub fn sample_type(&self) -> SampleType {
         match self {
             Samples::U8(_) => SampleType::U8,
@@ -265,7 +265,7 @@ impl Plane {
         &self.samples
     }
 
-    /// Returns the type of the samples.
+    /// Returns the number format.
     pub fn sample_type(&self) -> SampleType {
         self.samples.sample_type()
     }

@@ -120,7 +120,7 @@ impl Format {
         }
     }
 
-    /// Returns one.
+    /// Returns the encoding of 1.
     #[inline(always)]
     pub const fn one(self) -> u64 {
         (self.bias() as u64) << self.fraction_bits()

@@ -24,7 +24,7 @@ pub enum Channel {
     Float,
 }
 
-/// Format of a texel.
+/// Channels and bits of a texel in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TexelFormat {
     /// Contents of each channel.
@@ -36,7 +36,7 @@ pub struct TexelFormat {
 }
 
 impl TexelFormat {
-    /// Returns the bytes of a texel.
+    /// Returns the size of one texel in memory.
     pub fn texel_bytes(self) -> u32 {
         u32::from(self.bits / 8) * u32::from(self.channels)
     }

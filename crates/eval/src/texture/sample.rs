@@ -18,7 +18,7 @@ pub struct SampledTexture<'s, L> {
     pub layers: Layers,
     /// True if texels out of range read as zeros.
     pub is_buffer: bool,
-    /// Sampler.
+    /// Filter, addressing and coordinates.
     pub sampler: &'s Sampler,
 }
 

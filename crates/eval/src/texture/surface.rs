@@ -291,7 +291,7 @@ pub enum Query {
     Depth,
     /// Contents of a channel.
     ChannelType,
-    /// Order of channels.
+    /// The order of channels in a texel.
     ChannelOrder,
     /// True if coordinates go from 0 to 1.
     Normalised,

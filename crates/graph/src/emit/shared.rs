@@ -22,7 +22,6 @@ pub(crate) struct SharedValues {
     pub(crate) live: u32,
 }
 
-/// The number of a value.
 type ValueNumber = u32;
 
 /// A function and the values that it is called with.

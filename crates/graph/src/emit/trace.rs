@@ -64,7 +64,6 @@ impl Index {
     }
 }
 
-/// Index of an element.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum ElementIndex {
     /// Indices along all axes.

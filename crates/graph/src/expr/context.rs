@@ -28,7 +28,7 @@ impl Context {
         Arc::ptr_eq(&self.evaluator, &other.evaluator)
     }
 
-    /// Returns the device.
+    /// Returns the device that computes nodes of this context.
     pub fn device(&self) -> &Device {
         self.evaluator.device()
     }

@@ -9,7 +9,7 @@ pub enum Error {
     /// Shapes that do not fit together.
     #[error("`{operation}`: the shapes {left} and {right} do not fit together")]
     Shapes {
-        /// The operation.
+        /// The name of the operation that was called.
         operation: String,
         /// One shape.
         left: Shape,
@@ -19,7 +19,7 @@ pub enum Error {
     /// Types that do not fit together.
     #[error("`{operation}`: the types `{left}` and `{right}` do not fit together")]
     Types {
-        /// The operation.
+        /// The name of the operation that was called.
         operation: String,
         /// One type.
         left: Type,
@@ -29,7 +29,7 @@ pub enum Error {
     /// Element type that the operation does not support.
     #[error("`{operation}` does not take `{ty}`")]
     Type {
-        /// The operation.
+        /// The name of the operation that was called.
         operation: String,
         /// The type.
         ty: Type,
@@ -37,9 +37,9 @@ pub enum Error {
     /// Axis that does not exist in the array, or is named twice.
     #[error("`{operation}`: axis {axis} of an array of shape {shape}, {}", not_an_axis(*axis, .shape))]
     Axis {
-        /// The operation.
+        /// The name of the operation that was called.
         operation: String,
-        /// The axis.
+        /// The axis that does not exist, from 0.
         axis: usize,
         /// The shape of the array.
         shape: Shape,
@@ -47,7 +47,7 @@ pub enum Error {
     /// Numbers that the operation does not support.
     #[error("`{operation}` of an array of shape {shape}: {reason}")]
     Range {
-        /// The operation.
+        /// The name of the operation that was called.
         operation: String,
         /// The shape of the array.
         shape: Shape,
@@ -57,17 +57,17 @@ pub enum Error {
     /// Number of values that differs from the number of elements of the shape.
     #[error("`{operation}`: {count} values for the shape {shape}, which has {}", .shape.count())]
     Count {
-        /// The operation.
+        /// The name of the operation that was called.
         operation: String,
         /// Number of values.
         count: usize,
-        /// The shape.
+        /// The shape of the array that was passed.
         shape: Shape,
     },
     /// Arrays of two contexts.
     #[error("`{operation}`: {}; `to_context` copies one of them", apart(.left, .right))]
     Devices {
-        /// The operation.
+        /// The name of the operation that was called.
         operation: String,
         /// One device.
         left: String,
@@ -98,7 +98,7 @@ pub enum Error {
     /// Text with a wrong operation, or operation without a textual form.
     #[error("`{operation}`: {reason}")]
     Text {
-        /// The operation.
+        /// The name of the operation that was called.
         operation: String,
         /// The mistake.
         reason: String,

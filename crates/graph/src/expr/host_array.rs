@@ -9,7 +9,7 @@ use broadloom_scalar::{Lanes, Literal, Type};
 pub struct HostArray {
     /// The type of its elements.
     pub ty: Type,
-    /// Its shape.
+    /// The extents, outermost axis first.
     pub shape: Shape,
     /// All lanes of all elements, contiguous.
     pub lanes: Vec<Literal>,

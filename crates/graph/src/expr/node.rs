@@ -62,7 +62,6 @@ struct NodeData {
 
 /// Computes the nodes of a context.
 pub(crate) trait Evaluator: Any + fmt::Debug + Send + Sync {
-    /// Returns the device.
     fn device(&self) -> &Device;
 
     /// Computes nodes, all in one plan. Returns before the work is done.
@@ -173,7 +172,7 @@ pub enum State {
 pub struct Expression {
     /// The operation.
     pub op: Op,
-    /// Its inputs.
+    /// The nodes that it is computed from.
     pub inputs: Inputs,
 }
 

@@ -20,7 +20,7 @@ pub enum Extreme {
 }
 
 impl Extreme {
-    /// Returns the name.
+    /// Returns the word for it in the text of a graph.
     pub const fn name(self) -> &'static str {
         match self {
             Extreme::Least => "argmin",

@@ -62,7 +62,7 @@ pub trait Operation: Key + fmt::Debug + Send + Sync {
     /// reads together.
     fn feeds(&self, application: &Application) -> Vec<Feed>;
 
-    /// Returns the pattern.
+    /// Returns the pattern that computes the operation.
     fn pattern(&self, parts: PatternParts) -> Result<OperationPattern>;
 
     /// Returns the types of the values that the pattern produces at a position. Elementwise work can be fused
@@ -221,12 +221,12 @@ pub struct Application {
     pub wanted: SmallVec<[u8; 4]>,
 }
 
-/// The parts of a pattern.
+/// What the planner passes to an operation that makes its pattern.
 #[derive(Clone, Debug)]
 pub struct PatternParts {
     /// The application of the kernel; the first one if several share a pass.
     pub application: Application,
-    /// The domain.
+    /// The index space of the results.
     pub domain: Domain,
     /// Number of axes of the domain.
     pub axes: usize,
@@ -258,7 +258,7 @@ impl PatternParts {
     }
 }
 
-/// The pattern of an operation.
+/// What an operation makes from its [`PatternParts`]: one pattern, or several.
 #[derive(Debug)]
 pub enum OperationPattern {
     /// One pattern for all sizes.
@@ -285,7 +285,7 @@ pub struct OperationResult {
 }
 
 impl OperationResult {
-    /// Returns the operation.
+    /// Returns the operation whose result this is.
     pub fn operation(&self) -> &dyn Operation {
         &*self.operation
     }

@@ -28,7 +28,6 @@ pub struct ParsedCall<'t> {
 /// Function that makes the nodes of a parsed operation, one for each result.
 pub type NodeMaker = fn(&ParsedCall<'_>) -> Result<Vec<Node>>;
 
-/// Parsed setting.
 #[derive(Clone, Debug)]
 pub(crate) struct ParsedSetting<'t> {
     pub(crate) key: &'t str,

@@ -19,7 +19,7 @@ pub enum Setting {
     Number(i64),
     /// Numbers in brackets.
     Numbers(Vec<i64>),
-    /// Word.
+    /// A name without quotes.
     Word(String),
     /// Words in brackets.
     Words(Vec<String>),

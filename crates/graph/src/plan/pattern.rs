@@ -12,7 +12,6 @@ use broadloom_skeleton::{
 };
 use std::sync::{Mutex, PoisonError};
 
-/// The program of a kernel.
 #[derive(Debug)]
 pub(crate) enum KernelProgram {
     /// One for all sizes.

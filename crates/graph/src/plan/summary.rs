@@ -23,7 +23,7 @@ pub struct ResultSummary {
     pub operation: String,
     /// The type of its elements.
     pub ty: String,
-    /// Its shape.
+    /// Extents of the computed array.
     pub shape: Shape,
     /// The reason why it is kept in memory.
     pub reason: Reason,
@@ -56,7 +56,7 @@ pub struct KernelSummary {
     pub interior: bool,
     /// Rows and columns that a thread computes together, if it computes a patch.
     pub patch: Option<Patch>,
-    /// Its results.
+    /// The arrays that the kernel writes.
     pub results: Vec<ResultSummary>,
     /// Its code, loaded on the device.
     pub code: LoadedProgram,

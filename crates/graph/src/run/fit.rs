@@ -46,7 +46,6 @@ pub(crate) struct FittedPlan {
     results: Vec<NodeMemory>,
 }
 
-/// Memory of a node.
 #[derive(Clone, Copy, Debug)]
 enum NodeMemory {
     /// Slot of the given buffers.

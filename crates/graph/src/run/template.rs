@@ -56,7 +56,6 @@ struct Input {
     is_needed: bool,
 }
 
-/// Memory of a result.
 #[derive(Debug)]
 enum ResultMemory {
     Symbol(u32),
@@ -116,7 +115,6 @@ impl FittedTemplate {
     }
 }
 
-/// Result of a template.
 #[derive(Debug)]
 struct TemplateResult {
     ty: Type,

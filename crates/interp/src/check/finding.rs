@@ -65,9 +65,9 @@ impl From<FaultKind> for FindingKind {
 /// Thread at an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
-    /// The function.
+    /// Name of the function that contains the instruction.
     pub function: String,
-    /// The block.
+    /// Index of the block in the grid.
     pub block: [u32; 3],
     /// The thread within its block.
     pub thread: [u32; 3],
@@ -84,7 +84,7 @@ pub struct Location {
 pub struct Finding {
     /// Kind of fault.
     pub kind: FindingKind,
-    /// The kernel.
+    /// Name of the launched kernel.
     pub kernel: String,
     /// Description in one sentence.
     pub message: String,

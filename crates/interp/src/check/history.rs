@@ -306,7 +306,7 @@ impl Group {
 /// Fault between two accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clash {
-    /// A race.
+    /// Two accesses without an order, one of them a write.
     Race(Record),
     /// Volatile accesses of two lanes of one warp without an order.
     Lanes(Record),

@@ -12,7 +12,6 @@ use broadloom_device::FaultKind;
 use broadloom_eval::sign_extend;
 use broadloom_ptx::{Modifier, Opcode, Space};
 
-/// Target of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AddressTarget {
     Device(u64),

@@ -11,9 +11,9 @@ use std::sync::Arc;
 /// Everything that a program can refer to.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
-    /// The types.
+    /// All types; others refer to them by id.
     pub types: TypeStore,
-    /// The datatypes.
+    /// All datatypes that were defined.
     pub datatypes: PrimaryMap<DatatypeId, Datatype>,
     /// The definitions, also those that newer ones have replaced: older functions may still call them.
     pub definitions: PrimaryMap<DefId, Definition>,
@@ -36,18 +36,18 @@ pub struct Datatype {
     pub parameters: Vec<Class>,
     /// The type of the content; its variables are the parameters.
     pub content: TypeId,
-    /// The constructor.
+    /// The definition of its constructor; `None` until it is made.
     pub constructor: Option<DefId>,
 }
 
 /// A function, a constructor or a global variable.
 #[derive(Clone, Debug)]
 pub struct Definition {
-    /// The name.
+    /// The name in programs.
     pub name: Name,
     /// The type.
     pub scheme: Scheme,
-    /// Its kind.
+    /// What is defined: a function, a primitive, a constant, a constructor.
     pub kind: DefinitionKind,
     /// Its author.
     pub origin: Origin,
@@ -67,7 +67,7 @@ pub struct Definition {
     pub span: Span,
 }
 
-/// The kinds of definitions.
+/// What a definition stands for.
 #[derive(Clone, Debug)]
 pub enum DefinitionKind {
     /// A function in NESL.
@@ -96,11 +96,11 @@ pub enum Origin {
 /// An optional parameter.
 #[derive(Clone, Debug)]
 pub struct Optional {
-    /// Its name.
+    /// The name that a call may set.
     pub name: Name,
     /// The tree that holds its default.
     pub ast: Arc<Ast>,
-    /// The default.
+    /// The expression that is used if a call does not set it.
     pub default: crate::syntax::ExprId,
 }
 

@@ -50,7 +50,7 @@ pub struct Body {
     pub types: PrimaryMap<ExprId, TypeId>,
     /// The place of each expression.
     pub spans: PrimaryMap<ExprId, Span>,
-    /// The patterns.
+    /// All patterns; expressions refer to them by id.
     pub patterns: PrimaryMap<PatternId, Pattern>,
     /// The variables.
     pub locals: PrimaryMap<LocalId, Local>,
@@ -63,7 +63,7 @@ pub struct Body {
 /// A variable.
 #[derive(Clone, Debug)]
 pub struct Local {
-    /// Its name.
+    /// The name in the program.
     pub name: Name,
     /// Its type.
     pub ty: TypeId,
@@ -74,7 +74,7 @@ pub struct Local {
 pub enum Expr {
     /// An integer.
     Int(i64),
-    /// A float.
+    /// A literal floating-point number.
     Float(f64),
     /// A truth value.
     Bool(bool),
@@ -86,7 +86,7 @@ pub enum Expr {
     Local(LocalId),
     /// A definition with the types that replace its type variables.
     Definition(DefId, Vec<TypeId>),
-    /// A pair.
+    /// Two expressions as one value.
     Pair(ExprId, ExprId),
     /// A call: function and argument.
     Call(ExprId, ExprId),

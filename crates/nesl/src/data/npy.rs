@@ -76,7 +76,6 @@ pub(crate) fn read(bytes: &[u8], layout: &Layout, widths: Widths) -> Read<Cells>
     Ok(cells)
 }
 
-/// Type of elements.
 struct ElementType {
     kind: u8,
     size: usize,

@@ -132,7 +132,6 @@ impl EvaluatorState {
     }
 }
 
-/// A tail call.
 struct TailCall {
     code: CodeId,
     captured: Option<Rc<Function>>,

@@ -19,11 +19,11 @@ pub enum Value {
     Bool(bool),
     /// A character.
     Char(u8),
-    /// A pair.
+    /// Two values; a tuple of more is nested.
     Pair(Rc<(Value, Value)>),
     /// A sequence.
     Seq(Seq),
-    /// A function.
+    /// A function with its captured variables.
     Function(Rc<Function>),
 }
 

@@ -36,7 +36,6 @@ struct Emitter {
     stack: Vec<VarId>,
 }
 
-/// The vectors that are live.
 type LiveVectors = SecondaryMap<VarId, bool>;
 
 /// Visits the operands of the statements of a block, including those in conditionals, and its results.

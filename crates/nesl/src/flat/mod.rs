@@ -72,7 +72,7 @@ pub enum Op {
     Check(Check),
     /// A function of the implementation, for every element.
     Foreign(Box<Foreign>),
-    /// A call.
+    /// Calls a function of the program.
     Call(FuncId),
     /// Maps sizes of calls to the number of their execution mode (0 flattened, 1 both, 2 sequential) and the
     /// largest small size.
@@ -95,7 +95,7 @@ pub struct Stmt {
     pub op: Op,
     /// The operands.
     pub args: Vars,
-    /// The results.
+    /// The variables that it defines.
     pub results: Vars,
     /// The expression that it belongs to.
     pub span: Span,
@@ -110,7 +110,7 @@ pub struct Block {
     pub results: Vec<VarId>,
 }
 
-/// A function.
+/// Flat code with parameters; its variables are vectors.
 #[derive(Clone, Debug, Default)]
 pub struct Function {
     /// Unique name in the program.
@@ -127,10 +127,10 @@ pub struct Function {
     pub body: Block,
 }
 
-/// A program.
+/// The functions of flat code, and the one that starts.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
-    /// The functions.
+    /// All functions; calls refer to them by id.
     pub functions: PrimaryMap<FuncId, Function>,
     /// Entry function. The caller of the program provides its arguments.
     pub main: Option<FuncId>,

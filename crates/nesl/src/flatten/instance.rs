@@ -44,7 +44,6 @@ impl Compiler<'_> {
         }
     }
 
-    /// Returns the type of the argument.
     pub(super) fn argument_type(&mut self, callee: &Callee, body: &Body) -> Run<TypeId> {
         if let Callee::Definition(definition, instance) = callee {
             let scheme = self.env.definitions[*definition].scheme.ty;

@@ -7,7 +7,7 @@ use crate::eval::{self, Fault, Host, Options, State};
 use crate::run::Accelerator;
 use crate::vcode::Program;
 
-/// Outcome of a program.
+/// Vectors that a run left, and the number of its steps.
 #[derive(Clone, Debug)]
 pub struct ProgramOutcome {
     /// The vectors left on the stack, as text, the top last; empty after `EXIT`.

@@ -7,7 +7,7 @@ use broadloom_graph::Node;
 pub enum Column {
     /// Ints, characters as their codes, or offsets.
     Ints(Vec<i64>),
-    /// Floats.
+    /// Floating-point numbers, in the width of the host.
     Floats(Vec<f64>),
     /// Truth values.
     Bools(Vec<bool>),

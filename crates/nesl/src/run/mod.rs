@@ -172,7 +172,7 @@ pub struct Statistics {
     pub device: Option<String>,
     /// Plans that were made; all other evaluations reused one.
     pub plans: u64,
-    /// Evaluations.
+    /// Number of times that nodes were evaluated on the device.
     pub evaluations: u64,
     /// Launches of kernels.
     pub launches: u64,

@@ -109,7 +109,6 @@ impl Accelerator {
         self.largest.sort_by_key(|own| std::cmp::Reverse(own.value()));
     }
 
-    /// Returns the largest int.
     pub(crate) fn largest_int(&self) -> usize {
         if self.widths.wide_int { i64::MAX as usize } else { i32::MAX as usize }
     }

@@ -93,7 +93,6 @@ impl Key {
     }
 }
 
-/// A column of a result.
 #[derive(Debug)]
 enum ResultColumn {
     /// It does not depend on elements of the device.
@@ -133,7 +132,6 @@ struct Outcome {
     numbers: Option<Vec<usize>>,
 }
 
-/// The conditions of a trace.
 pub(super) struct TraceConditions {
     /// Results of the template that write the word.
     pub(super) traps: Vec<Node>,

@@ -149,7 +149,6 @@ pub(crate) struct ChosenFlags {
 /// Vector before a pack.
 #[derive(Clone, Debug)]
 pub(crate) struct BeforePack {
-    /// The flags.
     pub(crate) flags: Node,
     /// The elements before the pack; a single one represents equal elements.
     pub(crate) before: Node,

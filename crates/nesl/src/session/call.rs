@@ -48,7 +48,6 @@ impl Worker {
         Failure(self.sources.render_all(&fault.diagnostic().into()))
     }
 
-    /// Calls the function.
     pub(super) fn call_function(&mut self, arguments: Vec<Column>) -> Result<Vec<Column>, Failure> {
         let Some(mut function) = self.function.take() else { return Err(Failure("no function was compiled".to_owned())) };
         let called = self.run_function(&mut function, arguments);

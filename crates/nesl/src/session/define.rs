@@ -96,7 +96,6 @@ impl Worker {
         self.env.built_in.retain(|name, _| !name.as_str().starts_with(HIDDEN));
     }
 
-    /// Defines a function.
     pub(super) fn define_function(&mut self, ast: &Arc<Ast>, form: &FunctionForm, span: Span) -> Result<(), Diagnostics> {
         let old = self.replaceable(&form.name);
         let next = self.env.definitions.next_key();

@@ -52,7 +52,7 @@ enum Reply {
     Done(bool),
 }
 
-/// A session.
+/// The top level: definitions and the state that outlives an expression.
 pub struct Session {
     requests: Option<Sender<Request>>,
     replies: Receiver<Reply>,

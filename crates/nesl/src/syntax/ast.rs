@@ -30,7 +30,7 @@ pub struct Ast {
     pub exprs: PrimaryMap<ExprId, Expr>,
     /// The place of each expression.
     pub expr_spans: PrimaryMap<ExprId, Span>,
-    /// The patterns.
+    /// Patterns of all forms; others refer to them by id.
     pub patterns: PrimaryMap<PatternId, Pattern>,
     /// The place of each pattern.
     pub pattern_spans: PrimaryMap<PatternId, Span>,
@@ -183,17 +183,17 @@ pub enum FormKind {
 /// A function definition. Without a body it declares the type of a function that is defined later.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FunctionForm {
-    /// The name.
+    /// The defined name.
     pub name: Name,
     /// The place of the name.
     pub name_span: Span,
-    /// The parameter.
+    /// The pattern that the argument is bound to.
     pub parameter: PatternId,
     /// The declared type.
     pub spec: Option<TypeSpec>,
     /// The text that `describe` shows.
     pub doc: Option<Arc<[u8]>>,
-    /// The body.
+    /// The expression behind `=`; `None` if it could not be parsed.
     pub body: Option<ExprId>,
 }
 
@@ -208,7 +208,7 @@ pub struct DatatypeForm {
     pub spec: TypeSpec,
 }
 
-/// A word of a command.
+/// One argument of a command such as `load` or `set`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CommandWord {
     /// A name, a keyword or an operator.

@@ -16,7 +16,7 @@ pub struct Token {
     pub at_margin: bool,
 }
 
-/// The kinds of tokens.
+/// Punctuation, keywords and classes of words.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TokenKind {
     /// A name that is not a keyword.

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 /// Prints types of one store.
 #[derive(Clone, Copy)]
 pub struct TypePrinter<'a> {
-    /// The types.
+    /// The store that the printed type is in.
     pub types: &'a TypeStore,
     /// Function that returns the name of a datatype.
     pub datatype: &'a dyn Fn(DatatypeId) -> String,

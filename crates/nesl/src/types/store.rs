@@ -43,7 +43,7 @@ pub enum Type {
     Seq(TypeId),
     /// A pair; larger tuples are pairs whose second part is a tuple.
     Pair(TypeId, TypeId),
-    /// A function.
+    /// A function from an argument to a result.
     Function {
         /// The identity of the function.
         identity: TypeId,

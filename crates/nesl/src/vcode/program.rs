@@ -18,7 +18,7 @@ entity_impl!(FuncId, "func");
 pub enum Constant {
     /// Ints; of length 1 they are written as a scalar.
     Int(Arc<[i64]>),
-    /// Floats.
+    /// A vector of floats.
     Float(Arc<[f64]>),
     /// Truth values.
     Bool(Arc<[bool]>),
@@ -101,10 +101,10 @@ pub struct LoopCall {
     pub fallback: FuncId,
 }
 
-/// A function.
+/// Instructions between `FUNC` and `RET`.
 #[derive(Clone, Debug, Default)]
 pub struct Function {
-    /// The name.
+    /// The name behind `FUNC`.
     pub name: String,
     /// The name in the program that it was compiled from; `None` for functions of a library.
     pub source: Option<String>,
@@ -116,10 +116,10 @@ pub struct Function {
     pub spans: Vec<Span>,
 }
 
-/// A program.
+/// The functions of VCODE, and the one that starts.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
-    /// The functions.
+    /// All functions; calls refer to them by id.
     pub functions: PrimaryMap<FuncId, Function>,
     /// The entry function.
     pub main: Option<FuncId>,

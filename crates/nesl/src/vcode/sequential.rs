@@ -8,7 +8,7 @@ use crate::infer::Widths;
 pub enum Shape {
     /// An int or a character.
     Int,
-    /// A float.
+    /// A floating-point number of the width of the session.
     Float,
     /// A truth value.
     Bool,
@@ -75,6 +75,6 @@ pub struct Sequential {
     pub widths: Widths,
     /// The captured variables and the argument.
     pub argument: Shape,
-    /// The result.
+    /// Shape of the value that a call returns.
     pub result: Shape,
 }

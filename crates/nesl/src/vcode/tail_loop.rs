@@ -61,7 +61,7 @@ impl TailLoop {
 /// Steps, and what follows them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoopBlock {
-    /// The steps.
+    /// Computations of the block, in order.
     pub steps: Vec<Step>,
     /// The end of the round, or a branch.
     pub end: LoopEnd,

@@ -5,7 +5,7 @@
 pub enum Type {
     /// Integers.
     Int,
-    /// Floats.
+    /// A vector of floating-point numbers.
     Float,
     /// Truth values.
     Bool,

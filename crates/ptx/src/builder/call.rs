@@ -19,7 +19,7 @@ pub struct Callable {
     pub func: Func,
     /// Parameters: space, type, dimensions and alignment.
     pub params: Vec<Variable>,
-    /// Results.
+    /// The values that a call returns.
     pub results: Vec<Variable>,
 }
 

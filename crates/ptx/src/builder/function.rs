@@ -71,7 +71,7 @@ impl FunctionBuilder {
         }
     }
 
-    /// Returns the name.
+    /// Returns the name that was asked for.
     pub fn name(&self) -> &str {
         &self.function.name
     }

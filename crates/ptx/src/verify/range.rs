@@ -12,7 +12,6 @@ enum Rule {
     UpTo(u64),
     /// Multiple of this number; zero is allowed only if the flag is set.
     MultipleOf(u64, bool),
-    /// Power of two.
     PowerOfTwo,
     /// Exact value.
     Is(u64),

@@ -142,7 +142,7 @@ impl Builder {
         Builder::with(name, is_kernel, folding)
     }
 
-    /// Returns its name.
+    /// Returns the name of the function or kernel under construction.
     pub fn name(&self) -> &str {
         &self.name
     }

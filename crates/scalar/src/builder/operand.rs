@@ -8,13 +8,13 @@ use half::f16;
 /// A value, or a number that takes the required type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Operand {
-    /// A value.
+    /// A result of earlier code.
     Value(Value),
     /// An integer. It becomes any type that can represent it, including floats.
     Integer(i128),
     /// A number. It becomes any float type, or an integer type that can represent it.
     Float(f64),
-    /// A `bool`.
+    /// A truth value that is known now.
     Bool(bool),
 }
 

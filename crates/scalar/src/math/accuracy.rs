@@ -9,7 +9,7 @@ use std::fmt::Write;
 /// The stated accuracy of one function.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Accuracy {
-    /// The function.
+    /// The function that the row is about.
     pub function: MathFunction,
     /// Maximum error of `f32`, in ulp.
     pub single: f64,

@@ -54,7 +54,6 @@ impl<'b> Float<'b> {
         (double || ty == Type::F32).then_some(Float { builder, value, double })
     }
 
-    /// Returns the value.
     pub(super) fn value(self) -> Value {
         self.value
     }
@@ -92,7 +91,6 @@ impl<'b> Float<'b> {
         self.pick(127, 1023)
     }
 
-    /// Returns the sign bit.
     pub(super) fn sign_bit(self) -> i64 {
         self.pick(i64::from(i32::MIN), i64::MIN)
     }

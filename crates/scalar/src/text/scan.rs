@@ -61,7 +61,7 @@ impl<'t> Iterator for Lines<'t> {
 }
 
 impl<'t> Line<'t> {
-    /// Returns its text.
+    /// Returns the line without its end and its comment.
     pub fn text(&self) -> &'t str {
         self.text
     }

@@ -20,7 +20,7 @@ pub const SCAN_COLUMN_BLOCKS: u64 = 8;
 pub const SCAN_ROW_BLOCKS: u64 = 16;
 /// Blocks of a pack in three steps.
 pub const PACK_BLOCKS: u64 = 16;
-/// Blocks of a sort.
+/// Blocks per multiprocessor that a sort is divided into.
 pub const SORT_BLOCKS: u64 = 8;
 /// Blocks of a sweep whose lines are split.
 pub const SWEEP_BLOCKS: u64 = 16;

@@ -8,7 +8,7 @@ use broadloom_device::MachineKind;
 /// A number for workers that are warps or threads of a GPU, and for those that are cores of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ByWorker<T> {
-    /// For a GPU.
+    /// The value for workers of a GPU.
     pub gpu: T,
     /// For a CPU, and for the interpreter.
     pub core: T,
@@ -81,7 +81,7 @@ pub struct SequentialCalls {
     /// Elements of a part of a call that a worker without calls can take in any case: its arena is made for
     /// them.
     pub task_arena_elements: u64,
-    /// Warps of a block.
+    /// Number of warps in each block of the launch.
     pub warps_of_block: u32,
     /// Maximum number of elements of a call that runs in one thread of a GPU, where there are calls for that
     /// many threads.

@@ -16,7 +16,7 @@ const CACHE_SHARE: u64 = 2;
 /// The work of a kernel, as far as it takes time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KernelWork {
-    /// Launches.
+    /// Number of kernel launches.
     pub launches: u64,
     /// Bytes that are read and written.
     pub bytes: u64,

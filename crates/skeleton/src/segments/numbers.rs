@@ -24,7 +24,7 @@ use broadloom_scalar::{Axis, Element, Shuffle, Type, Unroll, Value, WarpReduce};
 /// scalars are those of the line, whose values are not used, then of the offsets and the sink.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SegmentNumbers {
-    /// The line.
+    /// The elements that are numbered; their values are not used.
     pub line: Source,
     /// Offsets of segments.
     pub offsets: Source,

@@ -19,7 +19,7 @@ entity_impl!(NodeId, "node");
 pub struct TapeId(u32);
 entity_impl!(TapeId, "tape");
 
-/// A graph.
+/// Filters, splitters and joiners, and the tapes between them.
 #[derive(Clone, Debug)]
 pub struct Graph {
     /// Filters, splitters and joiners.
@@ -43,7 +43,7 @@ pub struct Graph {
 pub struct Node {
     /// Its display name: the declaration, and a number if several nodes share the name.
     pub name: String,
-    /// Its kind.
+    /// What the node does.
     pub kind: NodeKind,
     /// Input tapes.
     pub inputs: Vec<TapeId>,
@@ -53,7 +53,7 @@ pub struct Node {
     pub span: Span,
 }
 
-/// The kinds of nodes.
+/// What a node does: run a filter, split, join, read or write a file.
 #[derive(Clone, Debug)]
 pub enum NodeKind {
     /// A filter of the program.

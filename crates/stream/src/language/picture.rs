@@ -12,15 +12,15 @@ pub const MAX_BOXES: usize = 1000;
 /// Boxes connected by lines.
 #[derive(Clone, Debug, Default)]
 pub struct Picture {
-    /// The boxes.
+    /// One box for each node.
     pub boxes: Vec<PictureBox>,
-    /// The lines.
+    /// One line for each tape.
     pub lines: Vec<Line>,
     /// Names of the box colours.
     pub legend: Vec<String>,
 }
 
-/// A box.
+/// A drawn node: its text, colour and outline.
 #[derive(Clone, Debug, Default)]
 pub struct PictureBox {
     /// Its first line of text.

@@ -20,7 +20,7 @@ pub enum Class {
     Peeking,
     /// A filter whose only state is a counter of its firings.
     Counting,
-    /// A source.
+    /// A node without an input.
     Source,
     /// A filter whose firings pass state from one to the next.
     Stateful,
@@ -80,9 +80,9 @@ pub enum Placement {
 /// The class and the placement of a node.
 #[derive(Clone, Debug)]
 pub struct ClassifiedNode {
-    /// The class.
+    /// What the node does.
     pub class: Class,
-    /// The placement.
+    /// Where the node runs: on the host or on the device.
     pub placement: Placement,
     /// True if a later node converts floats to integers or compares them. The code of this node then adds
     /// floats in the written order.

@@ -18,7 +18,7 @@ pub struct Block {
     pub start: usize,
     /// Words behind the opening backticks.
     pub info: Vec<String>,
-    /// Lines.
+    /// The text between the fences.
     pub lines: Vec<String>,
 }
 

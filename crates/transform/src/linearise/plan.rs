@@ -62,7 +62,6 @@ pub(super) struct MaskedPart {
     pub(super) members: BTreeSet<Node>,
 }
 
-/// Plan of a level.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LevelPlan {
     /// Region of the whole level.

@@ -398,13 +398,11 @@ fn has_lines(array: &Node, like: &Node, axis: usize) -> bool {
 enum AccessorSource<'a> {
     /// Function that computes them.
     Nested(&'a Nested<'a>),
-    /// Line.
     Line(Accessor),
     /// No source.
     Nowhere,
 }
 
-/// Memory of an accessor.
 enum AccessorMemory<'a> {
     Read {
         memory: AccessorSource<'a>,

@@ -24,7 +24,7 @@ use smallvec::SmallVec;
 /// each array; its offsets count along the axis. Its results are the next state, then those of the position.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
-    /// The function.
+    /// The code of one position: from states and inputs to new states and results.
     pub function: Function,
     /// The number of values of the state.
     pub states: usize,

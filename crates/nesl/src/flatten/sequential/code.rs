@@ -63,7 +63,6 @@ impl fmt::Display for Reg {
     }
 }
 
-/// A label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Label(u32);
 

@@ -39,10 +39,10 @@ entity_impl!(StreamId, "stream");
 pub struct FunctionId(u32);
 entity_impl!(FunctionId, "function");
 
-/// A program.
+/// The typed program: streams, functions and constants by id.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// Structs.
+    /// Structs by id.
     pub structs: PrimaryMap<StructId, Struct>,
     /// Streams, anonymous ones included.
     pub streams: PrimaryMap<StreamId, Stream>,
@@ -76,7 +76,7 @@ pub enum Type {
     Double,
     /// Two floats.
     Complex,
-    /// A struct.
+    /// A declared struct, by id.
     Struct(StructId),
     /// An array of any length.
     Array(Arc<Type>),
@@ -99,19 +99,19 @@ pub struct DeclaredType {
     pub span: Span,
 }
 
-/// A struct.
+/// A declared type with named members.
 #[derive(Clone, Debug)]
 pub struct Struct {
-    /// Its name.
+    /// The name in the program.
     pub name: Arc<str>,
-    /// Its members.
+    /// Names and types, in the declared order.
     pub members: Vec<(Arc<str>, DeclaredType)>,
 }
 
 /// A field of a filter, or a variable of a `static` section.
 #[derive(Clone, Debug)]
 pub struct Field {
-    /// Its name.
+    /// The name in the program.
     pub name: Arc<str>,
     /// Its type and lengths.
     pub declared: DeclaredType,
@@ -124,7 +124,7 @@ pub struct Field {
 /// A parameter or local.
 #[derive(Clone, Debug)]
 pub struct Variable {
-    /// Its name.
+    /// The name in the program.
     pub name: Arc<str>,
     /// Its type.
     pub ty: Type,
@@ -132,7 +132,7 @@ pub struct Variable {
     pub span: Span,
 }
 
-/// A stream.
+/// A declared stream with its parameters.
 #[derive(Clone, Debug)]
 pub struct Stream {
     /// Its name, or the keyword of its kind if it is anonymous.
@@ -150,13 +150,13 @@ pub struct Stream {
 /// The contents of a stream.
 #[derive(Clone, Debug)]
 pub enum StreamKind {
-    /// A filter.
+    /// A node with its own code.
     Filter(Box<Filter>),
     /// A composite stream and the function that builds it.
     Composite(Composite, FunctionId),
 }
 
-/// A filter.
+/// A node's fields, `init`, `prework` and `work`.
 #[derive(Clone, Debug)]
 pub struct Filter {
     /// Fields, initialised in order.
@@ -176,7 +176,7 @@ pub struct Filter {
 /// A work function and its rates.
 #[derive(Clone, Debug)]
 pub struct Work {
-    /// The function.
+    /// The code of a firing.
     pub function: FunctionId,
     /// Items pushed.
     pub push: Rate,
@@ -199,10 +199,10 @@ pub enum Rate {
     Range(Option<Expr>, Option<Expr>),
 }
 
-/// A function.
+/// Code with parameters and locals.
 #[derive(Clone, Debug)]
 pub struct Function {
-    /// Its name.
+    /// The name in the program.
     pub name: Arc<str>,
     /// Number of parameters. They are the first locals.
     pub params: usize,
@@ -210,7 +210,7 @@ pub struct Function {
     pub written: Vec<bool>,
     /// The type of the result.
     pub result: Type,
-    /// Locals.
+    /// Variables of the body, parameters first.
     pub locals: Vec<Variable>,
     /// Statements. A native function has none.
     pub body: Option<Vec<Stmt>>,
@@ -264,10 +264,10 @@ pub enum StmtKind {
     Enqueue(Expr),
 }
 
-/// A message.
+/// A call of a handler by a portal.
 #[derive(Clone, Debug)]
 pub struct MessageSend {
-    /// The portal.
+    /// The value that lists the receivers.
     pub portal: Expr,
     /// The name of the handler.
     pub handler: Arc<str>,
@@ -291,7 +291,7 @@ pub enum Role {
 /// A stream that is created.
 #[derive(Clone, Debug)]
 pub struct Create {
-    /// The stream.
+    /// The declared or anonymous stream that is added.
     pub stream: Created,
     /// Values of its parameters.
     pub args: Vec<Expr>,

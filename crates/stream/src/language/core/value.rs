@@ -4,7 +4,7 @@ use super::{Struct, StructId, Type};
 use cranelift_entity::PrimaryMap;
 use std::sync::Arc;
 
-/// A value.
+/// The value of an expression while a program runs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// A local that was declared and not yet set.
@@ -15,15 +15,15 @@ pub enum Value {
     Bit(bool),
     /// An integer.
     Int(i32),
-    /// A float.
+    /// A number of 32 bits with a fraction.
     Float(f32),
-    /// A double.
+    /// A number of 64 bits with a fraction.
     Double(f64),
     /// A complex number: real and imaginary part.
     Complex(f32, f32),
-    /// An array.
+    /// Elements in order.
     Array(Box<[Value]>),
-    /// A struct.
+    /// Members in the declared order.
     Struct(Box<[Value]>),
     /// A portal, by its number.
     Portal(u32),
@@ -78,7 +78,7 @@ pub(crate) fn identify(value: &Value, words: &mut Vec<u32>) {
 /// A type with all lengths known: the layout of a tape's items.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Layout {
-    /// A scalar.
+    /// One number or truth value.
     Scalar(Type),
     /// A struct and the layouts of its members.
     Struct(StructId, Arc<[Layout]>),

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 pub struct Settings {
     /// Number of steady states after the initial schedule. Endless if absent.
     pub iterations: Option<u64>,
-    /// Limits.
+    /// Limits of memory and steps.
     pub limits: Limits,
     /// The order of firings. If absent, the program decides.
     pub style: Option<Style>,

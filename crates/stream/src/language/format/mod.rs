@@ -103,9 +103,9 @@ impl Format {
 /// The file of a reader or a writer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamFile {
-    /// Its name.
+    /// The path as the program or the command gives it.
     pub name: Arc<str>,
-    /// Its format.
+    /// The format as written; absent parts are found in the file.
     pub format: Format,
 }
 

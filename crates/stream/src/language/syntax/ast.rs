@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// A name and its place.
 #[derive(Clone, Debug)]
 pub struct Ident {
-    /// The name.
+    /// The text of the identifier.
     pub name: Arc<str>,
     /// Its place.
     pub span: Span,
@@ -17,7 +17,7 @@ pub struct Ident {
 pub struct Program {
     /// Filters, pipelines, splitjoins and feedbackloops.
     pub streams: Vec<Stream>,
-    /// Structs.
+    /// Declarations of `struct`.
     pub structs: Vec<Struct>,
     /// `static` sections.
     pub statics: Vec<Static>,
@@ -32,7 +32,7 @@ pub struct Program {
 /// `include "name";`, or `include <name>;` for a text of the library.
 #[derive(Clone, Debug)]
 pub struct Include {
-    /// The name.
+    /// The path in quotes.
     pub name: Arc<str>,
     /// True for a text of the library.
     pub is_block: bool,
@@ -48,7 +48,7 @@ pub struct Setting {
     pub stream: Option<Ident>,
     /// The name of the variable or parameter.
     pub name: Ident,
-    /// The value.
+    /// The expression behind `=`.
     pub value: Expr,
 }
 
@@ -67,16 +67,16 @@ impl Program {
 /// `struct name { members }`.
 #[derive(Clone, Debug)]
 pub struct Struct {
-    /// The name.
+    /// The name of the type.
     pub name: Ident,
-    /// The members.
+    /// Types and names of its parts.
     pub members: Vec<Parameter>,
 }
 
 /// `static { fields init }`.
 #[derive(Clone, Debug)]
 pub struct Static {
-    /// The fields.
+    /// Variables that all streams see.
     pub fields: Vec<Variable>,
     /// Statements that run before anything else.
     pub init: Option<Vec<Stmt>>,
@@ -87,7 +87,7 @@ pub struct Static {
 pub struct Package {
     /// The name before the point of a call.
     pub name: Ident,
-    /// The functions.
+    /// Functions that it declares.
     pub functions: Vec<Function>,
 }
 
@@ -130,7 +130,7 @@ pub enum Base {
 pub struct Parameter {
     /// Its type.
     pub ty: Type,
-    /// Its name.
+    /// The name inside of the function or stream.
     pub name: Ident,
 }
 
@@ -139,7 +139,7 @@ pub struct Parameter {
 pub struct Variable {
     /// Its type.
     pub ty: Type,
-    /// Its name.
+    /// The declared name.
     pub name: Ident,
     /// Its first value.
     pub value: Option<Expr>,
@@ -160,10 +160,10 @@ pub struct Stream {
     pub span: Span,
 }
 
-/// The kinds of streams.
+/// The five kinds of declared streams.
 #[derive(Clone, Debug)]
 pub enum StreamKind {
-    /// A filter.
+    /// A node with its own code.
     Filter(Box<Filter>),
     /// A stream made of streams.
     Composite(Composite, Vec<Stmt>),
@@ -202,7 +202,7 @@ pub struct Filter {
 /// `work` or `prework`.
 #[derive(Clone, Debug)]
 pub struct Work {
-    /// Its rates.
+    /// Items that a firing pushes, pops and peeks.
     pub rates: Rates,
     /// Its statements.
     pub body: Vec<Stmt>,
@@ -235,11 +235,11 @@ pub enum Rate {
 pub struct Function {
     /// The type of its result.
     pub result: Type,
-    /// Its name.
+    /// The name that calls use.
     pub name: Ident,
     /// Its parameters.
     pub params: Vec<Parameter>,
-    /// Its rates.
+    /// Items that a call pushes, pops and peeks.
     pub rates: Rates,
     /// Its statements.
     pub body: Option<Vec<Stmt>>,
@@ -311,7 +311,7 @@ pub enum Latency {
 /// A stream that a graph statement creates.
 #[derive(Clone, Debug)]
 pub struct Create {
-    /// The stream.
+    /// The declared or anonymous stream that is added.
     pub stream: Created,
     /// Portals with which it is registered.
     pub portals: Vec<Ident>,
@@ -355,7 +355,7 @@ pub struct Expr {
 pub enum ExprKind {
     /// An integer.
     Int(i32),
-    /// A float.
+    /// A literal with a point or an exponent.
     Float(f32),
     /// An imaginary number.
     Imaginary(f32),
@@ -363,7 +363,7 @@ pub enum ExprKind {
     Boolean(bool),
     /// A string.
     Text(Arc<str>),
-    /// A name.
+    /// A variable or a constant.
     Name(Arc<str>),
     /// `a.member`.
     Member(Box<Expr>, Ident),

@@ -101,7 +101,6 @@ impl fmt::Display for Token {
 /// A token and its place.
 #[derive(Clone, Debug)]
 pub(super) struct SpannedToken {
-    /// The token.
     pub token: Token,
     /// Its place.
     pub span: Span,

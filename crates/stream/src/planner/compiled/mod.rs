@@ -75,7 +75,7 @@ pub struct Statistics {
 /// Counts of kernels and buffers of a compiled program, for display and tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Kernels.
+    /// Number of kernels of the program.
     pub kernels: usize,
     /// Actors that copy items.
     pub copies: usize,

@@ -22,7 +22,6 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 /// The reason why nodes with a long tape stay on the host.
 const TOO_LONG: &str = "a steady state has more items than indices of 32 bits reach";
 
-/// A stage.
 #[derive(Clone, Debug)]
 pub(crate) enum Stage {
     /// Nodes that the evaluator fires.

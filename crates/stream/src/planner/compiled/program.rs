@@ -159,7 +159,6 @@ pub(super) fn refused(program: &Program, code: Code, message: String) -> Failure
 }
 
 impl CompiledPiece {
-    /// Returns the nodes.
     pub(super) fn nodes(&self) -> &[NodeId] {
         match self {
             CompiledPiece::Section(ready) => &ready.section.nodes,

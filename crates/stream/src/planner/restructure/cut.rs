@@ -74,7 +74,7 @@ pub enum Shape {
 pub struct Cut {
     /// The actors, by number.
     pub actors: Vec<usize>,
-    /// The shape.
+    /// Arrangement of threads.
     pub shape: Shape,
     /// Threads of a block.
     pub threads: u32,

@@ -193,7 +193,6 @@ struct ComponentForm {
     registers: usize,
 }
 
-/// The numbers of a component.
 #[derive(Clone, Debug, Default)]
 struct ComponentNumbers {
     rounds: Vec<i64>,

@@ -35,14 +35,14 @@ pub struct Round {
     pub units: i64,
     /// Number of repetitions of the steps.
     pub times: i64,
-    /// The steps.
+    /// Firings and copies of the round, in order.
     pub steps: Vec<Step>,
 }
 
 /// A tape on the border of an island.
 #[derive(Clone, Copy, Debug)]
 pub struct BorderTape {
-    /// The tape.
+    /// The tape that crosses the border.
     pub tape: TapeId,
     /// Words of an item.
     pub words: Words,
@@ -93,11 +93,11 @@ pub struct StateLeaf {
 pub struct Field {
     /// The position of the node in the list of the island.
     pub node: usize,
-    /// The field.
+    /// Number of the field in its filter.
     pub field: usize,
-    /// The layout.
+    /// Type and extents of the field.
     pub layout: Layout,
-    /// Its leaves.
+    /// The scalars that the field consists of.
     pub leaves: Vec<StateLeaf>,
 }
 

@@ -20,14 +20,14 @@ use std::sync::Arc;
 pub struct Taps {
     /// Coefficients, in the order of items.
     pub coefficients: Vec<f64>,
-    /// The constant.
+    /// The term that is added to the weighted sum.
     pub constant: f64,
 }
 
 /// The connection of an actor to a buffer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Port {
-    /// The buffer.
+    /// Number of the buffer that is read or written.
     pub buffer: usize,
     /// The steps from the actor's tape to the buffer.
     pub steps: Vec<Step>,
@@ -56,7 +56,7 @@ pub struct Actor {
     pub nodes: Vec<NodeId>,
     /// The display name.
     pub name: String,
-    /// The code.
+    /// The firing as scalar code.
     pub code: Arc<FilterCode>,
     /// Firings in a unit.
     pub firings: i64,
@@ -66,9 +66,9 @@ pub struct Actor {
     pub has_prework: bool,
     /// Firings before the first unit.
     pub before: i64,
-    /// The input.
+    /// The buffer that it pops from; a source has none.
     pub input: Option<Port>,
-    /// The output.
+    /// The buffer that it pushes to; a sink has none.
     pub output: Option<Port>,
     /// True if it replaces several linear filters.
     pub combined: bool,
@@ -90,9 +90,9 @@ pub enum Role {
 /// A tape that holds items.
 #[derive(Clone, Debug)]
 pub struct Buffer {
-    /// The tape.
+    /// The tape whose items the buffer holds.
     pub tape: TapeId,
-    /// Its role.
+    /// Whether the kernel reads, writes or keeps the items.
     pub role: Role,
     /// Words of an item.
     pub words: Words,
@@ -105,11 +105,11 @@ pub struct Buffer {
 /// A part of the graph that runs on the device.
 #[derive(Clone, Debug)]
 pub struct Section {
-    /// The nodes.
+    /// The graph's nodes that the kernel runs.
     pub nodes: Vec<NodeId>,
     /// The actors, producers before consumers.
     pub actors: Vec<Actor>,
-    /// The buffers.
+    /// Storage of the tapes at and inside of the section.
     pub buffers: Vec<Buffer>,
     /// Units in a steady state.
     pub units: u64,

@@ -55,7 +55,6 @@ pub(crate) struct Cooperation<'a> {
     pub(crate) measure: &'a Cell<PartSize>,
 }
 
-/// The size of a part.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PartSize {
     /// Words that it stores.

@@ -225,7 +225,6 @@ impl<'a> Translator<'a> {
         }
     }
 
-    /// Returns a position.
     pub(super) fn position(&self, head: &TapePosition) -> Atom {
         match head {
             TapePosition::Fixed(atom) => atom.clone(),

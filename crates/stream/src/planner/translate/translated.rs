@@ -17,7 +17,7 @@ pub struct Window {
 /// A field that grows by the same amount in every firing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Induction {
-    /// The field.
+    /// The field that changes by a constant in each firing.
     pub field: usize,
     /// Its value before the first firing.
     pub start: i32,

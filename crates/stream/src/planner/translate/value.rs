@@ -46,7 +46,6 @@ pub(super) struct Ref {
 /// The storage of one leaf.
 #[derive(Clone, Debug)]
 pub(crate) enum Leaf {
-    /// A variable.
     Variable(Variable),
     /// A local array.
     Array(Array, Element),

@@ -12,7 +12,6 @@ use crate::planner::restructure::wiring::{Range, Step, apply, keeps_runs, target
 use broadloom_scalar::{Array, Unroll, Value};
 use broadloom_skeleton::cost::dataflow;
 
-/// A buffer in registers.
 struct BufferRegisters {
     registers: Registers,
     array: Array,
