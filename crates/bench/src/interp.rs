@@ -11,7 +11,7 @@ use crate::{group, module};
 use broadloom::device::Device;
 use broadloom::diag::Sources;
 use broadloom::interp::{Interp, Options};
-use broadloom::launch::{LaunchError, LaunchSpec, Prepared, prepare, split_words};
+use broadloom::launch::{LaunchError, LaunchSpec, PreparedLaunch, prepare, split_words};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -130,7 +130,7 @@ fn core_time() -> Option<Duration> {
     text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
 }
 
-fn prepare_launch(benchmark: &InterpBenchmark, interp: &Interp) -> Result<Prepared, Failure> {
+fn prepare_launch(benchmark: &InterpBenchmark, interp: &Interp) -> Result<PreparedLaunch, Failure> {
     let module = module::load(&Device::new(interp.clone()), benchmark.name, benchmark.text)?;
     let mut sources = Sources::new();
     let words = split_words(benchmark.launch).unwrap_or_default();

@@ -12,7 +12,7 @@ use broadloom::device::trace::span;
 use broadloom::device::{Device, Error, Fault, FaultKind, Launch};
 use broadloom::diag::{Code, Diagnostic, Diagnostics, Sources};
 use broadloom::interp::{self, Interp};
-use broadloom::launch::{Destination, LaunchError, LaunchSpec, Output, Prepared, parse_arguments, prepare, write_npy};
+use broadloom::launch::{Destination, LaunchError, LaunchSpec, Output, PreparedLaunch, parse_arguments, prepare, write_npy};
 use broadloom::{gpu_ordinal, machines};
 use std::path::Path;
 use std::sync::Arc;
@@ -126,7 +126,7 @@ pub fn launch(
     Ok(CompletedLaunch { sources: input.sources, executor, kernel: name, launch: spec.launch, time, outcome })
 }
 
-fn ready(device: &Device, module: broadloom::ptx::Verified, spec: &LaunchSpec) -> Result<Prepared, LaunchError> {
+fn ready(device: &Device, module: broadloom::ptx::Verified, spec: &LaunchSpec) -> Result<PreparedLaunch, LaunchError> {
     let module = device.load(&Arc::new(module))?;
     let _span = span("make the buffers");
     prepare(&module, spec, Path::new(""))

@@ -20,7 +20,7 @@
 //! exceptions masked. Its stack ends at a guard page. Frames larger than a page must probe it, so that a
 //! stack overflow is found there.
 
-use crate::arena::{self, Part};
+use crate::arena::{self, ArenaPart};
 use broadloom_ptx::Func;
 
 /// Address of the first function of a module; the others follow.
@@ -122,8 +122,10 @@ impl Bounds {
     pub(crate) fn of_arena() -> Bounds {
         let admitted =
             |range: std::ops::Range<usize>| AdmittedRange { start: range.start as u64, count: (range.end - range.start) as u64 };
-        arena::reserved()
-            .map_or_else(Bounds::default, |arena| Bounds { data: admitted(arena.range(Part::Data)), all: admitted(arena.both()) })
+        arena::reserved().map_or_else(Bounds::default, |arena| Bounds {
+            data: admitted(arena.range(ArenaPart::Data)),
+            all: admitted(arena.both()),
+        })
     }
 }
 

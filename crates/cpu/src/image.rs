@@ -11,7 +11,9 @@ use crate::service::{enter, image_kind, leave, of_lane};
 use crate::texels;
 use broadloom_device::FaultKind;
 use broadloom_device::texture::{Level, Sampler, Texture};
-use broadloom_eval::texture::{Doing, Fetch, Image, MOST_WORDS, OutsideSurface, Query, SampledTexture, SurfaceAccess, Texels};
+use broadloom_eval::texture::{
+    Fetch, Image, MOST_WORDS, OutsideSurface, Query, SampledTexture, SurfaceAccess, SurfaceOperation, Texels,
+};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Texels in memory of this process.
@@ -193,7 +195,7 @@ fn touch(access: &SurfaceAccess, level: &Level, words: &[u64]) -> Result<[u64; 4
     let place = (level.address + offset) as *mut u8;
     let first = values.first().copied().unwrap_or(0);
     match access.doing {
-        Doing::Load => {
+        SurfaceOperation::Load => {
             let mut bytes = [0; 16];
             // SAFETY: `place` is inside the surface, with `total` bytes, and its memory is kept.
             unsafe { std::ptr::copy_nonoverlapping(place, bytes.as_mut_ptr(), total.min(16)) };
@@ -201,18 +203,20 @@ fn touch(access: &SurfaceAccess, level: &Level, words: &[u64]) -> Result<[u64; 4
             let element = |index: usize| broadloom_eval::truncate((bits >> (width * index as u32).min(127)) as u64, width);
             return Ok(std::array::from_fn(element));
         }
-        Doing::Store | Doing::StoreTexel => {
+        SurfaceOperation::Store | SurfaceOperation::StoreTexel => {
             let bytes = access.stored(&level.image, values).to_le_bytes();
             // SAFETY: as above.
             unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), place, total.min(16)) };
         }
-        Doing::Add | Doing::Min | Doing::Max | Doing::And | Doing::Or if access.bytes == 8 => {
+        SurfaceOperation::Add | SurfaceOperation::Min | SurfaceOperation::Max | SurfaceOperation::And | SurfaceOperation::Or
+            if access.bytes == 8 =>
+        {
             // SAFETY: as above; it is aligned to its size.
             let cell = unsafe { AtomicU64::from_ptr(place.cast()) };
             let step = |old| Some(access.reduced(&level.image, old, first));
             let _ = cell.fetch_update(Ordering::Relaxed, Ordering::Relaxed, step);
         }
-        Doing::Add | Doing::Min | Doing::Max | Doing::And | Doing::Or => {
+        SurfaceOperation::Add | SurfaceOperation::Min | SurfaceOperation::Max | SurfaceOperation::And | SurfaceOperation::Or => {
             // SAFETY: as above; it is aligned to its size.
             let cell = unsafe { AtomicU32::from_ptr(place.cast()) };
             let step = |old: u32| Some(access.reduced(&level.image, u64::from(old), first) as u32);

@@ -283,8 +283,8 @@ impl SpecialisedKernel {
         Ok(Cache::request(text, self.kernel, self.block, &self.options(module, true)))
     }
 
-    fn options(&self, module: &CpuModule, fast: bool) -> compile::Options {
-        compile::Options { assume_no_wrap: fast, assume_apart: self.apart, ..module.device().options.compile.clone() }
+    fn options(&self, module: &CpuModule, fast: bool) -> compile::CompileOptions {
+        compile::CompileOptions { assume_no_wrap: fast, assume_apart: self.apart, ..module.device().options.compile.clone() }
     }
 
     fn draft(&self, module: &CpuModule, fast: bool) -> Result<Draft> {
@@ -353,7 +353,7 @@ impl SpecialisedKernel {
         span.note_with("not in the cache", || miss.to_string());
         let (text, options) = (self.text(module), self.options(module, fast));
         if let Some(machine) = options.machine.whole() {
-            let options = compile::Options { machine: machine.clone(), ..options.clone() };
+            let options = compile::CompileOptions { machine: machine.clone(), ..options.clone() };
             draft.clone().compile(text, &options).map_err(|error| self.told(module, &error))?;
         }
         let mut code = draft.compile(text, &options).map_err(|error| self.told(module, &error))?;

@@ -24,7 +24,7 @@ pub struct Options {
     /// stray accesses. Programs that were only ever run on GPUs, with pages of 2 MiB, may need more.
     pub slack_bytes: usize,
     /// Memory beyond the device's own that kernels may access, if their accesses are checked
-    /// ([`compile::Options::checks`]).
+    /// ([`compile::CompileOptions::checks`]).
     pub foreign: Option<Foreign>,
     /// Maximum bytes of stack and local memory of a thread.
     pub stack_bytes: u64,
@@ -33,7 +33,7 @@ pub struct Options {
     /// Maximum bytes in that folder, for all devices.
     pub cache_bytes: u64,
     /// Compile options of kernels.
-    pub compile: compile::Options,
+    pub compile: compile::CompileOptions,
     /// Receiver of the output of `printf`.
     pub output: Output,
     /// Receiver of reports of compilations that take longer than a second.
@@ -55,7 +55,7 @@ impl Default for Options {
             stack_bytes: 1 << 20,
             cache: CacheFolder::Default,
             cache_bytes: CACHE_BYTES,
-            compile: compile::Options::default(),
+            compile: compile::CompileOptions::default(),
             output: Arc::new(|_| {}),
             notice: None,
             ahead: true,

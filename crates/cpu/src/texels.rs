@@ -6,7 +6,7 @@
 //! Inactive lanes read a texel as well, and the result is ignored: every coordinate is mapped to a texel
 //! inside the image.
 
-use broadloom_device::texture::{AddressMode, Channel, Filter, Format, Image, Layers, Texture};
+use broadloom_device::texture::{AddressMode, Channel, Filter, Image, Layers, TexelFormat, Texture};
 use broadloom_eval::texture::{Fetch, Geometry, Result4};
 
 /// Number of lanes of a warp.
@@ -69,7 +69,7 @@ unsafe fn any(fetch: &Fetch, texture: &Texture, inputs: *const u64, outputs: *mu
         Geometry::Lines | Geometry::Planes | Geometry::Cube | Geometry::Cubes => return false,
     };
     let (image, sampler) = (&level.image, &texture.sampler);
-    let Format { channel, bits, channels } = image.format;
+    let TexelFormat { channel, bits, channels } = image.format;
     let is_normalised = sampler.normalised_values && channel != Channel::Float && bits < 32;
     let is_float = channel == Channel::Float || is_normalised;
     let reads_colours = sampler.srgb && channel == Channel::Unsigned && bits == 8;
@@ -278,7 +278,7 @@ reader!(Signed16, i16, 1, |value| i32::from(value) as u32);
 ///
 /// As [`fetch`]; all offsets are inside the image.
 #[inline(always)]
-unsafe fn plain(wanted: &TexelRead, format: Format, is_normalised: bool) {
+unsafe fn plain(wanted: &TexelRead, format: TexelFormat, is_normalised: bool) {
     // SAFETY: passed on.
     unsafe {
         match (format.channel, format.bits, is_normalised) {

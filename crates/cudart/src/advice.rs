@@ -1,7 +1,7 @@
 //! Advice on managed memory, recorded and returned.
 
 use crate::objects::advice::Advice;
-use crate::objects::memory::Kind;
+use crate::objects::memory::AllocationKind;
 use crate::state::Runtime;
 use crate::status::{Outcome, Status};
 
@@ -13,7 +13,7 @@ impl Runtime {
             return Err(Status::INVALID_VALUE);
         }
         let fits = match self.memory.find(address) {
-            Some(found) if matches!(found.kind, Kind::Managed | Kind::ManagedVariable) => {
+            Some(found) if matches!(found.kind, AllocationKind::Managed | AllocationKind::ManagedVariable) => {
                 self.memory.range(address, bytes).is_some()
             }
             Some(_) | None => false,

@@ -1,7 +1,7 @@
 //! Memory pools: creation, choice and allocation.
 
 use crate::handles::Handle;
-use crate::objects::memory::Kind;
+use crate::objects::memory::AllocationKind;
 use crate::objects::pools::{Pool, PoolMemory, PoolValue};
 use crate::state::Runtime;
 use crate::status::{Outcome, Status};
@@ -54,8 +54,8 @@ impl Runtime {
         self.device()?;
         pool.take(bytes as u64)?;
         let allocated = match pool.memory {
-            PoolMemory::Device => self.allocate(bytes, Kind::Device),
-            PoolMemory::Managed => self.allocate(bytes, Kind::Managed),
+            PoolMemory::Device => self.allocate(bytes, AllocationKind::Device),
+            PoolMemory::Managed => self.allocate(bytes, AllocationKind::Managed),
             PoolMemory::Host => self.allocate_host(bytes, 0).map(|address| address as u64),
         };
         match allocated {

@@ -1,6 +1,6 @@
 //! `cudaDeviceReset`: destroys all objects of a program.
 
-use crate::objects::memory::Kind;
+use crate::objects::memory::AllocationKind;
 use crate::state::Runtime;
 use crate::status::Outcome;
 
@@ -30,11 +30,11 @@ impl Runtime {
         }
         for found in self.memory.all() {
             match found.kind {
-                Kind::Device | Kind::Managed | Kind::Array => self.free(found.start)?,
-                Kind::Graph => self.free_condition(found.start)?,
-                Kind::Host(_) => self.free_host(found.start)?,
-                Kind::Registered(_) => self.unregister_host(found.start)?,
-                Kind::Variable | Kind::ManagedVariable | Kind::Mapped => {}
+                AllocationKind::Device | AllocationKind::Managed | AllocationKind::Array => self.free(found.start)?,
+                AllocationKind::Graph => self.free_condition(found.start)?,
+                AllocationKind::Host(_) => self.free_host(found.start)?,
+                AllocationKind::Registered(_) => self.unregister_host(found.start)?,
+                AllocationKind::Variable | AllocationKind::ManagedVariable | AllocationKind::Mapped => {}
             }
         }
         self.wait_for_all()?;

@@ -18,7 +18,7 @@
 use crate::check::{self, because};
 use crate::image::tell_refusal;
 use crate::objects::boxes::{CopyBox, Direction, FillBox};
-use crate::objects::memory::{Allocation, Kind};
+use crate::objects::memory::{Allocation, AllocationKind};
 use crate::objects::streams::Stream;
 use crate::objects::work::{HostFunction, Work};
 use crate::pointer::{bytes_at, fill_values, move_bytes};
@@ -55,7 +55,7 @@ impl CopyBox {
                     return refused(&|| format!("{}, and the direction is {direction:?}", memory.describe(side.address)));
                 }
                 // On a device with its own address space, a device address is not mapped on the host.
-                None if memory.freed(side.address).is_some_and(|(freed, _)| freed.kind == Kind::Device)
+                None if memory.freed(side.address).is_some_and(|(freed, _)| freed.kind == AllocationKind::Device)
                     && !runtime.device()?.unified =>
                 {
                     return refused(&|| memory.describe(side.address));

@@ -1,6 +1,6 @@
 //! Test that the list of functions in `docs/CUDA_PROGRAMS.md` is current. `BLESS=1` rewrites it.
 
-use broadloom_cudart::functions::{FUNCTIONS, State, supported};
+use broadloom_cudart::functions::{FUNCTIONS, ImplementationState, supported};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/CUDA_PROGRAMS.md");
 const MARK: &str = "<!-- supported -->\n";
@@ -23,6 +23,6 @@ fn what_every_program_uses_is_done() {
     for name in ["cudaMalloc", "cudaMemcpy", "cudaLaunchKernel", "__cudaRegisterFatBinary", "cudaStreamCreate", "cuLaunchKernel"]
     {
         let function = FUNCTIONS.iter().find(|function| function.name == name);
-        assert_eq!(function.map(|function| function.state), Some(State::Done), "{name}");
+        assert_eq!(function.map(|function| function.state), Some(ImplementationState::Done), "{name}");
     }
 }

@@ -8,7 +8,7 @@
 //! is never reused.
 
 use crate::{Device, Error, Result};
-pub use broadloom_eval::texture::{AddressMode, Channel, Filter, Format, Image, Layers, Sampler};
+pub use broadloom_eval::texture::{AddressMode, Channel, Filter, Image, Layers, Sampler, TexelFormat};
 use broadloom_ptx::{Space, Type, Variable};
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -312,7 +312,7 @@ impl Device {
 mod tests {
     use super::*;
 
-    const BYTES: Format = Format { channel: Channel::Unsigned, bits: 8, channels: 4 };
+    const BYTES: TexelFormat = TexelFormat { channel: Channel::Unsigned, bits: 8, channels: 4 };
 
     fn anywhere(_: u64, _: u64) -> Result<()> {
         Ok(())
@@ -365,7 +365,9 @@ mod tests {
         assert!(refused(&|texture| texture.levels[0].image.row_pitch = 15));
         assert!(refused(&|texture| texture.levels[0].image.slice_pitch = 63));
         assert!(refused(&|texture| texture.levels[0].image.format.channels = 3));
-        assert!(refused(&|texture| texture.levels[0].image.format = Format { channel: Channel::Float, bits: 8, channels: 1 }));
+        assert!(refused(
+            &|texture| texture.levels[0].image.format = TexelFormat { channel: Channel::Float, bits: 8, channels: 1 }
+        ));
         assert!(refused(&|texture| texture.levels.clear()));
         assert!(refused(&|texture| {
             texture.layers = Layers::Cube;

@@ -20,19 +20,36 @@ pub(crate) const GPUS: usize = 2;
 pub(crate) enum Object {
     Module(Arc<dyn LoadedModule>, Arc<broadloom_ptx::Verified>),
     /// Kernel of a module: the module's handle, and the dynamic shared memory that it may use.
-    Function { module: usize, loaded: Arc<dyn LoadedModule>, kernel: Func, granted: u32 },
+    Function {
+        module: usize,
+        loaded: Arc<dyn LoadedModule>,
+        kernel: Func,
+        granted: u32,
+    },
     /// Stream: number of pieces of work so far, and the event recorded after some of them.
-    Stream { stream: Stream, given: u64, probe: Option<(EventId, u64)> },
+    Stream {
+        stream: Stream,
+        given: u64,
+        probe: Option<(EventId, u64)>,
+    },
     /// Event, with a flag for having been recorded.
-    Event { event: EventId, recorded: bool },
+    Event {
+        event: EventId,
+        recorded: bool,
+    },
     /// A graph under construction.
-    Graph { steps: Vec<Step>, nodes: Vec<usize> },
+    Graph {
+        steps: Vec<Step>,
+        nodes: Vec<usize>,
+    },
     /// Instantiated graph.
     Exec(Arc<dyn Sequence>),
     /// Linker with its image, if complete. The image stays in place as long as the linker lives.
     Link(Option<Arc<[u8]>>),
     /// cuBLAS handle, with its driver stream.
-    Blas { stream: usize },
+    Blas {
+        stream: usize,
+    },
 }
 
 #[derive(Debug, Default)]

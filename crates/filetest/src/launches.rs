@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use broadloom_device::{Device, Error, Module};
 use broadloom_diag::{SourceId, Sources};
 use broadloom_interp::{Interp, Options};
-use broadloom_launch::{LaunchError, LaunchSpec, Prepared, prepare, split_words};
+use broadloom_launch::{LaunchError, LaunchSpec, PreparedLaunch, prepare, split_words};
 use broadloom_ptx::{Verified, parse, verify};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -128,7 +128,7 @@ fn launch_on(
     code: &Arc<Verified>,
     launch: &str,
     folder: &Path,
-) -> Result<Result<Prepared, Error>, Failure> {
+) -> Result<Result<PreparedLaunch, Error>, Failure> {
     let module: Module = match device.load(code) {
         Ok(module) => module,
         Err(error) => return Ok(Err(error)),
@@ -144,7 +144,7 @@ fn launch_on(
     Ok(prepared.launch().map(|()| prepared))
 }
 
-fn show_outputs(prepared: &Prepared, text: &mut String) -> Result<(), Error> {
+fn show_outputs(prepared: &PreparedLaunch, text: &mut String) -> Result<(), Error> {
     for output in prepared.outputs()? {
         let _ = writeln!(text, "{}: {}", output.name, output.array);
     }

@@ -3,7 +3,7 @@
 use crate::devices::PrintedText;
 use crate::failure::Failure;
 use crate::language::{Command, Devices, Language, Request};
-use broadloom_nesl::eval::Sealed;
+use broadloom_nesl::eval::SealedHost;
 use broadloom_nesl::run::Target;
 use broadloom_nesl::session::{Output, Session, Settings};
 
@@ -31,11 +31,11 @@ fn compared(output: &Output) -> String {
 }
 
 fn run(request: &Request<'_>) -> Result<String, Failure> {
-    let mut session = Session::new(Settings::default(), Box::new(Sealed))?;
+    let mut session = Session::new(Settings::default(), Box::new(SealedHost))?;
     let expected = session.eval(request.name, request.text);
     let device = *request.device;
     let target = Target::new(move || device.open(&PrintedText::default()).map_err(|failure| failure.0)).with_threshold(0);
-    let on_device = Session::with_device(Settings::default(), Box::new(Sealed), target);
+    let on_device = Session::with_device(Settings::default(), Box::new(SealedHost), target);
     let found = on_device?.eval(request.name, request.text);
     let text = |outputs: &[Output]| outputs.iter().map(compared).collect::<String>();
     if text(&expected) != text(&found) {

@@ -1,6 +1,6 @@
 //! Textures made and bound by the host: variables of modules, mipmaps, freed memory.
 
-use broadloom_device::texture::{Channel, Filter, Format, Image, Layers, Level, Sampler, Surface, Texture};
+use broadloom_device::texture::{Channel, Filter, Image, Layers, Level, Sampler, Surface, TexelFormat, Texture};
 use broadloom_device::{Argument, Buffer, Device, Error, FaultKind, Launch, Module};
 use broadloom_diag::Sources;
 use broadloom_filetest::{DEVICES, PrintedText};
@@ -8,7 +8,7 @@ use broadloom_ptx::{parse, verify};
 use libtest_mimic::{Arguments, Completion, Trial};
 use std::sync::Arc;
 
-const FLOAT: Format = Format { channel: Channel::Float, bits: 32, channels: 1 };
+const FLOAT: TexelFormat = TexelFormat { channel: Channel::Float, bits: 32, channels: 1 };
 
 /// Kernel in which each thread reads level `%tid.x / 4` of the variable `t`, or of the given texture, writes
 /// it, and adds it to the surface `s`.
@@ -121,7 +121,7 @@ fn variables_are_what_is_bound_to_them(setup: &Setup) {
 
 fn surfaces_are_written_and_read(setup: &Setup) {
     let memory = setup.device.zeros::<u32>(6).unwrap();
-    let format = Format { channel: Channel::Unsigned, bits: 32, channels: 1 };
+    let format = TexelFormat { channel: Channel::Unsigned, bits: 32, channels: 1 };
     let level = Level { address: memory.address(), image: Image::packed(format, [6, 1, 1]) };
     setup.module.bind_surface("s", Some(&Surface { level, layers: Layers::None })).unwrap();
     let read = setup.run("mark", 0, 8).unwrap();

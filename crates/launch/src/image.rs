@@ -2,7 +2,7 @@
 
 use crate::{Element, LaunchError, MISFIT};
 use broadloom_device::Device;
-use broadloom_device::texture::{AddressMode, Channel, Filter, Format, Image, Layers, Level, Sampler, Surface, Texture};
+use broadloom_device::texture::{AddressMode, Channel, Filter, Image, Layers, Level, Sampler, Surface, TexelFormat, Texture};
 use broadloom_diag::{Diagnostic, Span};
 use broadloom_ptx::TypeKind;
 
@@ -101,7 +101,7 @@ impl ImageSpec {
             TypeKind::Signed => Channel::Signed,
             _ => Channel::Unsigned,
         };
-        let format = Format { channel, bits: 8 * element.bytes() as u8, channels: self.channels };
+        let format = TexelFormat { channel, bits: 8 * element.bytes() as u8, channels: self.channels };
         let level = Level { address, image: Image::packed(format, size) };
         if self.is_surface {
             return Ok(device.create_surface(&Surface { level, layers: self.layers })?);

@@ -17,10 +17,10 @@
 //! - nothing here prints or opens a file: the [`eval::Host`] of a session does.
 //!
 //! ```
-//! use broadloom_nesl::eval::Sealed;
+//! use broadloom_nesl::eval::SealedHost;
 //! use broadloom_nesl::session::{Session, Settings};
 //!
-//! let mut session = Session::new(Settings::default(), Box::new(Sealed))?;
+//! let mut session = Session::new(Settings::default(), Box::new(SealedHost))?;
 //! let program = "function fact(n) = if n < 2 then 1 else n * fact(n - 1); {fact(i) : i in [3, 0, 7]};";
 //! let outputs = session.eval("example", program);
 //! assert_eq!(outputs[0].to_string(), "fact = fn : int -> int\n");

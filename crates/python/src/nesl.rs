@@ -7,7 +7,7 @@ use crate::wait::{interruptible, wait_for};
 use broadloom::Context;
 use broadloom::device::Stop;
 use broadloom::graph::{Node, Shape};
-use broadloom::nesl::eval::{Options, Sealed};
+use broadloom::nesl::eval::{Options, SealedHost};
 use broadloom::nesl::infer::Widths;
 use broadloom::nesl::run::Target;
 use broadloom::nesl::session::{Output, Session, Settings};
@@ -43,7 +43,7 @@ fn options() -> Options {
 fn functions(arguments: &Arguments<'_, '_>) -> Answer {
     let text = arguments.get::<String>(0)?;
     let outputs = arguments.py().detach(|| {
-        let mut session = Session::new(Settings { options: options(), ..Settings::default() }, Box::new(Sealed))
+        let mut session = Session::new(Settings { options: options(), ..Settings::default() }, Box::new(SealedHost))
             .map_err(|error| error.to_string())?;
         Ok(session.eval("program", &text))
     });

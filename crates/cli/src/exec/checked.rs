@@ -12,7 +12,7 @@ use crate::options::Check;
 use crate::terminal::{Terminal, write_json};
 use crate::watch;
 use broadloom::cpu::signals::restore_file_size;
-use broadloom::cpu::supervise::{Ended, supervise};
+use broadloom::cpu::supervise::{ProgramEnd, supervise};
 use broadloom::device::StopReason;
 use broadloom::device::private::Temporary;
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ pub fn check(options: &Check, terminal: &mut Terminal) -> Result<Exit, Failure> 
     limit_time(&mut command, time_limit);
     restore_file_size(&mut command);
     let limit = time_limit.map(|limit| limit + watch::GRACE);
-    let Ended { status, stopped } = supervise(&mut command, GRACE, limit).map_err(|error| not_started(program, &error))?;
+    let ProgramEnd { status, stopped } = supervise(&mut command, GRACE, limit).map_err(|error| not_started(program, &error))?;
     let stopped = stopped.map(|reason| match reason {
         StopReason::Signal(signal) => (Exit::stopped(signal), reason.to_string()),
         StopReason::TimeLimit => (Exit::Failed, reason.to_string()),

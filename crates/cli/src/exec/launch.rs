@@ -6,7 +6,7 @@ use crate::failure::{Exit, Failure, codes};
 use crate::options::Exec;
 use crate::terminal::Terminal;
 use crate::watch;
-use broadloom::cpu::supervise::Ended;
+use broadloom::cpu::supervise::ProgramEnd;
 use broadloom::device::StopReason;
 use broadloom::diag::Diagnostic;
 use std::ffi::{OsStr, OsString};
@@ -59,7 +59,7 @@ pub fn not_started(path: &OsStr, error: &io::Error) -> Failure {
 
 /// Ends this process as a supervised program has ended. The exit code is the program's; a signal is reported
 /// as shells do.
-pub fn finish(options: &Exec, Ended { status, stopped }: Ended, terminal: &mut Terminal) -> Result<Exit, Failure> {
+pub fn finish(options: &Exec, ProgramEnd { status, stopped }: ProgramEnd, terminal: &mut Terminal) -> Result<Exit, Failure> {
     terminal.flush();
     match (stopped, options.time_limit) {
         (Some(StopReason::Signal(signal)), _) => Ok(Exit::stopped(signal)),

@@ -37,7 +37,7 @@ pub fn write(input: Input, module: &Module, stage: Stage, options: &Explain, ter
         return Err(Failure { exit: Exit::Machine, diagnostics: refused, sources: input.sources });
     }
     // Most launches run this variant: index arithmetic is proved not to wrap around.
-    let mut settings = compile::Options { assume_no_wrap: true, assume_apart: true, ..compile::Options::default() };
+    let mut settings = compile::CompileOptions { assume_no_wrap: true, assume_apart: true, ..compile::CompileOptions::default() };
     let told = Machine::told().map_err(|error| Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, error.to_string())))?;
     if let Some(machine) = told {
         // Code that is only displayed may use features that this host lacks.

@@ -50,8 +50,9 @@ impl Cache {
 
     /// Returns the lookup request of a kernel for a block shape. It does not depend on the option
     /// `assume_no_wrap`.
-    pub fn request(module: &Module, kernel: Func, block: [u32; 3], options: &compile::Options) -> LookupRequest {
-        let compile::Options { machine, optimise, vectorise, assume_no_wrap: _, assume_apart, stack_bytes, checks } = options;
+    pub fn request(module: &Module, kernel: Func, block: [u32; 3], options: &compile::CompileOptions) -> LookupRequest {
+        let compile::CompileOptions { machine, optimise, vectorise, assume_no_wrap: _, assume_apart, stack_bytes, checks } =
+            options;
         let mut code = vec![];
         let mut put = |text: &str| {
             code.extend((text.len() as u64).to_le_bytes());

@@ -80,7 +80,7 @@ pub(crate) struct Emitter<'e> {
     /// Functions that can be called.
     pub(crate) callees: &'e BTreeMap<Func, CallTarget>,
     /// Shape of the cluster that the block belongs to.
-    pub(crate) cluster: crate::cluster::Shape,
+    pub(crate) cluster: crate::cluster::ClusterShape,
     /// Number of instructions at which lanes of the slow path meet.
     pub(crate) exchanges: u32,
     /// Matrix products, each with the function that computes it.

@@ -29,7 +29,7 @@ pub(crate) struct Input<'e> {
     pub(crate) kind: Kind,
     pub(crate) layout: &'e super::layout::Layout,
     pub(crate) callees: &'e BTreeMap<Func, CallTarget>,
-    pub(crate) cluster: crate::cluster::Shape,
+    pub(crate) cluster: crate::cluster::ClusterShape,
     pub(crate) stack_limit: Option<u64>,
     pub(crate) polls: &'e HashSet<Inst>,
     pub(crate) checks: Checks,

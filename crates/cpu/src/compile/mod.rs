@@ -243,7 +243,7 @@ fn translate<'c>(
     let ir = Ir::new(context.raw(), llvm.as_mut_ptr());
     let functions = declare(&ir, &units, vector);
     let callees = callees(module, &units, &layouts, &functions);
-    let cluster = crate::cluster::Shape::of(&module.functions[kernel]);
+    let cluster = crate::cluster::ClusterShape::of(&module.functions[kernel]);
     let mut output = EmitterOutput::default();
     let begin = |function: Val| {
         ir.begin(function);

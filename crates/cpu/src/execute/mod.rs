@@ -17,7 +17,7 @@ use crate::abi::{AdmittedRange, Bounds, Exchange, ExchangeOperands, Kind, Servic
 use crate::barrier::Barriers;
 use crate::cluster;
 use crate::compile::Checks;
-use crate::exchange::{self, Lane};
+use crate::exchange::{self, LaneInput};
 use crate::faults::{CaughtEvent, Gate};
 use crate::fiber::{Context, Stack, switch};
 use crate::grid::{Failure, Grid};
@@ -151,7 +151,7 @@ pub(crate) struct Block {
     local: Option<Mapping>,
     /// Memory that was last admitted, by site: see [`AdmittedRange`].
     pub(crate) admitted: Vec<AdmittedRange>,
-    pub(crate) cluster: cluster::Barrier,
+    pub(crate) cluster: cluster::ClusterBarrier,
     /// Number of strands that wait at barrier 0 for all threads of the only block, which most kernels do.
     /// Whole warps are only counted while no thread has exited. Other events make them ordinary arrivals.
     pub(crate) gathered: usize,
@@ -203,7 +203,7 @@ impl Block {
             windows: None,
             local: None,
             admitted: vec![],
-            cluster: cluster::Barrier::default(),
+            cluster: cluster::ClusterBarrier::default(),
             gathered: 0,
             ended: 0,
             current: 0,
@@ -313,7 +313,7 @@ impl Block {
         debug_assert!(self.following == 0 || grid.runs_in_rows());
         (self.ended, self.current, self.failure, self.gathered) = (0, 0, None, 0);
         (self.events, self.idle.turns) = (0, 0);
-        self.cluster = cluster::Barrier::new(grid.threads.saturating_mul(self.ctas.len() as u32));
+        self.cluster = cluster::ClusterBarrier::new(grid.threads.saturating_mul(self.ctas.len() as u32));
         if let Some(windows) = &mut self.windows {
             windows.open()?;
         }
@@ -561,10 +561,10 @@ impl Block {
     /// Runs the exchange of a complete group.
     fn exchange(&mut self, members: &[usize]) {
         let Some(kind) = members.first().and_then(|first| self.strands[*first].exchanges) else { return };
-        let mut lanes = [Lane::default(); 32];
+        let mut lanes = [LaneInput::default(); 32];
         for (lane, index) in lanes.iter_mut().zip(members) {
             // SAFETY: a strand that waits at an exchange has its operands on its stack.
-            *lane = Lane { number: self.lane(*index) as u32, brings: unsafe { *self.strands[*index].exchanged } };
+            *lane = LaneInput { number: self.lane(*index) as u32, brings: unsafe { *self.strands[*index].exchanged } };
         }
         let lanes = &lanes[..members.len().min(32)];
         if kind == Exchange::Product {

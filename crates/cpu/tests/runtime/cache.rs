@@ -116,8 +116,8 @@ fn a_broken_entry_is_none_or_a_kernel() {
 
 #[test]
 fn the_key_holds_all_that_code_depends_on() {
-    let options = compile::Options::default();
-    let key = |text: &str, kernel: &str, block: [u32; 3], options: &compile::Options| {
+    let options = compile::CompileOptions::default();
+    let key = |text: &str, kernel: &str, block: [u32; 3], options: &compile::CompileOptions| {
         let module = module(text);
         Cache::request(&module, module.function(kernel).unwrap(), block, options).keys
     };
@@ -126,13 +126,13 @@ fn the_key_holds_all_that_code_depends_on() {
     assert_eq!(base, key(TEXT, "k", [32, 1, 1], &options));
     assert_ne!(base, key(TEXT, "l", [32, 1, 1], &options));
     assert_ne!(base, key(TEXT, "k", [1, 32, 1], &options));
-    assert_ne!(base, key(TEXT, "k", [32, 1, 1], &compile::Options { optimise: false, ..options.clone() }));
+    assert_ne!(base, key(TEXT, "k", [32, 1, 1], &compile::CompileOptions { optimise: false, ..options.clone() }));
     let machine = compile::Machine { features: "-avx".into(), ..options.machine.clone() };
-    assert_ne!(base, key(TEXT, "k", [32, 1, 1], &compile::Options { machine, ..options.clone() }));
+    assert_ne!(base, key(TEXT, "k", [32, 1, 1], &compile::CompileOptions { machine, ..options.clone() }));
     // Two CPUs with equal features: LLVM schedules instructions differently for them.
     let [a, b] = ["haswell", "x86-64-v3"].map(|name| {
         let machine = compile::Machine::named(name).unwrap();
-        key(TEXT, "k", [32, 1, 1], &compile::Options { machine, ..options.clone() })
+        key(TEXT, "k", [32, 1, 1], &compile::CompileOptions { machine, ..options.clone() })
     });
     assert_ne!(a, b);
     for (from, to) in [("%tid.x", "%tid.y"), ("helper() { ret", "helper() { exit"), (".global .u32", ".global .align 8 .u32")] {
@@ -146,7 +146,7 @@ fn the_key_holds_all_that_code_depends_on() {
 #[test]
 fn kernels_are_found_again_with_the_reason_when_not() {
     let folder = Folder::new("found");
-    let options = compile::Options::default();
+    let options = compile::CompileOptions::default();
     let request = |text: &str, block: [u32; 3]| {
         let module = module(text);
         Cache::request(&module, module.function("k").unwrap(), block, &options)

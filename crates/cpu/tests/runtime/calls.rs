@@ -1,6 +1,6 @@
 //! Calls that run in lockstep, and the reasons why others do not.
 
-use broadloom_cpu::compile::{Machine, Options, compile, not_vectorised};
+use broadloom_cpu::compile::{CompileOptions, Machine, compile, not_vectorised};
 use broadloom_diag::Sources;
 use broadloom_ptx::Module;
 use broadloom_transform::hoist_statics;
@@ -40,9 +40,9 @@ fn reason(function: &str, kernel: &str) -> Option<String> {
     let module = module(function, kernel);
     let (func, _) = module.kernels().next().unwrap();
     for machine in [Machine::host().clone(), Machine::aarch64()] {
-        compile(&module, func, [64, 1, 1], &Options { machine, ..Options::default() }).unwrap();
+        compile(&module, func, [64, 1, 1], &CompileOptions { machine, ..CompileOptions::default() }).unwrap();
     }
-    not_vectorised(&module, func, [64, 1, 1], &Options::default()).unwrap()
+    not_vectorised(&module, func, [64, 1, 1], &CompileOptions::default()).unwrap()
 }
 
 /// Call by all lanes, with the same number of iterations in each.

@@ -1,6 +1,6 @@
 //! Shapes of clusters and their barriers.
 
-use broadloom_cpu::cluster::{Barrier, ClusterShape};
+use broadloom_cpu::cluster::{ClusterBarrier, ClusterShape};
 
 #[test]
 fn blocks_of_a_cluster_lie_beside_each_other() {
@@ -18,7 +18,7 @@ fn blocks_of_a_cluster_lie_beside_each_other() {
 
 #[test]
 fn who_has_ended_is_not_waited_for() {
-    let mut barrier = Barrier::new(3);
+    let mut barrier = ClusterBarrier::new(3);
     assert!(!barrier.complete());
     barrier.arrived = 2;
     assert!(!barrier.complete());

@@ -1,7 +1,7 @@
 //! Kernels of the corpus compile for every machine. The corpus as a suite compiles and runs all of them for
 //! this one.
 
-use broadloom_cpu::compile::{Machine, Options, Stage, compile, show};
+use broadloom_cpu::compile::{CompileOptions, Machine, Stage, compile, show};
 use broadloom_diag::Sources;
 use broadloom_transform::hoist_statics;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ fn corpus() -> Vec<PathBuf> {
     found
 }
 
-fn compile_all(options: &Options, every: usize) {
+fn compile_all(options: &CompileOptions, every: usize) {
     let mut failures = vec![];
     let mut count = 0;
     for path in corpus().into_iter().step_by(every) {
@@ -53,24 +53,24 @@ fn compile_all(options: &Options, every: usize) {
 
 #[test]
 fn as_vectors_for_this_machine() {
-    compile_all(&Options::default(), 60);
+    compile_all(&CompileOptions::default(), 60);
 }
 
 #[test]
 fn one_thread_at_a_time() {
-    compile_all(&Options { vectorise: false, ..Options::default() }, 90);
+    compile_all(&CompileOptions { vectorise: false, ..CompileOptions::default() }, 90);
 }
 
 #[test]
 fn for_other_machines() {
     for machine in [Machine::avx2(), Machine::sse(), Machine::aarch64()] {
-        compile_all(&Options { machine, ..Options::default() }, 180);
+        compile_all(&CompileOptions { machine, ..CompileOptions::default() }, 180);
     }
 }
 
 /// Returns options for one fixed CPU, independent of this host: one with AVX-512 and nothing newer.
-fn for_avx512() -> Options {
-    Options { machine: Machine::named("skylake-avx512").unwrap(), ..Options::default() }
+fn for_avx512() -> CompileOptions {
+    CompileOptions { machine: Machine::named("skylake-avx512").unwrap(), ..CompileOptions::default() }
 }
 
 /// Unrolled loops have thousands of products, texels and rare instructions. Their arguments share one stack
@@ -179,7 +179,8 @@ fn counting_leaves_wide_registers_alone() {
     assert!(code.contains("vpextrq") && !code.contains("zmm"), "{code}");
     // A CPU with conflict detection counts in vectors.
     let machine = Machine::named("sapphirerapids").unwrap();
-    let code = show(&module, kernel, [32, 2, 1], &Options { machine, ..Options::default() }, Stage::Assembly).unwrap();
+    let code =
+        show(&module, kernel, [32, 2, 1], &CompileOptions { machine, ..CompileOptions::default() }, Stage::Assembly).unwrap();
     assert!(code.contains("vpconflictd") && code.contains("vpopcntd"), "{code}");
 }
 

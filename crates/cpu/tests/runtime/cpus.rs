@@ -1,7 +1,7 @@
 //! Code for CPUs by name: kernels of the corpus assemble, and use no instruction of a feature that the CPU
 //! lacks. Nothing is run, so any host can check the code for all of them.
 
-use broadloom_cpu::compile::{Machine, Options, Stage, show};
+use broadloom_cpu::compile::{CompileOptions, Machine, Stage, show};
 use broadloom_diag::Sources;
 use broadloom_transform::hoist_statics;
 use inkwell::OptimizationLevel;
@@ -148,7 +148,7 @@ fn code_for_a_cpu_has_its_instructions_only() {
         let (kernel, _) = module.kernels().next().unwrap();
         for cpu in CPUS {
             let machine = Machine::named(cpu).unwrap();
-            let options = Options { machine: machine.clone(), ..Options::default() };
+            let options = CompileOptions { machine: machine.clone(), ..CompileOptions::default() };
             let text = show(&module, kernel, [64, 1, 1], &options, Stage::Assembly).unwrap();
             let foreign = needing(&text, |feature| !machine.has(feature));
             assert!(foreign.is_empty(), "{name} for {cpu}: {foreign:#?}");

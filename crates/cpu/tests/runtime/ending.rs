@@ -1,6 +1,6 @@
 //! The end of the process while threads compile.
 
-use broadloom_cpu::compile::ending::{Gate, PATIENCE};
+use broadloom_cpu::compile::ending::{EntryGate, PATIENCE};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc::channel;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 #[test]
 fn whoever_ends_the_process_waits_for_those_inside_and_lets_in_no_other() {
-    static GATE: Gate = Gate::new();
+    static GATE: EntryGate = EntryGate::new();
     static IS_DONE: AtomicBool = AtomicBool::new(false);
     let (tell, told) = channel();
     let worker = std::thread::spawn(move || {

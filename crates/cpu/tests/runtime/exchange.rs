@@ -1,14 +1,14 @@
 //! Exchanges between the lanes of a warp.
 
 use broadloom_cpu::abi::{Exchange, ExchangeOperands};
-use broadloom_cpu::exchange::{Lane, result};
+use broadloom_cpu::exchange::{LaneInput, result};
 
-fn lanes(values: &[(u32, u64)], control: u32, select: u32) -> Vec<Lane> {
+fn lanes(values: &[(u32, u64)], control: u32, select: u32) -> Vec<LaneInput> {
     let brings = |value| ExchangeOperands { value, control, select, ..ExchangeOperands::default() };
-    values.iter().map(|&(number, value)| Lane { number, brings: brings(value) }).collect()
+    values.iter().map(|&(number, value)| LaneInput { number, brings: brings(value) }).collect()
 }
 
-fn all(kind: Exchange, lanes: &[Lane]) -> Vec<(u64, bool)> {
+fn all(kind: Exchange, lanes: &[LaneInput]) -> Vec<(u64, bool)> {
     lanes.iter().map(|lane| result(kind, lanes, lane)).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use crate::testing::{object, object_for};
 use broadloom_cpu::object::elf::Elf;
-use broadloom_cpu::object::{Machine, Object, ObjectError, Plan, STUB_BYTES};
+use broadloom_cpu::object::{Object, ObjectError, ObjectLayout, ObjectMachine, STUB_BYTES};
 use inkwell::targets::RelocMode;
 
 /// Function that uses constants, variables, calls, jump tables and functions of the table.
@@ -114,8 +114,8 @@ fn what_nothing_defines_is_named() {
 fn objects_of_another_machine_are_linked_and_not_loaded() {
     let bytes = object_for(RICH, "aarch64-unknown-linux-gnu", "", RelocMode::PIC);
     let elf = Elf::parse(&bytes).unwrap();
-    assert_eq!(elf.machine, Machine::Aarch64);
-    let plan = Plan::new(&elf, 4096).unwrap();
+    assert_eq!(elf.machine, ObjectMachine::Aarch64);
+    let plan = ObjectLayout::new(&elf, 4096).unwrap();
     let far = |_: &str| Some(0x7f12_3456_7890usize);
     let base = 0x5555_0000_0000u64;
     let image = plan.image(&elf, base, &far).unwrap();
@@ -146,7 +146,7 @@ fn a_broken_object_is_an_error_or_another_object() {
         let whole = object_for(RICH, triple, "", RelocMode::PIC);
         let link = |bytes: &[u8]| {
             let elf = Elf::parse(bytes)?;
-            let plan = Plan::new(&elf, 4096)?;
+            let plan = ObjectLayout::new(&elf, 4096)?;
             plan.entry(&elf)?;
             plan.image(&elf, 0x5555_0000_0000, &broadloom_cpu::externs::address).map(drop)
         };

@@ -1,11 +1,11 @@
 //! Kernels from text, and the CPU for tests that inspect code.
 
-use broadloom_cpu::compile::{Machine, Options};
+use broadloom_cpu::compile::{CompileOptions, Machine};
 use broadloom_diag::Sources;
 
 /// Returns options for one fixed CPU, independent of this host: one with AVX-512 and nothing newer.
-pub(crate) fn for_avx512() -> Options {
-    Options { machine: Machine::named("skylake-avx512").unwrap(), ..Options::default() }
+pub(crate) fn for_avx512() -> CompileOptions {
+    CompileOptions { machine: Machine::named("skylake-avx512").unwrap(), ..CompileOptions::default() }
 }
 
 pub(crate) fn parsed(text: String) -> broadloom_ptx::Module {

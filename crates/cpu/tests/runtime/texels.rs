@@ -1,7 +1,7 @@
 //! Fetches of whole warps, compared with one lane at a time.
 
 use broadloom_cpu::texels::fetch;
-use broadloom_device::texture::{AddressMode, Channel, Filter, Format, Image, Layers, Texture};
+use broadloom_device::texture::{AddressMode, Channel, Filter, Image, Layers, TexelFormat, Texture};
 use broadloom_device::texture::{Level, Sampler};
 use broadloom_eval::texture::Fetch;
 use broadloom_eval::texture::{SampledTexture, Texels};
@@ -36,10 +36,10 @@ fn coordinate(random: &mut Random, by_index: bool, size: f32) -> u32 {
     }
 }
 
-fn formats() -> Vec<Format> {
+fn formats() -> Vec<TexelFormat> {
     let kinds = [(Channel::Float, 32), (Channel::Float, 16)].into_iter().chain([8, 16, 32].map(|bits| (Channel::Unsigned, bits)));
     let kinds = kinds.chain([8, 16, 32].map(|bits| (Channel::Signed, bits)));
-    kinds.flat_map(|(channel, bits)| [1, 2, 4].map(|channels| Format { channel, bits, channels })).collect()
+    kinds.flat_map(|(channel, bits)| [1, 2, 4].map(|channels| TexelFormat { channel, bits, channels })).collect()
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::boundary::exported;
 use crate::contexts::PRIMARY;
 use crate::location::MemLocation;
 use crate::objects::advice::Advice;
-use crate::objects::memory::Kind;
+use crate::objects::memory::AllocationKind;
 use crate::pointer::{In, Out};
 use crate::status::Status;
 
@@ -16,7 +16,7 @@ exported! { driver
         if bytes == 0 {
             return Err(Status::INVALID_VALUE);
         }
-        address.set(call.runtime.allocate(bytes, Kind::Device)?)
+        address.set(call.runtime.allocate(bytes, AllocationKind::Device)?)
     }
 
     fn cuMemAllocPitch_v2(call, address: Out<u64>, pitch: Out<usize>, width: usize, height: usize, _element: u32)
@@ -29,7 +29,7 @@ exported! { driver
 
     fn cuMemHostGetDevicePointer_v2(call, device: Out<u64>, host: u64, _flags: u32) {
         call.runtime.device()?;
-        let known = call.runtime.memory.find(host).is_some_and(|found| matches!(found.kind, Kind::Host(_) | Kind::Registered(_)));
+        let known = call.runtime.memory.find(host).is_some_and(|found| matches!(found.kind, AllocationKind::Host(_) | AllocationKind::Registered(_)));
         if known { device.set(host) } else { Err(Status::INVALID_VALUE) }
     }
 
@@ -43,8 +43,8 @@ exported! { driver
     fn cuPointerGetAttribute(call, data: Out<u64>, attribute: u32, address: u64) {
         call.runtime.device()?;
         let found = call.runtime.memory.find(address).ok_or(Status::INVALID_VALUE)?;
-        let managed = matches!(found.kind, Kind::Managed | Kind::ManagedVariable);
-        let host = matches!(found.kind, Kind::Host(_) | Kind::Registered(_));
+        let managed = matches!(found.kind, AllocationKind::Managed | AllocationKind::ManagedVariable);
+        let host = matches!(found.kind, AllocationKind::Host(_) | AllocationKind::Registered(_));
         let word = |value: u32| Out::<u32>::at(data.address()).set(value);
         match attribute {
             // Context, memory type, device pointer, host pointer.

@@ -4,7 +4,7 @@ use crate::boundary::{Call, exported};
 use crate::objects::work::Work;
 use crate::pointer::{In, Out};
 use crate::shared_api::capture;
-use crate::shared_api::graphs::{Library, add_any, any_work, node_functions, set_exec_work, work_of};
+use crate::shared_api::graphs::{StructureFlavour, add_any, any_work, node_functions, set_exec_work, work_of};
 use crate::shared_api::words::batch;
 use crate::status::{Outcome, Status};
 use crate::types::{DriverKernelNodeParams, DriverMemcpy3D, GraphNodeParams, KernelNodeParams};
@@ -33,18 +33,18 @@ node_functions! { driver
 
 exported! { driver
     fn cuGraphAddNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, params: Out<GraphNodeParams>)
-        => add_any(call, node, graph, after, count, params, Library::Driver);
+        => add_any(call, node, graph, after, count, params, StructureFlavour::Driver);
     /// Adds a node of any kind, with edge data.
     fn cuGraphAddNode_v2 = cuGraphAddNode_v3(call, node: Out<usize>, graph: usize, after: In<usize>, _data: usize, count: usize, params: Out<GraphNodeParams>)
-        => add_any(call, node, graph, after, count, params, Library::Driver);
+        => add_any(call, node, graph, after, count, params, StructureFlavour::Driver);
     fn cuGraphNodeSetParams = cuGraphNodeSetParams_v2(call, node: usize, params: In<GraphNodeParams>) => set_any(call, node, params);
 
     fn cuGraphExecNodeSetParams(call, exec: usize, node: usize, params: Out<GraphNodeParams>) {
-        let work = any_work(call, &params.get()?, params, Library::Driver)?;
+        let work = any_work(call, &params.get()?, params, StructureFlavour::Driver)?;
         set_exec_work(call, exec, node, work)
     }
 
-    fn cuGraphNodeGetParams(call, node: usize, params: Out<GraphNodeParams>) => any_params(call, node, params, Library::Driver);
+    fn cuGraphNodeGetParams(call, node: usize, params: Out<GraphNodeParams>) => any_params(call, node, params, StructureFlavour::Driver);
     fn cuGraphKernelNodeGetParams(call, node: usize, params: Out<KernelNodeParams>) => params.set(kernel_params(call, node)?);
     fn cuGraphKernelNodeGetParams_v2(call, node: usize, params: Out<DriverKernelNodeParams>)
         => params.set(DriverKernelNodeParams { params: kernel_params(call, node)?, ..DriverKernelNodeParams::default() });

@@ -2,7 +2,7 @@
 
 use crate::handles::Handle;
 use crate::status::{Outcome, Status};
-use broadloom_device::texture::{AddressMode, Channel, Filter, Format, Image, Layers, Level, Sampler};
+use broadloom_device::texture::{AddressMode, Channel, Filter, Image, Layers, Level, Sampler, TexelFormat};
 
 /// Array for textures and surfaces: pitched rows and slices in linear memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub(crate) struct Mipmap {
 }
 
 /// Returns the texel format for the bits and kind of the channels.
-pub(crate) fn texel_format(channels: [i32; 5]) -> Outcome<(Format, bool)> {
+pub(crate) fn texel_format(channels: [i32; 5]) -> Outcome<(TexelFormat, bool)> {
     let used: Vec<i32> = channels[..4].iter().copied().take_while(|bits| *bits > 0).collect();
     let bits = *used.first().ok_or(Status::INVALID_CHANNEL_DESCRIPTOR)?;
     if used.iter().any(|other| *other != bits) {
@@ -82,7 +82,7 @@ pub(crate) fn texel_format(channels: [i32; 5]) -> Outcome<(Format, bool)> {
         11..=16 => (Channel::Signed, true),
         _ => return Err(Status::INVALID_CHANNEL_DESCRIPTOR),
     };
-    let format = Format { channel, bits: bits as u8, channels: used.len() as u8 };
+    let format = TexelFormat { channel, bits: bits as u8, channels: used.len() as u8 };
     if format.is_valid() { Ok((format, normalised)) } else { Err(Status::INVALID_CHANNEL_DESCRIPTOR) }
 }
 

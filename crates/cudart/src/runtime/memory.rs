@@ -2,7 +2,7 @@
 
 use crate::boundary::exported;
 use crate::location::{MemLocation, check_device};
-use crate::objects::memory::Kind;
+use crate::objects::memory::AllocationKind;
 use crate::pointer::Out;
 use crate::status::Status;
 use crate::types::{Extent, PitchedPtr, PointerAttributes};
@@ -20,7 +20,7 @@ fn location(word: u64) -> MemLocation {
 }
 
 exported! { runtime
-    fn cudaMalloc(call, address: Out<u64>, bytes: usize) => address.set_by(|| call.runtime.allocate(bytes, Kind::Device));
+    fn cudaMalloc(call, address: Out<u64>, bytes: usize) => address.set_by(|| call.runtime.allocate(bytes, AllocationKind::Device));
     fn cudaMallocPitch(call, address: Out<u64>, pitch: Out<usize>, width: usize, height: usize)
         => allocate_pitched(call.runtime, address, pitch, width, height);
 
@@ -49,18 +49,18 @@ exported! { runtime
 
     fn cudaHostGetDevicePointer(call, device: Out<u64>, host: u64, flags: u32) {
         call.runtime.device()?;
-        let known = call.runtime.memory.find(host).is_some_and(|found| matches!(found.kind, Kind::Host(_) | Kind::Registered(_)));
+        let known = call.runtime.memory.find(host).is_some_and(|found| matches!(found.kind, AllocationKind::Host(_) | AllocationKind::Registered(_)));
         if known && flags == 0 { device.set(host) } else { Err(Status::INVALID_VALUE) }
     }
 
     fn cudaPointerGetAttributes(call, attributes: Out<PointerAttributes>, address: u64) {
         call.runtime.device()?;
         attributes.set(match call.runtime.memory.find(address).map(|found| found.kind) {
-            Some(Kind::Device | Kind::Graph | Kind::Variable | Kind::Array | Kind::Mapped) => {
+            Some(AllocationKind::Device | AllocationKind::Graph | AllocationKind::Variable | AllocationKind::Array | AllocationKind::Mapped) => {
                 PointerAttributes { kind: 2, device: 0, device_pointer: address as usize, host_pointer: 0 }
             }
-            Some(Kind::Managed | Kind::ManagedVariable) => PointerAttributes { kind: 3, device: 0, device_pointer: address as usize, host_pointer: address as usize },
-            Some(Kind::Host(_) | Kind::Registered(_)) => {
+            Some(AllocationKind::Managed | AllocationKind::ManagedVariable) => PointerAttributes { kind: 3, device: 0, device_pointer: address as usize, host_pointer: address as usize },
+            Some(AllocationKind::Host(_) | AllocationKind::Registered(_)) => {
                 PointerAttributes { kind: 1, device: 0, device_pointer: address as usize, host_pointer: address as usize }
             }
             None => PointerAttributes { kind: 0, device: -2, device_pointer: 0, host_pointer: address as usize },

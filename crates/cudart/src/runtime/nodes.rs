@@ -2,7 +2,7 @@
 
 use crate::boundary::exported;
 use crate::pointer::Out;
-use crate::shared_api::graphs::Library;
+use crate::shared_api::graphs::StructureFlavour;
 pub(crate) use crate::shared_api::nodes::*;
 use crate::types::{GraphNodeParams, KernelNodeParams, Memcpy3DParms};
 
@@ -12,5 +12,5 @@ exported! { runtime
     fn cudaGraphKernelNodeGetParams(call, node: usize, params: Out<KernelNodeParams>) => params.set(launch_of(call, node)?.1);
     fn cudaGraphMemcpyNodeGetParams(call, node: usize, params: Out<Memcpy3DParms>)
         => params.set(copy_params(call, &copy_of(call, node)?));
-    fn cudaGraphNodeGetParams(call, node: usize, params: Out<GraphNodeParams>) => any_params(call, node, params, Library::Runtime);
+    fn cudaGraphNodeGetParams(call, node: usize, params: Out<GraphNodeParams>) => any_params(call, node, params, StructureFlavour::Runtime);
 }

@@ -4,7 +4,7 @@ use crate::boundary::{Call, exported};
 use crate::kernels::{Arguments, Request};
 use crate::location::check_device;
 use crate::objects::boxes::{CopyBox, Direction, FillBox, Side};
-use crate::objects::memory::Kind;
+use crate::objects::memory::AllocationKind;
 use crate::objects::work::{Conditional, Graph, HostFunction, Work};
 use crate::pointer::{In, Out};
 use crate::shared_api::copies::{driver_box, runtime_box};
@@ -96,7 +96,7 @@ pub(crate) fn allocation_params(call: &Call, address: u64) -> Outcome<MemAllocNo
 /// Allocates the memory of a node and writes its address to the parameters.
 fn allocated(call: &Call, params: Out<MemAllocNodeParams>) -> Outcome<Work> {
     let mut given = params.get()?;
-    let address = call.runtime.allocate(given.bytes, Kind::Graph)?;
+    let address = call.runtime.allocate(given.bytes, AllocationKind::Graph)?;
     given.address = address as usize;
     params.set(given)?;
     Ok(Work::Allocated(address))

@@ -3,7 +3,7 @@
 use crate::boundary::{Call, exported};
 use crate::location::MemLocation;
 use crate::objects::advice::Advice;
-use crate::objects::memory::{Kind, PITCH};
+use crate::objects::memory::{AllocationKind, PITCH};
 use crate::objects::work::Work;
 use crate::pointer::{In, Out};
 use crate::state::Runtime;
@@ -12,7 +12,7 @@ use crate::status::{Outcome, Status};
 pub(crate) fn pitched(runtime: &Runtime, width: usize, rows: usize) -> Outcome<(u64, usize)> {
     let pitch = width.checked_next_multiple_of(PITCH).ok_or(Status::INVALID_VALUE)?;
     let bytes = pitch.checked_mul(rows).ok_or(Status::OUT_OF_MEMORY)?;
-    Ok((runtime.allocate(bytes, Kind::Device)?, pitch))
+    Ok((runtime.allocate(bytes, AllocationKind::Device)?, pitch))
 }
 
 /// Allocates pitched memory, for the runtime and the driver.
@@ -52,7 +52,7 @@ exported! { runtime
         if bytes == 0 || !(flags == 1 || flags == 2) {
             return Err(Status::INVALID_VALUE);
         }
-        address.set(call.runtime.allocate(bytes, Kind::Managed)?)
+        address.set(call.runtime.allocate(bytes, AllocationKind::Managed)?)
     }
 
     fn cudaMallocHost | cuMemAllocHost_v2(call, address: Out<usize>, bytes: usize)
@@ -97,8 +97,8 @@ exported! { runtime
     fn cudaHostGetFlags | cuMemHostGetFlags(call, flags: Out<u32>, host: u64) {
         call.runtime.device()?;
         match call.runtime.memory.find(host).map(|found| found.kind) {
-            Some(Kind::Host(given) | Kind::Registered(given)) => flags.set(given),
-            Some(Kind::Device | Kind::Graph | Kind::Managed | Kind::Variable | Kind::ManagedVariable | Kind::Array | Kind::Mapped) | None => Err(Status::INVALID_VALUE),
+            Some(AllocationKind::Host(given) | AllocationKind::Registered(given)) => flags.set(given),
+            Some(AllocationKind::Device | AllocationKind::Graph | AllocationKind::Managed | AllocationKind::Variable | AllocationKind::ManagedVariable | AllocationKind::Array | AllocationKind::Mapped) | None => Err(Status::INVALID_VALUE),
         }
     }
 }

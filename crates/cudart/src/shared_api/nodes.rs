@@ -4,10 +4,12 @@ use crate::boundary::{Call, exported};
 use crate::handles::Handle;
 use crate::objects::boxes::{CopyBox, Side};
 use crate::objects::kernels::Kernel;
-use crate::objects::memory::Kind;
+use crate::objects::memory::AllocationKind;
 use crate::objects::work::{Condition, Graph, Work};
 use crate::pointer::{In, Out, Text};
-use crate::shared_api::graphs::{Library, allocation_params, any_work, edges, fill_params, node_type, set_work, work_of};
+use crate::shared_api::graphs::{
+    StructureFlavour, allocation_params, any_work, edges, fill_params, node_type, set_work, work_of,
+};
 use crate::status::{Outcome, Status};
 use crate::types::{
     DriverKernelNodeParams, DriverMemcpy3D, DriverSide, Extent, GraphNodeParams, HostNodeParams, KernelNodeParams, Memcpy3DParms,
@@ -25,7 +27,7 @@ pub(crate) fn create_condition(call: &Call, handle: Out<u64>, graph: usize, defa
     if flags > 1 {
         return Err(Status::INVALID_VALUE);
     }
-    let address = call.runtime.allocate(4, Kind::Graph)?;
+    let address = call.runtime.allocate(4, AllocationKind::Graph)?;
     let opened = call.runtime.device()?;
     call.runtime.judge(opened.backend().write(Default::default(), address, &default.to_le_bytes()))?;
     let condition = Condition { address, default: (flags == 1).then_some(default) };
@@ -110,7 +112,7 @@ pub(crate) fn copy_of(call: &Call, node: usize) -> Outcome<CopyBox> {
 }
 
 /// Writes the parameters of a node of any kind.
-pub(crate) fn any_params(call: &Call, node: usize, place: Out<GraphNodeParams>, library: Library) -> Outcome {
+pub(crate) fn any_params(call: &Call, node: usize, place: Out<GraphNodeParams>, library: StructureFlavour) -> Outcome {
     place.wanted()?;
     let work = work_of(call, node)?;
     let at = place.address() + 16;
@@ -119,13 +121,13 @@ pub(crate) fn any_params(call: &Call, node: usize, place: Out<GraphNodeParams>, 
     match &work {
         Work::Launch { .. } => {
             let (kernel, params) = launch_of(call, node)?;
-            if library == Library::Driver {
+            if library == StructureFlavour::Driver {
                 let params = KernelNodeParams { function: kernel.handle(), ..params };
                 return Out::at(at).set(DriverKernelNodeParams { params, ..DriverKernelNodeParams::default() });
             }
             Out::at(at).set(params)
         }
-        Work::Copy(copy) if library == Library::Driver => Out::at(at + 16).set(driver_copy_params(call, copy)),
+        Work::Copy(copy) if library == StructureFlavour::Driver => Out::at(at + 16).set(driver_copy_params(call, copy)),
         Work::Copy(copy) => Out::at(at + 16).set(copy_params(call, copy)),
         Work::Fill(fill) => Out::at(at).set(fill_params(fill)),
         Work::Host(host) => Out::at(at).set(HostNodeParams { function: host.function, data: host.data }),
@@ -206,7 +208,7 @@ pub(crate) fn stream_attribute(call: &Call, stream: usize, attribute: u32, value
 
 /// Changes a node of any kind from the driver's parameters.
 pub(crate) fn set_any(call: &Call, node: usize, params: In<GraphNodeParams>) -> Outcome {
-    let work = any_work(call, &params.get()?, Out::at(params.address()), Library::Driver)?;
+    let work = any_work(call, &params.get()?, Out::at(params.address()), StructureFlavour::Driver)?;
     set_work(call, node, work)
 }
 

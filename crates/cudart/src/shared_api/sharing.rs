@@ -2,7 +2,7 @@
 //! descriptor is its shareable handle.
 
 use crate::boundary::{Call, exported};
-use crate::objects::memory::Kind;
+use crate::objects::memory::AllocationKind;
 use crate::objects::physical::Physical;
 use crate::objects::shared_files::anonymous_file;
 use crate::pointer::{In, Out};
@@ -16,7 +16,8 @@ const FILE_DESCRIPTOR: u32 = 1;
 /// Creates a handle for the whole allocation that contains an address.
 fn share(call: &Call, address: u64) -> Outcome<ShareHandle> {
     call.runtime.device()?;
-    let found = call.runtime.memory.find(address).filter(|found| found.kind == Kind::Device).ok_or(Status::INVALID_VALUE)?;
+    let found =
+        call.runtime.memory.find(address).filter(|found| found.kind == AllocationKind::Device).ok_or(Status::INVALID_VALUE)?;
     call.runtime.share_memory(&found)
 }
 

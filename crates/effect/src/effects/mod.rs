@@ -33,7 +33,7 @@ pub use banded::{Band, BandedChain};
 pub use blur::{box_blur, gaussian, line_mean, unsharp};
 pub use canny::canny;
 pub use clahe::{Clahe, clahe};
-pub use colour::{ColourKey, Curve, Levels, color_matrix, curves, key, levels, tone_map, weighted};
+pub use colour::{ColourKey, Levels, PointCurve, color_matrix, curves, key, levels, tone_map, weighted};
 pub use edges::{gradients, harris, mean_of_components, sobel};
 pub use engine::{OnDevice, apply, chained, run};
 pub use grain::{degrain, diffusion};

@@ -4,7 +4,7 @@
 //! so a call is one item.
 
 use crate::functor::{Axis, Output, PixelDependence, Primitive};
-use crate::graph::{Origin, Picture, Whole};
+use crate::graph::{Origin, Picture, WholeCall};
 use crate::{Image, Rect};
 use broadloom_graph::Node;
 use std::collections::HashMap;
@@ -30,7 +30,7 @@ pub(crate) enum Work {
     /// A call of a functor.
     Functor(Primitive),
     /// An operation on whole images.
-    Whole(Arc<Whole>),
+    Whole(Arc<WholeCall>),
     /// Exchanges rows and columns of the only input.
     Transpose,
 }

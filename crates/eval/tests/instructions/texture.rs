@@ -1,11 +1,11 @@
 //! Sampling, tested against plain formulas, and the edges of surfaces.
 
 use broadloom_eval::texture::{
-    AddressMode, Channel, Fetch, Filter, Format, Image, Layers, SampledTexture, Sampler, SurfaceAccess, Texels,
+    AddressMode, Channel, Fetch, Filter, Image, Layers, SampledTexture, Sampler, SurfaceAccess, TexelFormat, Texels,
 };
 use broadloom_ptx::{Address, Base, InstData, Operand, Reg, TextureOperand};
 
-const FLOAT: Format = Format { channel: Channel::Float, bits: 32, channels: 1 };
+const FLOAT: TexelFormat = TexelFormat { channel: Channel::Float, bits: 32, channels: 1 };
 
 /// Texels in a slice.
 struct Memory(Vec<u8>);
@@ -161,7 +161,7 @@ fn axes_are_mixed_together() {
 #[test]
 fn texels_are_read_by_number() {
     let tex = fetch("tex.1d.v4.u32.s32", 1, &[]);
-    let bytes = Format { channel: Channel::Signed, bits: 16, channels: 2 };
+    let bytes = TexelFormat { channel: Channel::Signed, bits: 16, channels: 2 };
     let memory = Memory(vec![1, 0, 0xff, 0xff, 2, 0, 0xfe, 0xff]);
     let mut texture = Setup::new(memory, Image::packed(bytes, [2, 1, 1]), Sampler::default());
     assert_eq!(texture.words(&tex, &[0]), [1, 0xffff_ffff, 0, 1]);
@@ -174,12 +174,12 @@ fn texels_are_read_by_number() {
 #[test]
 fn integers_become_floats_where_that_is_asked_for() {
     let tex = fetch("tex.1d.v4.f32.f32", 1, &[]);
-    let value = |format: Format, bytes: &[u8], srgb: bool| {
+    let value = |format: TexelFormat, bytes: &[u8], srgb: bool| {
         let sampler = Sampler { normalised_values: true, srgb, ..Sampler::default() };
         let mut texture = Setup::new(Memory(bytes.to_vec()), Image::packed(format, [1, 1, 1]), sampler);
         texture.words(&tex, &bits(&[0.5])).map(f32::from_bits)
     };
-    let format = |channel, bits, channels| Format { channel, bits, channels };
+    let format = |channel, bits, channels| TexelFormat { channel, bits, channels };
     assert_eq!(value(format(Channel::Unsigned, 8, 4), &[0, 255, 51, 128], false), [0.0, 1.0, 0.2, 128.0 / 255.0]);
     assert_eq!(value(format(Channel::Signed, 8, 4), &[0x80, 0x81, 127, 0], false), [-1.0, -1.0, 1.0, 0.0]);
     assert_eq!(value(format(Channel::Unsigned, 16, 1), &[0xff, 0xff], false), [1.0, 0.0, 0.0, 1.0]);
@@ -251,7 +251,8 @@ fn surface(coordinates: usize) -> Operand {
 
 #[test]
 fn surfaces_end_where_they_say() {
-    let image = Image { row_pitch: 64, ..Image::packed(Format { channel: Channel::Unsigned, bits: 8, channels: 4 }, [5, 3, 1]) };
+    let image =
+        Image { row_pitch: 64, ..Image::packed(TexelFormat { channel: Channel::Unsigned, bits: 8, channels: 4 }, [5, 3, 1]) };
     let place = |access: &SurfaceAccess, x: i32, y: i32| access.place(&image, &[x as u32 as u64, y as u32 as u64]);
     let trap = access("suld.b.2d.b32.trap", [reg(), surface(2)]);
     assert_eq!(place(&trap, 16, 2), Ok(Some(2 * 64 + 16)));

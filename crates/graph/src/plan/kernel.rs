@@ -2,7 +2,7 @@
 
 use crate::emit::code::{Code, KernelScalar};
 use crate::emit::fused::FusedTraces;
-use crate::emit::trace::Condition;
+use crate::emit::trace::ExtentCondition;
 use crate::expr::error::{Error, Result};
 use crate::plan::cut::Cut;
 use crate::plan::group::{Group, GroupFunction};
@@ -42,7 +42,7 @@ pub(crate) struct InteriorKernel {
     pub(crate) codes: Vec<Code>,
     pub(crate) ready: KernelProgram,
     /// Conditions that have to hold at all positions.
-    pub(crate) conditions: Arc<Vec<Condition>>,
+    pub(crate) conditions: Arc<Vec<ExtentCondition>>,
 }
 
 impl Kernel {

@@ -16,7 +16,7 @@ use crate::tape::bindings::Bindings;
 use crate::tape::entries::{Id, Kind, Tape};
 use broadloom_device::{Buffer, Device, Stream};
 use broadloom_scalar::{Element, Lanes, Literal};
-use broadloom_skeleton::{Call, Fitted};
+use broadloom_skeleton::{Call, FittedProgram};
 use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -57,7 +57,7 @@ enum NodeMemory {
 #[derive(Debug)]
 struct FittedKernel {
     /// The launches; `None` if there are no positions.
-    work: Option<Fitted>,
+    work: Option<FittedProgram>,
     /// Offset and byte count of its part of the zeroed memory; `None` if it needs none, or needs much.
     zeros: Option<(usize, usize)>,
     inputs: Vec<NodeMemory>,
@@ -180,7 +180,7 @@ impl FittedPlan {
                 true => None,
                 false => Some(plan.loaded(kernel, bindings)?.fit(&sizes)?),
             };
-            let bytes = work.as_ref().map_or(0, Fitted::zeroed_bytes);
+            let bytes = work.as_ref().map_or(0, FittedProgram::zeroed_bytes);
             let zeros = (1..MUCH).contains(&bytes).then_some((all_zeros, bytes));
             all_zeros += zeros.map_or(0, |(_, bytes)| bytes);
             let dead = kernel.dead.iter().filter_map(|dead| made.get(dead).copied()).collect();

@@ -29,7 +29,7 @@ mod print;
 mod results;
 mod vocabulary;
 
-pub use crate::expr::parsed_call::{Call, NodeMaker};
+pub use crate::expr::parsed_call::{NodeMaker, ParsedCall};
 pub use crate::expr::spelling::{Setting, Spelling};
 pub use parse::{Graph, parse};
 pub use print::{print, print_with_elements};

@@ -7,7 +7,7 @@ use crate::expr::elementwise::Elementwise;
 use crate::expr::error::{Error, Result};
 use crate::expr::node::{Context, Expression, Node, State};
 use crate::expr::op::Op;
-use crate::expr::parsed_call::{Call, ParsedSetting, RawValue};
+use crate::expr::parsed_call::{ParsedCall, ParsedSetting, RawValue};
 use crate::expr::shape::Shape;
 use crate::expr::view::{AxisMap, View};
 use broadloom_diag::{Diagnostic, Diagnostics, SourceId, Sources, Span};
@@ -231,7 +231,7 @@ impl<'t> Parser<'t> {
         scanner.finish()?;
         let Some(inputs) = inputs.into_iter().collect::<Option<Vec<Node>>>() else { return Ok(None) };
         let stated = targets.iter().map(|target| target.stated.clone()).collect();
-        let call = Call::new(self.context, name, inputs, settings, stated);
+        let call = ParsedCall::new(self.context, name, inputs, settings, stated);
         let made = match function {
             true => {
                 let unknown = || Box::new(Diagnostic::error(BAD_NAME, format!("there is no function `{name}`")).at(span, "here"));
@@ -323,7 +323,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Applies an operation by its name: an elementwise one, one of the graph, or one of the vocabulary.
-    fn operation(&self, call: &Call<'_>, maps: Option<&[AxisMap]>, span: Span) -> ParseResult<Result<Vec<Node>>> {
+    fn operation(&self, call: &ParsedCall<'_>, maps: Option<&[AxisMap]>, span: Span) -> ParseResult<Result<Vec<Node>>> {
         let one = |node: Result<Node>| node.map(|node| vec![node]);
         if let Some(op) = elementwise::named(call.name) {
             let count = call.inputs.len();
@@ -398,7 +398,7 @@ fn axis_map(scanner: &mut Scanner<'_>) -> ParseResult<AxisMap> {
     Ok(map)
 }
 
-fn view(call: &Call<'_>, maps: Option<&[AxisMap]>) -> Result<Node> {
+fn view(call: &ParsedCall<'_>, maps: Option<&[AxisMap]>) -> Result<Node> {
     let [input] = call.exactly()?;
     let (_, shape) = call.stated()?;
     let maps = maps.ok_or_else(|| call.error("the setting `at` is missing"))?;
@@ -412,7 +412,7 @@ fn view(call: &Call<'_>, maps: Option<&[AxisMap]>) -> Result<Node> {
     input.view(View::new("view", input.shape(), maps, shape.clone(), fill)?)
 }
 
-fn position(call: &Call<'_>) -> Result<Node> {
+fn position(call: &ParsedCall<'_>) -> Result<Node> {
     let [] = call.exactly()?;
     let (ty, shape) = call.stated()?;
     if !ty.is_scalar() {
@@ -421,7 +421,7 @@ fn position(call: &Call<'_>) -> Result<Node> {
     Node::position(call.context(), shape.clone(), call.number("axis")?, ty.element())
 }
 
-fn gather(call: &Call<'_>) -> Result<Node> {
+fn gather(call: &ParsedCall<'_>) -> Result<Node> {
     let inputs = call.inputs();
     let Some((input, indices)) = inputs.split_first() else { return Err(call.error("an array and indices are wanted")) };
     let boundary = match call.value_or_word("outside", input.ty())? {

@@ -7,7 +7,7 @@ use crate::op::{Arg, Image};
 use crate::watch::{Kind, Order, Watch};
 use broadloom_device::FaultKind;
 use broadloom_device::texture::{Level, Sampler};
-use broadloom_eval::texture::{Doing, SampledTexture, SurfaceAccess, Texels};
+use broadloom_eval::texture::{SampledTexture, SurfaceAccess, SurfaceOperation, Texels};
 use broadloom_ptx::{Opcode, Space};
 
 /// Texels in device memory, as an instruction of a thread reads them.
@@ -143,9 +143,13 @@ impl<W: Watch> Engine<'_, W> {
         let mut bytes = [0; 16];
         let bytes = &mut bytes[..total.min(16) as usize];
         let (kind, order) = match access.doing {
-            Doing::Load => (Kind::Read, Order::Weak),
-            Doing::Store | Doing::StoreTexel => (Kind::Write, Order::Weak),
-            Doing::Add | Doing::Min | Doing::Max | Doing::And | Doing::Or => (Kind::Atomic, Order::Relaxed),
+            SurfaceOperation::Load => (Kind::Read, Order::Weak),
+            SurfaceOperation::Store | SurfaceOperation::StoreTexel => (Kind::Write, Order::Weak),
+            SurfaceOperation::Add
+            | SurfaceOperation::Min
+            | SurfaceOperation::Max
+            | SurfaceOperation::And
+            | SurfaceOperation::Or => (Kind::Atomic, Order::Relaxed),
         };
         let request = Request { order, ..Request::weak(Space::Global, address, total, 1, kind) };
         let Some(place) = self.approach_with(cta, site, request)? else { return Ok([0; 4]) };
@@ -153,14 +157,16 @@ impl<W: Watch> Engine<'_, W> {
         let old = bytes.iter().rev().fold(0u128, |bits, byte| bits << 8 | u128::from(*byte));
         let width = 8 * u32::from(access.bytes);
         let put = match access.doing {
-            Doing::Load => {
+            SurfaceOperation::Load => {
                 let element = |index: usize| broadloom_eval::truncate((old >> (width * index as u32).min(127)) as u64, width);
                 return Ok(std::array::from_fn(element));
             }
-            Doing::Store | Doing::StoreTexel => access.stored(&level.image, values),
-            Doing::Add | Doing::Min | Doing::Max | Doing::And | Doing::Or => {
-                u128::from(access.reduced(&level.image, old as u64, values.first().copied().unwrap_or(0)))
-            }
+            SurfaceOperation::Store | SurfaceOperation::StoreTexel => access.stored(&level.image, values),
+            SurfaceOperation::Add
+            | SurfaceOperation::Min
+            | SurfaceOperation::Max
+            | SurfaceOperation::And
+            | SurfaceOperation::Or => u128::from(access.reduced(&level.image, old as u64, values.first().copied().unwrap_or(0))),
         };
         let count = bytes.len();
         self.store_bytes(cta, site.thread, place, &put.to_le_bytes()[..count]);

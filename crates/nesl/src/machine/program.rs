@@ -3,7 +3,7 @@
 use super::Machine;
 use super::io::show;
 use crate::core::Environment;
-use crate::eval::{self, Fault, Host, Options, State};
+use crate::eval::{self, EvaluatorState, Fault, Host, Options};
 use crate::run::Accelerator;
 use crate::vcode::Program;
 
@@ -35,7 +35,7 @@ pub fn run_on(
     accelerator: Option<&mut Accelerator>,
 ) -> Result<ProgramOutcome, Box<Fault>> {
     let mut env = Environment::default();
-    let mut state = State::new(options, usize::MAX);
+    let mut state = EvaluatorState::new(options, usize::MAX);
     let mut world = eval::Machine::new(&mut env, &mut state, host, out);
     let mut machine = Machine::new(program, &mut world);
     if let Some(accelerator) = accelerator {

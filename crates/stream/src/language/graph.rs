@@ -2,7 +2,7 @@
 
 use crate::language::core::{Filter, Layout, Program, StreamId, StreamKind, Value};
 use crate::language::format::StreamFile;
-use crate::language::picture::{Line, Picture, Shape};
+use crate::language::picture::{Line, Picture, PictureBox};
 use broadloom_diag::Span;
 use cranelift_entity::packed_option::ReservedValue;
 use cranelift_entity::{EntityRef, PrimaryMap, entity_impl};
@@ -270,7 +270,7 @@ impl Graph {
                 NodeKind::Identity => (String::new(), true),
                 NodeKind::FileReader(_, file) | NodeKind::FileWriter(_, file) => (file.to_string(), false),
             };
-            picture.boxes.push(Shape { label: node.name.clone(), note, colour: None, is_wire });
+            picture.boxes.push(PictureBox { label: node.name.clone(), note, colour: None, is_wire });
         }
         let line = |tape: &Tape| Line { from: tape.from.0.index(), to: tape.to.0.index(), is_back: tape.is_back_edge };
         picture.lines = self.tapes.values().map(line).collect();

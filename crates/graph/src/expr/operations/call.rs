@@ -21,7 +21,7 @@ use crate::limits::{MAX_ARGUMENTS, MOST_APPENDED, MOST_OPERATIONS};
 use broadloom_scalar::{
     Accessor, AccessorKind, Array, Binding, Builder, Environment, Function, Lanes, Literal, Type, Value, Variable,
 };
-use broadloom_skeleton::kit::Nested;
+use broadloom_skeleton::kit::NestedSource;
 use broadloom_skeleton::{Boundary, Rule};
 use broadloom_skeleton::{Map, Sink, Source};
 use smallvec::SmallVec;
@@ -264,10 +264,10 @@ impl Call {
         let axes = first.axes();
         let f = Builder::function(own.name());
         let position: Vec<Value> = (0..axes).map(|_| f.parameter("i", first.index())).collect();
-        let mut nested: Vec<Nested<'_>> = sources.iter().map(|source| Nested::new(&f, source)).collect();
+        let mut nested: Vec<NestedSource<'_>> = sources.iter().map(|source| NestedSource::new(&f, source)).collect();
         let mut line = None;
         match lines {
-            Some((array, Line::Source(source))) => nested.insert(1 + array, Nested::new(&f, source)),
+            Some((array, Line::Source(source))) => nested.insert(1 + array, NestedSource::new(&f, source)),
             Some((array, Line::Accessor)) => {
                 line = Some((array, f.accessor("line", AccessorKind::Input, own.accessors()[array].ty, 1)));
             }
@@ -397,7 +397,7 @@ fn has_lines(array: &Node, like: &Node, axis: usize) -> bool {
 #[derive(Clone, Copy)]
 enum AccessorSource<'a> {
     /// Function that computes them.
-    Nested(&'a Nested<'a>),
+    Nested(&'a NestedSource<'a>),
     Line(Accessor),
     /// No source.
     Nowhere,
@@ -587,7 +587,7 @@ impl Environment for CallPosition<'_> {
 /// Reads `compute(marker, beside, arrays, function: @f, reads: [at_clamp, window_wrap, queue_2], appended:
 /// [1])`. The marker is an array of the shape; the values of its elements are not used. A constant outside,
 /// `at_constant`, has its value in `fills`.
-pub(super) fn read(call: &crate::expr::parsed_call::Call<'_>) -> Result<Vec<Node>> {
+pub(super) fn read(call: &crate::expr::parsed_call::ParsedCall<'_>) -> Result<Vec<Node>> {
     let (function, inputs) = (call.function("function")?, call.inputs());
     let reads = read_words(call, &function, ["reads", "fills"])?;
     let Some((marker, inputs)) = inputs.split_first() else { return Err(call.error("an array of the shape is wanted")) };
@@ -600,7 +600,11 @@ pub(super) fn read(call: &crate::expr::parsed_call::Call<'_>) -> Result<Vec<Node
 }
 
 /// Reads the words under these names that describe the reads of arrays.
-pub(super) fn read_words(call: &crate::expr::parsed_call::Call<'_>, function: &Function, names: [&str; 2]) -> Result<Vec<Reads>> {
+pub(super) fn read_words(
+    call: &crate::expr::parsed_call::ParsedCall<'_>,
+    function: &Function,
+    names: [&str; 2],
+) -> Result<Vec<Reads>> {
     let (words, accessors) = (call.words(names[0])?, function.accessors());
     if words.len() > accessors.len() {
         return Err(call.error("an accessor for each array that is read is wanted"));

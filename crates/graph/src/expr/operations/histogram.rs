@@ -7,7 +7,7 @@ use crate::expr::host_array::HostArray;
 use crate::expr::length::nowhere;
 use crate::expr::node::Node;
 use crate::expr::operation::{Application, Feed, Operation, OperationPattern, PatternParts};
-use crate::expr::parsed_call::Call;
+use crate::expr::parsed_call::ParsedCall;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::Spelling;
 use broadloom_scalar::{Element, Lanes, Literal, Type};
@@ -61,7 +61,7 @@ impl Node {
 }
 
 /// Reads `histogram(x, bins: 10)`.
-pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
+pub(super) fn read(call: &ParsedCall<'_>) -> Result<Vec<Node>> {
     let [input] = call.exactly()?;
     Ok(vec![input.histogram(call.number("bins")?)?])
 }

@@ -9,7 +9,7 @@ use crate::expr::host_array::HostArray;
 use crate::expr::node::{Length, Node};
 use crate::expr::op::zeros;
 use crate::expr::operation::{Application, Extent, Feed, Operation, OperationPattern, PatternParts, SharedKernel};
-use crate::expr::parsed_call::Call;
+use crate::expr::parsed_call::ParsedCall;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::Spelling;
 use crate::limits::MAX_LINES;
@@ -125,7 +125,7 @@ impl Node {
 }
 
 /// Reads `values, count = pack(chosen, x)`, also of several lines. `partition` appends all other elements.
-pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
+pub(super) fn read(call: &ParsedCall<'_>) -> Result<Vec<Node>> {
     let inputs = call.inputs();
     let [chosen, lines @ ..] = &inputs[..] else { return Err(call.error("flags and a line are wanted")) };
     match lines {

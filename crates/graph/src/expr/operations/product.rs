@@ -10,7 +10,7 @@ use crate::expr::host_array::HostArray;
 use crate::expr::node::Node;
 use crate::expr::op::zeros;
 use crate::expr::operation::{Application, Extent, Feed, Operation, OperationPattern, PatternParts};
-use crate::expr::parsed_call::Call;
+use crate::expr::parsed_call::ParsedCall;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::Spelling;
 use crate::expr::view::AxisMap;
@@ -108,7 +108,7 @@ fn result(left: &Node, right: &Node) -> Result<(Type, Shape)> {
 }
 
 /// Reads `product(a, b)`.
-pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
+pub(super) fn read(call: &ParsedCall<'_>) -> Result<Vec<Node>> {
     let [left, right] = call.exactly()?;
     Ok(vec![left.product(right)?])
 }

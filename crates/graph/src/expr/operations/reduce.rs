@@ -7,7 +7,7 @@ use crate::expr::host_array::HostArray;
 use crate::expr::node::Node;
 use crate::expr::op::Extreme;
 use crate::expr::operation::{Application, Extent, Feed, Operation, OperationPattern, PatternParts, SharedKernel, Variants};
-use crate::expr::parsed_call::Call;
+use crate::expr::parsed_call::ParsedCall;
 use crate::expr::shape::{Axes, Shape};
 use crate::expr::spelling::Spelling;
 use broadloom_device::Machine;
@@ -63,13 +63,13 @@ impl Node {
 }
 
 /// Reads `reduce(x, combine: sum, axes: [0])`.
-pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
+pub(super) fn read(call: &ParsedCall<'_>) -> Result<Vec<Node>> {
     let [input] = call.exactly()?;
     Ok(vec![input.reduce(call.combine(input.ty())?, &call.axes()?)?])
 }
 
 /// Reads `argmin(x, axes: [0])`, or `argmin(x, labels, axes: [0, 1])`.
-pub(super) fn read_extreme(call: &Call<'_>) -> Result<Vec<Node>> {
+pub(super) fn read_extreme(call: &ParsedCall<'_>) -> Result<Vec<Node>> {
     let (inputs, axes) = (call.inputs(), call.axes()?);
     Ok(vec![match (&inputs[..], &axes[..]) {
         ([values], [axis]) => values.extreme(extreme_named(call), *axis, Element::I64)?,

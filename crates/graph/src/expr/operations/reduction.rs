@@ -5,7 +5,7 @@ use crate::expr::error::Result;
 use crate::expr::host_array::HostArray;
 use crate::expr::node::Node;
 use crate::expr::op::Extreme;
-use crate::expr::parsed_call::Call;
+use crate::expr::parsed_call::ParsedCall;
 use crate::expr::spelling::Spelling;
 use broadloom_scalar::{CompareOp, Lanes, Literal, Type};
 use broadloom_skeleton::{Combine, Operator};
@@ -83,7 +83,7 @@ impl Reduction {
     }
 
     /// Reads an extreme with labels, by the name of the operation.
-    pub(super) fn read_extreme(call: &Call<'_>, values: &Node, labels: &Node) -> Result<Reduction> {
+    pub(super) fn read_extreme(call: &ParsedCall<'_>, values: &Node, labels: &Node) -> Result<Reduction> {
         values.check_numbers(call.name())?;
         labels.check_integers(call.name())?;
         if values.bound().is_empty() {
@@ -95,7 +95,7 @@ impl Reduction {
 }
 
 /// Returns the extreme that an operation is named after.
-pub(super) fn extreme_named(call: &Call<'_>) -> Extreme {
+pub(super) fn extreme_named(call: &ParsedCall<'_>) -> Extreme {
     if call.name().ends_with(Extreme::Least.name()) { Extreme::Least } else { Extreme::Greatest }
 }
 

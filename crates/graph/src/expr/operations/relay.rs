@@ -15,7 +15,7 @@ use crate::expr::spelling::{Setting, Spelling};
 use broadloom_device::Machine;
 use broadloom_scalar::{Builder, Function, Type, Value};
 use broadloom_skeleton::cost::{Costs, LANES};
-use broadloom_skeleton::kit::Nested;
+use broadloom_skeleton::kit::NestedSource;
 use broadloom_skeleton::{Generator, Map, Pattern, Program, Source};
 use smallvec::SmallVec;
 
@@ -64,7 +64,7 @@ impl Node {
 /// Reads `relay(marker, beside, arrays, marker, beside, arrays, function: @f, reads: [along1_clamp], line:
 /// @g, line_reads: [at_clamp], result: 0)`: the first inputs are those of the function without its lines, the
 /// others those of the function that computes them.
-pub(super) fn read(call: &crate::expr::parsed_call::Call<'_>) -> Result<Vec<Node>> {
+pub(super) fn read(call: &crate::expr::parsed_call::ParsedCall<'_>) -> Result<Vec<Node>> {
     let (function, line) = (call.function("function")?, call.function("line")?);
     let reads = read_words(call, &function, ["reads", "fills"])?;
     let line_reads = read_words(call, &line, ["line_reads", "line_fills"])?;
@@ -116,7 +116,7 @@ fn with_result(source: Source, result: usize) -> Result<Source> {
     }
     let f = Builder::function(source.function().name());
     let position: Vec<Value> = (0..source.axes()).map(|_| f.parameter("i", source.index())).collect();
-    let values = Nested::new(&f, &source).at(&f, &position);
+    let values = NestedSource::new(&f, &source).at(&f, &position);
     Ok(Source::new(f.finish_function(&values[result..=result])?, source.axes())?)
 }
 

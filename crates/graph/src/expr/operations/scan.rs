@@ -7,7 +7,7 @@ use crate::expr::error::Result;
 use crate::expr::host_array::HostArray;
 use crate::expr::node::Node;
 use crate::expr::operation::{Application, Extent, Feed, Operation, OperationPattern, PatternParts, SharedKernel, Variants};
-use crate::expr::parsed_call::Call;
+use crate::expr::parsed_call::ParsedCall;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::{Setting, Spelling};
 use broadloom_device::Machine;
@@ -61,13 +61,13 @@ impl Scan {
 }
 
 /// Reads `scan(x, combine: sum, axis: 0)`, which is inclusive, or `exclusive: true`.
-pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
+pub(super) fn read(call: &ParsedCall<'_>) -> Result<Vec<Node>> {
     let [input] = call.exactly()?;
     Ok(vec![input.scan(call.combine(input.ty())?, call.number("axis")?, !call.flag("exclusive")?)?])
 }
 
 /// Reads `segmented_scan(starts, x, combine: sum, axis: 0)`.
-pub(super) fn read_segmented(call: &Call<'_>) -> Result<Vec<Node>> {
+pub(super) fn read_segmented(call: &ParsedCall<'_>) -> Result<Vec<Node>> {
     let [starts, input] = call.exactly()?;
     Ok(vec![input.segmented_scan(starts, call.combine(input.ty())?, call.number("axis")?)?])
 }

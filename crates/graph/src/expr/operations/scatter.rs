@@ -15,7 +15,7 @@ use crate::expr::length::{common, nowhere};
 use crate::expr::node::Node;
 use crate::expr::op::zeros;
 use crate::expr::operation::{Application, Extent, Feed, Operation, OperationPattern, PatternParts};
-use crate::expr::parsed_call::Call;
+use crate::expr::parsed_call::ParsedCall;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::Spelling;
 use crate::expr::view::AxisMap;
@@ -143,7 +143,7 @@ impl Node {
 }
 
 /// Reads `scatter(x, places, values)`, with one index array for each axis of `x`; and `combine: sum`.
-pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
+pub(super) fn read(call: &ParsedCall<'_>) -> Result<Vec<Node>> {
     let inputs = call.inputs();
     let [base, places @ .., values] = &inputs[..] else { return Err(call.error("an array, places and values are wanted")) };
     let combine = if call.has("combine") { Some(call.combine(base.ty())?) } else { None };

@@ -8,7 +8,7 @@ use crate::expr::host_array::HostArray;
 use crate::expr::node::Node;
 use crate::expr::op::zeros;
 use crate::expr::operation::{Application, Extent, Feed, Operation, OperationPattern, PatternParts, SharedKernel};
-use crate::expr::parsed_call::Call;
+use crate::expr::parsed_call::ParsedCall;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::Spelling;
 use broadloom_scalar::{Lanes, Literal, Type};
@@ -39,7 +39,7 @@ impl Node {
 }
 
 /// Reads `segment_numbers(x, offsets)`.
-pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
+pub(super) fn read(call: &ParsedCall<'_>) -> Result<Vec<Node>> {
     let [line, offsets] = call.exactly()?;
     line.check_line("segment numbers")?;
     Ok(line.numbers_of_segments(&offsets.held_to(&line.shape().size())?)?.into())

@@ -10,7 +10,7 @@ use crate::expr::host_array::HostArray;
 use crate::expr::node::Node;
 use crate::expr::op::{Extreme, zeros};
 use crate::expr::operation::{Application, Feed, Operation, OperationPattern, PatternParts, SharedKernel};
-use crate::expr::parsed_call::Call;
+use crate::expr::parsed_call::ParsedCall;
 use crate::expr::shape::{Axes, Shape};
 use crate::expr::spelling::Spelling;
 use broadloom_scalar::{Element, Lanes, Type};
@@ -56,7 +56,7 @@ impl Node {
 }
 
 /// Reads `segmented_reduce(x, offsets, combine: sum)`.
-pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
+pub(super) fn read(call: &ParsedCall<'_>) -> Result<Vec<Node>> {
     let [input, offsets] = call.exactly()?;
     let combine = call.combine(input.ty())?;
     input.check_line(call.name())?;
@@ -64,7 +64,7 @@ pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
 }
 
 /// Reads `segmented_argmin(x, labels, offsets)`.
-pub(super) fn read_extreme(call: &Call<'_>) -> Result<Vec<Node>> {
+pub(super) fn read_extreme(call: &ParsedCall<'_>) -> Result<Vec<Node>> {
     let [values, labels, offsets] = call.exactly()?;
     let by = Reduction::read_extreme(call, values, labels)?;
     values.check_line(call.name())?;

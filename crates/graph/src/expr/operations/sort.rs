@@ -7,7 +7,7 @@ use crate::expr::host_array::HostArray;
 use crate::expr::node::Node;
 use crate::expr::op::zeros;
 use crate::expr::operation::{Application, Extent, Feed, Operation, OperationPattern, PatternParts, SharedKernel};
-use crate::expr::parsed_call::Call;
+use crate::expr::parsed_call::ParsedCall;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::{Setting, Spelling};
 use broadloom_scalar::{Lanes, Literal, Type};
@@ -54,7 +54,7 @@ impl Sort {
 }
 
 /// Reads the keys: `ascending`, `descending`, or with the number of significant low bits, `ascending_8`.
-fn keys_of(call: &Call<'_>, lines: usize) -> Result<Vec<SortKey>> {
+fn keys_of(call: &ParsedCall<'_>, lines: usize) -> Result<Vec<SortKey>> {
     let words = call.words("keys")?;
     if words.is_empty() || words.len() > lines {
         return Err(call.error(format!("{} keys for {lines} lines", words.len())));
@@ -75,7 +75,7 @@ fn keys_of(call: &Call<'_>, lines: usize) -> Result<Vec<SortKey>> {
 /// Reads `sort(key, value, keys: [ascending])`: the first inputs are keys, one for each word; the others are
 /// moved with them. `segmented_sort(key, value, offsets, keys: [ascending], longest: 64)`: the last input has
 /// the offsets of the segments.
-pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
+pub(super) fn read(call: &ParsedCall<'_>) -> Result<Vec<Node>> {
     let mut lines = call.inputs();
     let offsets = if call.name() == "segmented_sort" { lines.pop() } else { None };
     let keys = keys_of(call, lines.len())?;

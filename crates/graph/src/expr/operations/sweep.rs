@@ -8,7 +8,7 @@ use crate::expr::host_array::HostArray;
 use crate::expr::node::Node;
 use crate::expr::op::zeros;
 use crate::expr::operation::{Application, Extent, Feed, Operation, OperationPattern, PatternParts, SharedKernel, Variants};
-use crate::expr::parsed_call::Call;
+use crate::expr::parsed_call::ParsedCall;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::{Setting, Spelling};
 use crate::limits::MOST_OPERATIONS;
@@ -143,7 +143,7 @@ impl Environment for LinePosition<'_> {
 
 /// Reads `sweep(arrays, start, function: @f, axis: 0, states: 1, reach: [0, 0], outside: clamp)`; optionally
 /// `backwards: true`, and to split lines `lift: @a, operator: @b, identity: [0.0], apply: @c`.
-pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
+pub(super) fn read(call: &ParsedCall<'_>) -> Result<Vec<Node>> {
     let (function, inputs) = (call.function("function")?, call.inputs());
     let windows: Vec<Type> = function.accessors().iter().map(|accessor| accessor.ty).collect();
     if inputs.len() <= windows.len() || windows.is_empty() {

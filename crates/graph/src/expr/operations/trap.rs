@@ -8,7 +8,7 @@ use crate::expr::error::{Error, Result};
 use crate::expr::host_array::HostArray;
 use crate::expr::node::Node;
 use crate::expr::operation::{Application, Feed, Operation, OperationPattern, PatternParts};
-use crate::expr::parsed_call::Call;
+use crate::expr::parsed_call::ParsedCall;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::Spelling;
 use broadloom_scalar::{Lanes, Literal, Type};
@@ -33,7 +33,7 @@ impl Node {
 }
 
 /// Reads `trap(x, word)`.
-pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
+pub(super) fn read(call: &ParsedCall<'_>) -> Result<Vec<Node>> {
     let [conditions, word] = call.exactly()?;
     Ok(vec![conditions.trap(word)?])
 }

@@ -9,7 +9,7 @@ use crate::expr::error::{Error, Result};
 use crate::expr::host_array::HostArray;
 use crate::expr::node::Node;
 use crate::expr::operation::{Application, Extent, Feed, Operation, OperationPattern, PatternParts, SharedKernel};
-use crate::expr::parsed_call::Call;
+use crate::expr::parsed_call::ParsedCall;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::{Setting, Spelling};
 use crate::limits::MOST_OPERATIONS;
@@ -118,7 +118,7 @@ impl Environment for WindowPosition<'_> {
 /// Reads `window(arrays, beside, function: @f, reach: [1, 1], outside: clamp)`: `reach` has two numbers for
 /// each axis. With `tile: [2, 4]` windows are staged, with this number of columns and rows per thread. With
 /// `tile: []` they are not. Without `tile`, they are staged if that is faster.
-pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
+pub(super) fn read(call: &ParsedCall<'_>) -> Result<Vec<Node>> {
     let (function, inputs) = (call.function("function")?, call.inputs());
     let windows: Vec<Type> = function.accessors().iter().map(|accessor| accessor.ty).collect();
     if inputs.len() < windows.len() || windows.is_empty() {

@@ -2,7 +2,7 @@
 
 use super::program::Compiled;
 use crate::language::graph::NodeId;
-use crate::language::picture::{Line, Picture, Shape};
+use crate::language::picture::{Line, Picture, PictureBox};
 use crate::language::text::plural;
 use crate::planner::classify::Placement;
 use crate::planner::restructure::Role;
@@ -19,14 +19,14 @@ impl Compiled<'_> {
         for (id, node) in graph.nodes.iter().filter(|(id, _)| on_host(*id)) {
             hosts.insert(id, picture.boxes.len());
             let class = self.classified[id.index()].class.to_string();
-            picture.boxes.push(Shape { label: node.name.clone(), note: format!("host, {class}"), ..Shape::default() });
+            picture.boxes.push(PictureBox { label: node.name.clone(), note: format!("host, {class}"), ..PictureBox::default() });
         }
         for sole in self.islands() {
             let colour = Some(picture.legend.len());
             for id in &sole.island.nodes {
                 hosts.insert(*id, picture.boxes.len());
                 let (label, class) = (graph.nodes[*id].name.clone(), self.classified[id.index()].class.to_string());
-                picture.boxes.push(Shape { label, note: format!("in order, {class}"), colour, is_wire: false });
+                picture.boxes.push(PictureBox { label, note: format!("in order, {class}"), colour, is_wire: false });
             }
             picture.legend.push(format!("kernel in order: {}", plural(sole.island.nodes.len() as u64, "node")));
         }
@@ -45,7 +45,7 @@ impl Compiled<'_> {
                     note += &format!(", {} branches", actor.nodes.len());
                 }
                 let colour = Some(picture.legend.len() + kernel);
-                picture.boxes.push(Shape { label: actor.name.clone(), note, colour, is_wire: actor.nodes.is_empty() });
+                picture.boxes.push(PictureBox { label: actor.name.clone(), note, colour, is_wire: actor.nodes.is_empty() });
             }
             for (index, actor) in actors.iter().enumerate() {
                 if let Some(port) = &actor.input {

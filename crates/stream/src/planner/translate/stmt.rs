@@ -6,7 +6,7 @@ use super::reason::Reason;
 use super::translator::{CountedLoop, Frame, Local, Translator};
 use super::value::{Atom, Ref, Term};
 use crate::language::core::{
-    Access, Binary, Declared, Expr, ExprKind, Function, FunctionId, Layout, Place, Root, Stmt, StmtKind, Type, Value,
+    Access, Binary, DeclaredType, Expr, ExprKind, Function, FunctionId, Layout, Place, Root, Stmt, StmtKind, Type, Value,
     locals_written,
 };
 use broadloom_scalar::Unroll;
@@ -174,7 +174,7 @@ impl<'a> Translator<'a> {
         Ok(Reachability::Open)
     }
 
-    fn declare(&mut self, local: usize, declared: &'a Declared, value: Option<&'a Expr>) -> Result<(), Reason> {
+    fn declare(&mut self, local: usize, declared: &'a DeclaredType, value: Option<&'a Expr>) -> Result<(), Reason> {
         let is_aggregate = matches!(declared.ty, Type::Array(_) | Type::Struct(_));
         let written = self.frame()?.written[local];
         if !is_aggregate

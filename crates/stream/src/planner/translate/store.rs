@@ -3,14 +3,14 @@
 use super::reason::Reason;
 use super::translator::Translator;
 use super::value::{Atom, Leaf, Ref, Term, element, leaf_count, leaves, literal, scatter};
-use crate::language::core::{Declared, Layout, Program, Type, Value};
+use crate::language::core::{DeclaredType, Layout, Program, Type, Value};
 use broadloom_scalar::{Element, Literal, Type as ScalarType, Value as ScalarValue};
 use broadloom_skeleton::cost::dataflow;
 use std::cell::Cell;
 
 impl<'a> Translator<'a> {
     /// Returns the layout of a declared type. Its lengths must be constant.
-    pub(super) fn layout(&mut self, declared: &'a Declared) -> Result<Layout, Reason> {
+    pub(super) fn layout(&mut self, declared: &'a DeclaredType) -> Result<Layout, Reason> {
         let mut inner = &declared.ty;
         while let Type::Array(element) = inner {
             inner = element;
