@@ -1,7 +1,7 @@
 //! Values in files: words between blanks. A sequence is `( n e … e )`; a character is its code.
 
 use super::fault::Run;
-use super::{Evaluation, Value};
+use super::{Evaluation, StreamError, Value};
 use crate::core::Primitive;
 use crate::types::{Base, Type, TypeId};
 
@@ -39,8 +39,7 @@ impl Evaluation<'_> {
             None if primitive == Primitive::ReadObject => value.clone(),
             None => self.seq(vec![])?,
         };
-        let message = "the text does not hold a value of this type".to_owned();
-        let status = self.status(if found { Ok(()) } else { Err(message) })?;
+        let status = self.status(if found { Ok(()) } else { Err(StreamError::OtherType) })?;
         Ok(Value::pair(value, status))
     }
 

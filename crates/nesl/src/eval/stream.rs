@@ -38,6 +38,8 @@ pub(crate) enum StreamError {
     NoStart(char),
     /// Text of a vector that does not end with its bracket.
     NoEnd(char),
+    /// Text that does not hold a value of the wanted type.
+    OtherType,
 }
 
 impl From<io::Error> for StreamError {
@@ -56,6 +58,7 @@ impl fmt::Display for StreamError {
             StreamError::ProcessEnded => f.write_str("the process has ended"),
             StreamError::TooMany => write!(f, "more than {MAX_STREAMS} streams are open"),
             StreamError::NoStart(bracket) => write!(f, "input error: a vector must start with {bracket}"),
+            StreamError::OtherType => f.write_str("the text does not hold a value of this type"),
             StreamError::NoEnd(bracket) => write!(f, "input error: a vector must end with {bracket}"),
         }
     }

@@ -157,7 +157,7 @@ pub(crate) fn to_values<'a>(
     layout: &Layout,
     entries: &mut impl Iterator<Item = &'a Entry>,
     count: usize,
-    world: &mut crate::eval::Machine<'_>,
+    world: &mut crate::eval::Evaluation<'_>,
 ) -> Run<Vec<Value>> {
     let misfit = || Fault::at_run_time("the vectors of a value do not fit its type");
     let values: Vec<Value> = match layout {

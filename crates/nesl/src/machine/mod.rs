@@ -39,7 +39,7 @@ use std::sync::Arc;
 pub(crate) struct Machine<'p, 'w, 'e> {
     program: &'p Program,
     /// Files, random numbers, primitives and limits are those of the evaluator.
-    world: &'w mut eval::Machine<'e>,
+    world: &'w mut eval::Evaluation<'e>,
     stack: Vec<Entry>,
     /// The callers.
     frames: Vec<Frame>,
@@ -56,7 +56,7 @@ pub(crate) struct Machine<'p, 'w, 'e> {
 }
 
 impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
-    pub(crate) fn new(program: &'p Program, world: &'w mut eval::Machine<'e>) -> Self {
+    pub(crate) fn new(program: &'p Program, world: &'w mut eval::Evaluation<'e>) -> Self {
         Machine {
             program,
             world,

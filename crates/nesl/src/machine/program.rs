@@ -36,7 +36,7 @@ pub fn run_on(
 ) -> Result<ProgramOutcome, Box<Fault>> {
     let mut env = Environment::default();
     let mut state = EvaluatorState::new(options, usize::MAX);
-    let mut world = eval::Machine::new(&mut env, &mut state, host, out);
+    let mut world = eval::Evaluation::new(&mut env, &mut state, host, out);
     let mut machine = Machine::new(program, &mut world);
     if let Some(accelerator) = accelerator {
         machine = machine.on(accelerator, false);

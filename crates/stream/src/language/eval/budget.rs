@@ -38,7 +38,7 @@ impl Budget {
 }
 
 /// Runs a function on a thread with a large stack, because programs may recurse.
-pub(crate) fn with_stack<T: MessageSend>(work: impl FnOnce() -> T + MessageSend) -> std::io::Result<T> {
+pub(crate) fn with_stack<T: Send>(work: impl FnOnce() -> T + Send) -> std::io::Result<T> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("stream".into()).stack_size(STACK).spawn_scoped(scope, work)?;
         thread.join().map_err(|_| std::io::Error::other("the evaluator stopped by an internal error"))

@@ -8,18 +8,18 @@ use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex};
 
 /// The access of programs to standard output and to files.
-pub trait Host: MessageSend {
+pub trait Host: Send {
     /// Prints a text. An error ends the program.
     fn print(&mut self, text: &str) -> io::Result<()>;
 
     /// Opens a file for reading. It is read in large blocks.
-    fn open(&mut self, path: &str) -> io::Result<Box<dyn Read + MessageSend>>;
+    fn open(&mut self, path: &str) -> io::Result<Box<dyn Read + Send>>;
 
     /// Takes a warning about a run. It is dropped if the host does not keep it.
     fn warn(&mut self, _: Diagnostic) {}
 
     /// Creates a file for writing. It is written in large blocks, except while the input is waited for.
-    fn create(&mut self, path: &str) -> io::Result<Box<dyn Write + MessageSend>>;
+    fn create(&mut self, path: &str) -> io::Result<Box<dyn Write + Send>>;
 
     /// Replaces the first bytes of a created file: the sizes in a header are known at the end. Returns false if the
     /// file is a pipe, or another one that cannot go back.
@@ -67,7 +67,7 @@ impl Host for Memory {
         Ok(())
     }
 
-    fn open(&mut self, path: &str) -> io::Result<Box<dyn Read + MessageSend>> {
+    fn open(&mut self, path: &str) -> io::Result<Box<dyn Read + Send>> {
         let files = self.files.lock().map_err(|_| io::Error::other("the files are locked"))?;
         let bytes = files.get(path).cloned().ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "there is no such file"))?;
         Ok(Box::new(io::Cursor::new(bytes)))
@@ -77,7 +77,7 @@ impl Host for Memory {
         self.warnings.push(warning);
     }
 
-    fn create(&mut self, path: &str) -> io::Result<Box<dyn Write + MessageSend>> {
+    fn create(&mut self, path: &str) -> io::Result<Box<dyn Write + Send>> {
         let mut files = self.files.lock().map_err(|_| io::Error::other("the files are locked"))?;
         files.insert(path.to_owned(), vec![]);
         Ok(Box::new(Writer { name: path.to_owned(), files: self.files.clone() }))
@@ -91,7 +91,7 @@ impl Host for Memory {
 }
 
 /// Opens a file of this machine for reading. `-` and `/dev/stdin` are standard input, sockets included.
-pub fn open_file(path: &str) -> io::Result<Box<dyn Read + MessageSend>> {
+pub fn open_file(path: &str) -> io::Result<Box<dyn Read + Send>> {
     Ok(Box::new(match path {
         "-" | "/dev/stdin" => File::from(io::stdin().as_fd().try_clone_to_owned()?),
         _ => File::open(path)?,
@@ -99,7 +99,7 @@ pub fn open_file(path: &str) -> io::Result<Box<dyn Read + MessageSend>> {
 }
 
 /// Creates a file of this machine. `-` and `/dev/stdout` are standard output.
-pub fn create_file(path: &str) -> io::Result<Box<dyn Write + MessageSend>> {
+pub fn create_file(path: &str) -> io::Result<Box<dyn Write + Send>> {
     Ok(Box::new(match path {
         "-" | "/dev/stdout" => File::from(io::stdout().as_fd().try_clone_to_owned()?),
         _ => File::create(path)?,
@@ -118,16 +118,16 @@ pub fn amend_file(path: &str, start: &[u8]) -> io::Result<bool> {
 /// The host of a command-line tool: files of this machine, and a function that prints.
 pub struct System<F>(pub F);
 
-impl<F: FnMut(&str) -> io::Result<()> + MessageSend> Host for System<F> {
+impl<F: FnMut(&str) -> io::Result<()> + Send> Host for System<F> {
     fn print(&mut self, text: &str) -> io::Result<()> {
         (self.0)(text)
     }
 
-    fn open(&mut self, path: &str) -> io::Result<Box<dyn Read + MessageSend>> {
+    fn open(&mut self, path: &str) -> io::Result<Box<dyn Read + Send>> {
         open_file(path)
     }
 
-    fn create(&mut self, path: &str) -> io::Result<Box<dyn Write + MessageSend>> {
+    fn create(&mut self, path: &str) -> io::Result<Box<dyn Write + Send>> {
         create_file(path)
     }
 
