@@ -32,7 +32,6 @@ pub struct Options {
     /// Use colours: `auto` is on a terminal, unless NO_COLOR is set
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN", display_order = 100)]
     pub color: Color,
-    /// The command
     #[command(subcommand)]
     pub command: Command,
 }
@@ -229,7 +228,6 @@ impl Math {
 #[derive(Debug, Args)]
 #[command(after_help = format!("{ARGUMENTS}\n\n{RUN_EXAMPLES}"))]
 pub struct Run {
-    /// The launch
     #[command(flatten)]
     pub launch: LaunchOptions,
     /// More files of a StreamIt program, and after `--` its values (`taps=64`); or the arguments of a NESL program
@@ -377,7 +375,6 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = format!("{ARGUMENTS}\n\n{CHECK_EXAMPLES}"), override_usage = CHECK_USAGE)]
 pub struct Check {
-    /// The launch
     #[command(flatten)]
     pub launch: LaunchOptions,
     /// Compiled CUDA program with its arguments, instead of a PTX file
@@ -453,7 +450,7 @@ pub struct Devices {
     after_help = "The cache folder is $BROADLOOM_CACHE, or `broadloom` in $XDG_CACHE_HOME or ~/.cache. BROADLOOM_CACHE=off disables it."
 )]
 pub struct Cache {
-    /// Action
+    /// What to do with the entries
     #[arg(value_enum, default_value_t = CacheAction::Stats)]
     pub action: CacheAction,
     /// Restrict to the entries of this device
@@ -501,7 +498,6 @@ pub struct Explain {
     /// Number of threads in a block that the passes may assume
     #[arg(long, value_name = "X[,Y[,Z]]", requires = "emit", value_parser = parse_block)]
     pub block: Option<[u32; 3]>,
-    /// The time limit
     #[command(flatten)]
     pub limit: Limit,
 }
@@ -653,7 +649,6 @@ pub struct Effect {
     /// Print the list, or the help of one effect, as JSON
     #[arg(long)]
     pub json: bool,
-    /// The time limit
     #[command(flatten)]
     pub limit: Limit,
 }
@@ -661,7 +656,7 @@ pub struct Effect {
 /// Spaces of colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Space {
-    /// sRGB
+    /// The primaries and the curve of sRGB
     Srgb,
     /// Linear light with the primaries of sRGB
     Linear,
@@ -806,7 +801,6 @@ pub struct Bench {
     /// Start no child processes; benchmarks that need one are left out
     #[arg(long, hide = true)]
     pub in_process: bool,
-    /// The time limit
     #[command(flatten)]
     pub limit: Limit,
 }

@@ -26,7 +26,7 @@ macro_rules! named {
             /// All variants.
             pub const ALL: [$type; [$($name),*].len()] = [$($type::$variant,)*];
 
-            /// Returns its name.
+            /// Returns the word that messages and texts use.
             pub const fn name(self) -> &'static str {
                 match self { $($type::$variant => $name,)* }
             }

@@ -170,6 +170,49 @@ fn walk(bytes: &[u8], stop: impl Fn(&[u8], i32) -> bool) -> Option<usize> {
     None
 }
 
+/// Words that say nothing about an item.
+const EMPTY_WORDS: &[&str] = &["a", "an", "and", "are", "for", "in", "is", "its", "of", "return", "the", "to", "with"];
+
+/// Returns the lines, from 0, of doc comments whose words are all in the name below them, as in `/// The kernel.`
+/// above `kernel: String`. Code between backquotes counts as another word.
+pub fn repeated_names(text: &str) -> Vec<usize> {
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let comment = |line: usize| lines.get(line).and_then(|line| line.strip_prefix("///"));
+    let repeats = |line: &usize| {
+        let alone = comment(line + 1).is_none() && line.checked_sub(1).and_then(comment).is_none();
+        let Some(text) = comment(*line).filter(|_| alone) else { return false };
+        let item = lines[line + 1..].iter().find(|line| !line.starts_with("#["));
+        let name: Vec<String> = item.and_then(|item| name_of(item)).map(|name| words_of(name).collect()).unwrap_or_default();
+        let said: Vec<String> = words_of(text).filter(|word| !EMPTY_WORDS.contains(&word.as_str())).collect();
+        !text.contains('`') && !said.is_empty() && said.iter().all(|word| name.contains(word))
+    };
+    (0..lines.len()).filter(repeats).collect()
+}
+
+/// Returns the name that a line declares: of an item, a field or a variant.
+fn name_of(line: &str) -> Option<&str> {
+    const KEYWORDS: &[&str] = &["const", "enum", "fn", "mod", "pub", "static", "struct", "trait", "type", "unsafe"];
+    let rest = line.strip_prefix("pub(").and_then(|rest| rest.split_once(')')).map_or(line, |(_, rest)| rest);
+    rest.split(|c: char| !c.is_alphanumeric() && c != '_').find(|word| !word.is_empty() && !KEYWORDS.contains(word))
+}
+
+/// Returns the words of a text or of a name in any case, in lower case and singular.
+fn words_of(text: &str) -> impl Iterator<Item = String> {
+    let mut words = vec![String::new()];
+    for (at, c) in text.char_indices() {
+        let after_lower = at > 0 && text.as_bytes()[at - 1].is_ascii_lowercase();
+        if !c.is_alphanumeric() || (c.is_uppercase() && after_lower) {
+            words.push(String::new());
+        }
+        words.last_mut().expect("one at least").extend(c.to_lowercase().filter(|c| c.is_alphanumeric()));
+    }
+    let singular = |word: String| match word.strip_suffix('s') {
+        Some(one) if !one.ends_with('s') && one.len() > 1 => one.to_owned(),
+        _ => word,
+    };
+    words.into_iter().filter(|word| !word.is_empty()).map(singular)
+}
+
 /// Returns the positions of functions with a parameter that is a pattern of a tuple: `fn f((a, b): (u8, u8))`.
 /// Such a parameter hides names and the number of parameters.
 pub fn tuple_parameters(code: &str) -> Vec<usize> {
@@ -296,6 +339,13 @@ mod tests {
         for code in plain {
             assert!(scaled_comparisons(code).is_empty(), "{code}");
         }
+    }
+
+    #[test]
+    fn comments_that_repeat_a_name() {
+        let text = "/// The kernel.\npub kernel: String,\n/// Sizes of a call.\n#[must_use]\npub(crate) fn call_sizes() {}\n\
+                    /// The kernel\n/// that runs.\nkernel: u8,\n/// Name of the kernel.\nkernel: u8,\n/// `if`\nIf,\n/// A value.\nValue(u8),";
+        assert_eq!(repeated_names(text), [0, 2, 12]);
     }
 
     #[test]

@@ -180,7 +180,6 @@ exported! { driver
         create(call, array, [width, height, depth], format, flags as u32)
     }
 
-    /// Destroys an array.
     fn cuArrayDestroy(call, array: usize) => array_of(call, array)?, call.runtime.destroy_array(array);
 
     /// Returns the description of an array.
@@ -198,7 +197,6 @@ exported! { driver
         given.set([width, height, depth, word(format, count), u64::from(array.flags)])
     }
 
-    /// Creates a mipmapped array.
     fn cuMipmappedArrayCreate(call, mipmap: Out<usize>, given: In<Descriptor3D>, levels: u32) {
         mipmap.wanted()?;
         let [width, height, depth, format, flags] = given.get()?;
@@ -207,7 +205,6 @@ exported! { driver
         mipmap.set(call.runtime.create_mipmap(channels(format, count)?, extent, levels, flags as u32)?)
     }
 
-    /// Destroys a mipmapped array.
     fn cuMipmappedArrayDestroy(call, mipmap: usize) {
         let mipmap = call.runtime.mipmaps.remove(mipmap)?;
         mipmap.levels.iter().try_for_each(|level| call.runtime.destroy_array(*level))
@@ -330,11 +327,9 @@ exported! { driver
         })
     }
 
-    /// Sets the filter mode.
     fn cuTexRefSetFilterMode(call, reference: usize, mode: u32) => set(call, reference, |settings| settings.desc.filter = mode);
     /// Sets the filter mode between mipmap levels.
     fn cuTexRefSetMipmapFilterMode(call, reference: usize, mode: u32) => set(call, reference, |settings| settings.desc.level_filter = mode);
-    /// Sets the mipmap level bias.
     fn cuTexRefSetMipmapLevelBias(call, reference: usize, bias: f32) => set(call, reference, |settings| settings.desc.level_bias = bias);
     /// Sets the lowest and highest mipmap level.
     fn cuTexRefSetMipmapLevelClamp(call, reference: usize, least: f32, most: f32) => set(call, reference, |settings| (settings.desc.least_level, settings.desc.most_level) = (least, most));
@@ -347,7 +342,6 @@ exported! { driver
         set(call, reference, |settings| settings.desc.border = border)
     }
 
-    /// Sets the flags.
     fn cuTexRefSetFlags(call, reference: usize, flags: u32) => set(call, reference, |settings| settings.flags = flags);
 
     /// Returns the bound linear memory.
@@ -370,10 +364,8 @@ exported! { driver
 
     /// Returns the address mode of an axis.
     fn cuTexRefGetAddressMode(call, mode: Out<u32>, reference: usize, axis: i32) => mode.set(*settings(call, reference)?.desc.address.get(axis as usize).ok_or(Status::INVALID_VALUE)?);
-    /// Returns the filter mode.
     fn cuTexRefGetFilterMode(call, mode: Out<u32>, reference: usize) => mode.set(settings(call, reference)?.desc.filter);
 
-    /// Returns the format.
     fn cuTexRefGetFormat(call, format: Out<u32>, count: Out<i32>, reference: usize) {
         let settings = settings(call, reference)?;
         format.set_if_wanted(settings.format.0);
@@ -383,7 +375,6 @@ exported! { driver
 
     /// Returns the filter mode between mipmap levels.
     fn cuTexRefGetMipmapFilterMode(call, mode: Out<u32>, reference: usize) => mode.set(settings(call, reference)?.desc.level_filter);
-    /// Returns the mipmap level bias.
     fn cuTexRefGetMipmapLevelBias(call, bias: Out<f32>, reference: usize) => bias.set(settings(call, reference)?.desc.level_bias);
 
     /// Returns the lowest and highest mipmap level.
@@ -397,7 +388,6 @@ exported! { driver
     fn cuTexRefGetMaxAnisotropy(call, most: Out<i32>, reference: usize) => most.set(settings(call, reference)?.desc.anisotropy as i32);
     /// Returns the border colour.
     fn cuTexRefGetBorderColor(call, colour: Out<[f32; 4]>, reference: usize) => colour.set(settings(call, reference)?.desc.border);
-    /// Returns the flags.
     fn cuTexRefGetFlags(call, flags: Out<u32>, reference: usize) => flags.set(settings(call, reference)?.flags);
 
     /// Binds an array to a surface reference.

@@ -11,7 +11,7 @@ use std::sync::Mutex;
 /// granularity, persisting cache.
 pub(crate) static LIMITS: Mutex<[usize; 7]> = Mutex::new([1024, 1 << 20, 8 << 20, 2, 2048, 128, 0]);
 
-/// Returns a limit.
+/// Returns a limit by its number in `cudaLimit`.
 pub(crate) fn limit(number: u32) -> Result<usize, Status> {
     let limits = LIMITS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     limits.get(number as usize).copied().ok_or(Status::INVALID_VALUE)

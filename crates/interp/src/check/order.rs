@@ -17,7 +17,7 @@ use super::{Finding, FindingKind, Findings};
 pub enum Rank {
     /// Missing synchronisation.
     Order,
-    /// Stray write.
+    /// A write outside of live memory, or at a misaligned address.
     StrayWrite,
     /// Anything else.
     Other,

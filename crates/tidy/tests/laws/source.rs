@@ -195,6 +195,16 @@ fn results_with_texts_are_found() {
     }
 }
 
+#[test]
+fn comments_say_more_than_names() {
+    let mut violations = vec![];
+    for file in Repository::open().rust_files() {
+        let lines = rust::repeated_names(&file.text).into_iter();
+        violations.extend(lines.map(|line| format!("{}:{}", file.path, line + 1)));
+    }
+    hold("A doc comment says something that the name below it does not say.", violations);
+}
+
 /// Crates with functions that take patterns of tuples. The list only gets shorter.
 const TUPLE_PARAMETERS: &[&str] = &["nesl"];
 
