@@ -310,9 +310,7 @@ fn without_comments(text: &str) -> String {
 /// Tests if a fat binary is NVIDIA's device runtime library, which `-rdc=true` adds to every program.
 pub(crate) fn brings_device_runtime(container: &[u8]) -> bool {
     let entries = fatbin::entries(container).unwrap_or_default();
-    entries
-        .iter()
-        .any(|entry| entry.kind == fatbin::DirectiveKind::Ptx && entry.text().is_ok_and(|text| is_device_runtime(&text)))
+    entries.iter().any(|entry| entry.kind == fatbin::EntryKind::Ptx && entry.text().is_ok_and(|text| is_device_runtime(&text)))
 }
 
 #[cfg(test)]

@@ -171,7 +171,7 @@ fn walk(bytes: &[u8], stop: impl Fn(&[u8], i32) -> bool) -> Option<usize> {
 }
 
 /// Words that say nothing about an item.
-const EMPTY_WORDS: &[&str] = &["a", "an", "and", "are", "for", "in", "is", "its", "of", "return", "the", "to", "with"];
+const EMPTY_WORDS: &[&str] = &["a", "an", "and", "are", "for", "in", "is", "it", "of", "return", "the", "to", "with"];
 
 /// Returns the lines, from 0, of doc comments whose words are all in the name below them, as in `/// The kernel.`
 /// above `kernel: String`. Code between backquotes counts as another word.

@@ -41,7 +41,7 @@ impl OpenedLibrary {
     /// Opens a library and looks up the functions of one part of the list.
     fn open(path: &Path, part: &str) -> Option<OpenedLibrary> {
         // SAFETY: the library's initialisers are trusted as much as the program trusts them.
-        let opened = unsafe { libloading::os::unix::OpenedLibrary::open(Some(path), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        let opened = unsafe { libloading::os::unix::Library::open(Some(path), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         let opened = ManuallyDrop::new(opened.ok()?);
         let address = |name: &str| {
             // SAFETY: only the address of the symbol is used.

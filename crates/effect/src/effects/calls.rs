@@ -184,7 +184,7 @@ pub(crate) fn clahe(call: &DeviceCall<'_>) -> Outcome {
 
 /// Calls `curves`.
 pub(crate) fn curves(call: &DeviceCall<'_>) -> Outcome {
-    let curve = declaration::PointCurve::new(call.settings)?;
+    let curve = declaration::Curve::new(call.settings)?;
     let narrow = |values: &[f64]| values.iter().map(|value| *value as f32).collect();
     let curve = PointCurve { xs: narrow(&curve.xs), ys: narrow(&curve.ys), slopes: narrow(&curve.slopes) };
     call.each_color(|x| super::curves(x, &curve))

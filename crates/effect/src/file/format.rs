@@ -14,7 +14,7 @@ pub enum Format {
     Tiff,
     /// OpenEXR.
     Exr,
-    /// WebP.
+    /// WebP, written without loss.
     WebP,
     /// Radiance HDR.
     Hdr,

@@ -25,7 +25,7 @@ pub use measure::{Gain, KernelTime, gains};
 pub use options::{Options, Switch};
 
 use crate::functor::{Axis, PixelDependence, Primitive, Reach, reported};
-use crate::graph::{InlineFrame, Picture, allocated, uploaded};
+use crate::graph::{Frame, Picture, allocated, uploaded};
 use crate::image::{Image, Plane, Rect, reserved};
 use crate::{Error, Result};
 use broadloom_device::{Device, Stream};
@@ -341,7 +341,7 @@ impl Plan {
                     notes.push(format!("{}: of {}", whole.name, seen.as_deref().unwrap_or("whole images")));
                     let origin = parts.first().map_or([0, 0], |part| distance(part.region, needed));
                     let size = [needed.height as usize, needed.width as usize];
-                    let node = (whole.make)(&inputs, &InlineFrame { origin, size })?;
+                    let node = (whole.make)(&inputs, &Frame { origin, size })?;
                     let wanted = lower::shape(item.outputs[0], needed, false);
                     if node.ty() != Type::F32 || node.shape().extents() != wanted.extents() {
                         let reason = format!("it makes an array of `{}` with the shape {}", node.ty(), node.shape());

@@ -59,7 +59,7 @@ fn text_of(seeds: &[String], number: u64) -> String {
     text
 }
 
-/// Outcome of a text.
+/// What happened to a text: refused, not verified, or accepted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TextOutcome {
     Refused,

@@ -12,7 +12,7 @@ use std::io;
 /// Files in memory, a console that always answers `yes`, one command: `cat`.
 #[derive(Default)]
 pub(crate) struct Memory {
-    /// The files.
+    /// Contents of the files that programs read, by path.
     pub(crate) files: HashMap<String, Vec<u8>>,
 }
 

@@ -14,7 +14,7 @@
 mod sweep;
 
 use crate::functor::{Indexer, Kernel, Output, Primitive, Reach, Real, Whole};
-use crate::graph::SweepWindow;
+use crate::graph::Window;
 use crate::{Boundary, Picture, Result};
 use broadloom_graph::{Node, Shape};
 use broadloom_scalar::Type;
@@ -116,7 +116,7 @@ pub fn median(picture: &Picture, radius: u32, boundary: Boundary) -> Result<Pict
     if let Some(sweep) = moving {
         let reach = Reach { left: radius, right: radius, above: radius, below: radius };
         let rule = boundary.rule();
-        let window = SweepWindow { reach, boundary };
+        let window = Window { reach, boundary };
         let device = picture.context().device().clone();
         let scratch = move |components: usize, size: [usize; 2]| {
             sweep::Bands::new(device.machine(), components, size, sweep).bytes(components, size)
