@@ -34,12 +34,12 @@ fn main() {
             assert!(!area.is_empty() && !state.is_empty(), "{path}:{}: no area or no state", number + 1);
             let state = if state == "done" {
                 writeln!(own, "FunctionAddress(crate::{library}::{area}::{name} as *const ()),").unwrap();
-                "State::Done".to_owned()
+                "ImplementationState::Done".to_owned()
             } else {
                 assert!(!reason.is_empty(), "{path}:{}: an error without a reason", number + 1);
                 writeln!(refused, "refused!({name}, {state:?}, {reason:?});").unwrap();
                 writeln!(own, "FunctionAddress({name} as *const ()),").unwrap();
-                format!("State::Refused {{ status: {state:?}, reason: {reason:?} }}")
+                format!("ImplementationState::Refused {{ status: {state:?}, reason: {reason:?} }}")
             };
             writeln!(rows, "Function {{ name: {name:?}, library: {library:?}, area: {area:?}, state: {state} }},").unwrap();
             writeln!(symbols, "symbol!({name}, {index});").unwrap();

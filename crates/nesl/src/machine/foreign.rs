@@ -98,7 +98,7 @@ impl Machine<'_, '_, '_> {
                 let limit = usize::try_from(limit[0]).unwrap_or(usize::MAX);
                 let (text, end, message) = match self.world.read_until(stream[0], &delimiters, limit) {
                     Ok((text, end)) => (text, end, None),
-                    Err(message) => (Arc::default(), -1, Some(message)),
+                    Err(error) => (Arc::default(), -1, Some(error.to_string())),
                 };
                 let (length, text) = (self.segments(vec![text.len()])?, self.bytes(text)?);
                 let (end, is_read) = (self.ints(vec![end])?, self.bools(vec![message.is_none()])?);
