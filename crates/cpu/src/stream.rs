@@ -117,7 +117,7 @@ impl Work {
     }
 
     /// Returns whether its parts may be started in any order.
-    fn has_lots(&self) -> bool {
+    fn has_shares(&self) -> bool {
         match self {
             Work::Launch(grid) => grid.runs_in_rows(),
             Work::Copy { .. } | Work::Fill { .. } | Work::Write { .. } => false,
@@ -156,8 +156,8 @@ pub(crate) struct Job {
     pub(crate) work: Work,
     /// Number of its parts.
     pub(crate) parts: u64,
-    /// One lot for all workers, or one for each.
-    lots: Box<[PartQueue]>,
+    /// Shares of the parts: one for all workers, or one for each.
+    shares: Box<[PartShare]>,
     /// Constant of [`stop`], or 0.
     pub(crate) stop: AtomicU32,
     failure: Mutex<Option<Error>>,
@@ -166,19 +166,19 @@ pub(crate) struct Job {
     done: Arc<AtomicBool>,
 }
 
-/// Parts that are taken in order.
+/// Parts of a piece of work that workers take in order.
 #[derive(Debug)]
-struct PartQueue {
+struct PartShare {
     /// First part that is not taken.
     next: AtomicU64,
     end: u64,
 }
 
-impl PartQueue {
-    /// Splits a piece into `lots` lots whose lengths differ by at most one part.
-    fn cut(parts: u64, lots: u64) -> Box<[PartQueue]> {
-        let bound = |lot: u64| (u128::from(parts) * u128::from(lot) / u128::from(lots)) as u64;
-        (0..lots).map(|lot| PartQueue { next: AtomicU64::new(bound(lot)), end: bound(lot + 1) }).collect()
+impl PartShare {
+    /// Splits a piece into shares whose lengths differ by at most one part.
+    fn cut(parts: u64, shares: u64) -> Box<[PartShare]> {
+        let bound = |share: u64| (u128::from(parts) * u128::from(share) / u128::from(shares)) as u64;
+        (0..shares).map(|share| PartShare { next: AtomicU64::new(bound(share)), end: bound(share + 1) }).collect()
     }
 
     fn take(&self, most: u64) -> std::ops::Range<u64> {
@@ -198,13 +198,13 @@ impl PartQueue {
 impl Job {
     fn new(number: u64, stream: u32, work: Work, limit: Option<Limit>, workers: usize, done: Arc<AtomicBool>) -> Job {
         let parts = work.parts();
-        let lots = if work.has_lots() { workers.max(1) as u64 } else { 1 };
+        let shares = if work.has_shares() { workers.max(1) as u64 } else { 1 };
         Job {
             number,
             stream,
             work,
             parts,
-            lots: PartQueue::cut(parts, lots),
+            shares: PartShare::cut(parts, shares),
             stop: AtomicU32::new(0),
             failure: Mutex::new(None),
             limit,
@@ -213,20 +213,20 @@ impl Job {
         }
     }
 
-    /// Takes some parts for a worker: the next ones of its lot, or of another lot if that is empty.
+    /// Takes some parts for a worker: the next ones of its share, or of another share if that is empty.
     pub(crate) fn take(&self, worker: usize, most: u64) -> std::ops::Range<u64> {
         if self.must_stop() {
             return 0..0;
         }
-        let own = worker % self.lots.len().max(1);
-        let (before, behind) = self.lots.split_at(own);
-        let mut taken = behind.iter().chain(before).map(|lot| lot.take(most));
+        let own = worker % self.shares.len().max(1);
+        let (before, behind) = self.shares.split_at(own);
+        let mut taken = behind.iter().chain(before).map(|share| share.take(most));
         taken.find(|range| !range.is_empty()).unwrap_or(0..0)
     }
 
     /// Returns the number of parts that are not taken.
     pub(crate) fn left(&self) -> u64 {
-        self.lots.iter().map(PartQueue::left).sum()
+        self.shares.iter().map(PartShare::left).sum()
     }
 
     fn is_taken(&self) -> bool {

@@ -36,6 +36,7 @@ pub fn run(module: &Module, function: &mut Function) {
     rename(module, function);
 }
 
+/// A function on its way from SSA form to registers.
 struct FromSsa<'f> {
     function: &'f mut Function,
     arrivals: SecondaryMap<Block, u32>,

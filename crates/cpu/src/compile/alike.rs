@@ -26,7 +26,7 @@ fn is_the_same_in_all_rows(inst: &InstData) -> bool {
     is_plain && !inst.any_operand(|operand| !is_the_same(operand))
 }
 
-/// Returns whether an operand is not a special register that distinguishes rows or counts them.
+/// Returns whether an operand has the same value in every row of warps. Some special registers have not.
 fn is_the_same(operand: &Operand) -> bool {
     use Special::{CtaidX, CtaidY, CtaidZ, Laneid, NctaidX, NctaidY, NctaidZ, TidX};
     match operand {

@@ -178,8 +178,8 @@ impl Emitter<'_> {
         ir.go_on_in(on);
     }
 
-    /// Adds numbers to the copies if possible, and continues otherwise. Returns the label to continue at
-    /// after both.
+    /// Emits the addition of numbers to each lane's own copies of counters, and a branch around it for
+    /// addresses outside of the tables. Returns the label behind both ways.
     pub(crate) fn count_apart(
         &self,
         inst: &InstData,

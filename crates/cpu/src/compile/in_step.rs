@@ -143,8 +143,8 @@ impl Emitter<'_> {
         self.define_results(call, &places)
     }
 
-    /// Returns the functions that a pointer may lead to, in groups with the same passing of arguments, with
-    /// the memory for them.
+    /// Returns the functions that a pointer may lead to. Those that take their arguments in the same way form
+    /// a group: its first function, the memory for arguments, its members.
     #[allow(clippy::type_complexity, reason = "used once, where it is taken apart")]
     fn fitting(&mut self, call: &Call) -> TranslationResult<Vec<(Func, CallRows, Vec<(Func, CallTarget)>)>> {
         let callees: Vec<(Func, CallTarget)> = self.callees.iter().map(|(func, target)| (*func, *target)).collect();

@@ -31,7 +31,7 @@ pub enum Overflow {
 /// Treatment of a result below the smallest normal number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flush {
-    /// Kept.
+    /// The subnormal number is the result.
     Keep,
     /// Zero with its sign (`.ftz`). The value rounded with unbounded exponents decides: one that reaches the
     /// smallest normal number is kept.

@@ -8,6 +8,7 @@ use super::history::Record;
 use crate::watch::Meeting;
 use std::collections::HashMap;
 
+/// Knowledge that arrivals left at one meeting.
 #[derive(Debug, Default)]
 struct MeetingKnowledge {
     made: Option<Record>,

@@ -12,7 +12,7 @@ use broadloom_graph::Amount;
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 
-/// Number of elements of all vectors of a function below which the host continues with them.
+/// A function whose vectors have fewer elements than this in total continues on the host.
 const SMALL: usize = 1 << 12;
 
 /// Returns the value of all elements of a vector if the host knows it.

@@ -37,7 +37,7 @@ pub fn unary(op: UnaryOp) -> u64 {
     if op == UnaryOp::Sqrt { DIVISION } else { 1 }
 }
 
-/// Returns what a call of a function costs, loops with their rounds. All its results together cost that once.
+/// Returns the cost of one call of a function, which gives all of its results. Loops count with their rounds.
 pub fn function(function: &Function) -> u64 {
     let costs = function.body().nodes().map(|(_, node)| operation(&node.op));
     match function.times(UNKNOWN_ROUNDS) {
