@@ -237,7 +237,7 @@ impl<T: Element> Array<T> {
     pub fn sort_by<K: Number>(&self, keys: &Array<K>) -> Result<Array<T>> {
         self.same_shape("sort_by", keys)?;
         if self.rank() != 1 {
-            let (operation, reason) = ("sort_by".to_owned(), "an array with one axis is wanted".to_owned());
+            let (operation, reason) = ("sort_by".to_owned(), "expected an array with one axis".to_owned());
             return Err(broadloom_graph::Error::Range { operation, shape: self.shape().clone(), reason });
         }
         let key = (keys.node(), SortKey { descending: false, bits: None });

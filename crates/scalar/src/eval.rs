@@ -206,7 +206,7 @@ impl Thread<'_> {
     fn integer(&mut self, id: Id) -> Result<i128> {
         match self.scalar(id)?.as_i128() {
             Some(value) => Ok(value),
-            None => self.fail("an integer is wanted"),
+            None => self.fail("expected an integer"),
         }
     }
 

@@ -46,7 +46,7 @@ fn axes_and_ranges() -> Result<()> {
     assert_eq!(told(a.take(2, &a, Boundary::Clamp)), "`take`: axis 2 of an array of shape [2, 3], whose last axis is 1");
     let mean = told(a.cast::<f32>()?.mean_along(&[2]));
     assert_eq!(mean, "`mean`: axis 2 of an array of shape [2, 3], whose last axis is 1");
-    assert_eq!(told(a.sort_by(&a)), "`sort_by` of an array of shape [2, 3]: an array with one axis is wanted");
+    assert_eq!(told(a.sort_by(&a)), "`sort_by` of an array of shape [2, 3]: expected an array with one axis");
     assert_eq!(told(a.transpose(&[0])), "`transpose` of an array of shape [2, 3]: 1 numbers are given for 2 axes");
     assert_eq!(told(a.index_axis(0, 2)), "`index_axis` of an array of shape [2, 3]: indices from 2 to 2 leave axis 0");
     assert_eq!(
@@ -125,7 +125,7 @@ fn scatters_and_segments() -> Result<()> {
         told(Segments::from_offsets(&none, 3)),
         "`segments` of an array of shape [0]: there is one more offset than there are segments"
     );
-    assert_eq!(told(Segments::from_offsets(&a, 3)), "`segments` of an array of shape [2, 3]: an array with one axis is wanted");
-    assert_eq!(told(Segments::from_lengths(&a, 3)), "`segments` of an array of shape [2, 3]: an array with one axis is wanted");
+    assert_eq!(told(Segments::from_offsets(&a, 3)), "`segments` of an array of shape [2, 3]: expected an array with one axis");
+    assert_eq!(told(Segments::from_lengths(&a, 3)), "`segments` of an array of shape [2, 3]: expected an array with one axis");
     Ok(())
 }

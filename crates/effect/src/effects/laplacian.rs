@@ -83,7 +83,7 @@ pub struct LocalLaplacian {
 pub fn local_laplacian(brightness: &Picture, settings: &LocalLaplacian, boundary: Boundary) -> Result<Picture> {
     let LocalLaplacian { copies, pyramid: count, alpha, beta } = *settings;
     if !(2..=64).contains(&copies) || count == 0 || count > 31 || brightness.components() != 1 {
-        let reason = "2 to 64 levels of brightness, 1 to 31 of pyramids and one component are wanted".to_owned();
+        let reason = "expected 2 to 64 levels of brightness, 1 to 31 of pyramids and one component".to_owned();
         return Err(Error::Functor { name: "local_laplacian".into(), reason });
     }
     let steps = (copies - 1) as f32;

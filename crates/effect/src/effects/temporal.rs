@@ -55,7 +55,7 @@ const TOGETHER: usize = 4;
 pub fn temporal_degrain(frames: &[Picture], settings: &Temporal, boundary: Boundary) -> Result<Picture> {
     let middle = frames.len() / 2;
     let Some(current) = frames.get(middle).filter(|_| frames.len() % 2 == 1 && settings.block > 0) else {
-        let reason = "an odd number of frames and blocks of at least one pixel are wanted".to_owned();
+        let reason = "expected an odd number of frames and blocks of at least one pixel".to_owned();
         return Err(Error::Functor { name: "temporal_degrain".into(), reason });
     };
     let own = mean_of_components(current)?;

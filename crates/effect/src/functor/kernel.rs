@@ -465,7 +465,7 @@ impl<'k> Input<'k> {
     pub fn size(self) -> [Whole<'k>; 2] {
         let b = self.builder();
         let size = self.kernel.shared.inputs.get(self.number).and_then(|declared| declared.size);
-        size.unwrap_or_else(|| [self.fail("its size is wanted, and it is not declared to be read anywhere"); 2])
+        size.unwrap_or_else(|| [self.fail("its size is used, but the indexer does not declare reads anywhere"); 2])
             .map(|value| Traced::new(b, value))
     }
 }

@@ -105,7 +105,7 @@ impl Primitive {
         let outputs = self.apply(&inputs)?;
         let count = outputs.len();
         outputs.try_into().map_err(|_| {
-            let reason = format!("it gives {count} images, and {O} are wanted");
+            let reason = format!("it gives {count} images instead of {O}");
             Error::Call { name: self.name().to_owned(), reason }
         })
     }
@@ -116,7 +116,7 @@ impl Primitive {
         match (outputs.pop(), outputs.is_empty()) {
             (Some(picture), true) => Ok(picture),
             _ => {
-                let reason = format!("it gives {} images, and one is wanted", self.code.outputs.len());
+                let reason = format!("it gives {} images instead of one", self.code.outputs.len());
                 Err(Error::Call { name: self.name().to_owned(), reason })
             }
         }

@@ -118,10 +118,10 @@ impl Picture {
         let bad = |reason: &str| Error::Call { name: "picture".into(), reason: reason.to_owned() };
         let extents = node.shape().extents().to_vec();
         let &[components, height, width] = &extents[..] else {
-            return Err(bad("an array with the axes component, row, column is wanted"));
+            return Err(bad("expected an array with the axes component, row, column"));
         };
         if node.ty() != Type::F32 || components == 0 {
-            return Err(bad("an array of `f32` with a component is wanted"));
+            return Err(bad("expected an array of `f32` with a component"));
         }
         let extent = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
         let bounds = Rect::new(x, y, extent(width), extent(height)).checked()?;

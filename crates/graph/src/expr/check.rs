@@ -103,7 +103,7 @@ impl Node {
 
     /// Refuses an array that does not have exactly one axis.
     pub(crate) fn check_line(&self, operation: &str) -> Result<()> {
-        if self.bound().rank() == 1 { Ok(()) } else { Err(self.refused(operation, "an array with one axis is wanted")) }
+        if self.bound().rank() == 1 { Ok(()) } else { Err(self.refused(operation, "expected an array with one axis")) }
     }
 
     /// Returns the axes as a sorted list. An axis that does not exist or is named twice is an error.

@@ -76,7 +76,7 @@ impl<'t> ParsedCall<'t> {
     pub fn exactly<const N: usize>(&self) -> Result<[&Node; N]> {
         let inputs = self.inputs();
         let count = inputs.len();
-        inputs.try_into().map_err(|_| self.error(format!("{N} inputs are wanted, not {count}")))
+        inputs.try_into().map_err(|_| self.error(format!("expected {N} inputs, not {count}")))
     }
 
     /// Returns an error of the operation.
@@ -141,7 +141,7 @@ impl<'t> ParsedCall<'t> {
     /// Reads a list of values, one of each type.
     pub fn values(&self, key: &str, types: &[Type]) -> Result<Vec<Lanes>> {
         let given = self.wanted(key)?;
-        let wrong = || self.wrong(given, &format!("a list of {} values in brackets, of the types that are wanted", types.len()));
+        let wrong = || self.wrong(given, &format!("a list of {} values in brackets, of the expected types", types.len()));
         let RawValue::List(list) = &given.value else { return Err(wrong()) };
         if list.len() != types.len() {
             return Err(wrong());

@@ -240,7 +240,7 @@ impl<'t> Parser<'t> {
                 match call.inputs.len() {
                     count if count == wanted && count > 0 => Node::call(function, &call.inputs()),
                     0 => Err(call.error("a function of elements is called with an array at least")),
-                    count => Err(call.error(format!("{wanted} inputs are wanted, not {count}"))),
+                    count => Err(call.error(format!("expected {wanted} inputs, not {count}"))),
                 }
             }
             false => self.operation(&call, maps.as_deref(), span)?,
@@ -330,7 +330,7 @@ impl<'t> Parser<'t> {
             let wanted = elementwise::inputs(&op).unwrap_or(count.max(1));
             return Ok(match count == wanted {
                 true => one(Node::elementwise(op, &call.inputs())),
-                false => Err(call.error(format!("{wanted} inputs are wanted, not {count}"))),
+                false => Err(call.error(format!("expected {wanted} inputs, not {count}"))),
             });
         }
         Ok(match call.name {
@@ -346,7 +346,7 @@ impl<'t> Parser<'t> {
             "position" => one(position(call)),
             "gather" => one(gather(call)),
             "concatenate" => one(call.number("axis").and_then(|axis| match &call.inputs()[..] {
-                [] => Err(call.error("an array at least is wanted")),
+                [] => Err(call.error("expected at least one array")),
                 parts => Node::concatenate(axis, parts),
             })),
             name => match self.vocabulary.read(name) {
@@ -423,7 +423,7 @@ fn position(call: &ParsedCall<'_>) -> Result<Node> {
 
 fn gather(call: &ParsedCall<'_>) -> Result<Node> {
     let inputs = call.inputs();
-    let Some((input, indices)) = inputs.split_first() else { return Err(call.error("an array and indices are wanted")) };
+    let Some((input, indices)) = inputs.split_first() else { return Err(call.error("expected an array and indices")) };
     let boundary = match call.value_or_word("outside", input.ty())? {
         Ok(value) => Boundary::Constant(Lanes::from_slice(&value)),
         Err("clamp") => Boundary::Clamp,

@@ -109,7 +109,7 @@ fn an_operation_of_another_crate_is_written_and_read() -> Result<()> {
     let vocabulary = Vocabulary::default().with("bounds", |call| {
         let [matrix] = call.exactly()?;
         if matrix.shape().rank() != 2 || matrix.ty() != Type::F32 {
-            return Err(call.error("a matrix of `f32` is wanted"));
+            return Err(call.error("expected a matrix of `f32`"));
         }
         Node::apply(Bounds, &[matrix])
     });
@@ -127,7 +127,7 @@ output n3
     assert_eq!(node.read()?.lanes, [Literal::from(3.0f32), Literal::from(4.0f32)]);
     let id = sources.add("bad.graph", "x: f32[4] = input iota\ny = bounds(x)\noutput y\n");
     let wrong = parse(&sources, id, &context, &vocabulary).expect_err("a line is no matrix");
-    assert!(sources.render_all(&wrong).contains("a matrix of `f32` is wanted"), "{}", sources.render_all(&wrong));
+    assert!(sources.render_all(&wrong).contains("expected a matrix of `f32`"), "{}", sources.render_all(&wrong));
     Ok(())
 }
 

@@ -83,7 +83,7 @@ struct State {
 /// let (x, n) = (b.parameter("x", Type::F32), b.parameter("n", Type::I32));
 /// let bad = b.sqrt(b.add(b.mul(x, x), n));
 /// let error = b.finish_function(&[bad]).unwrap_err().to_string();
-/// assert!(error.contains("`f32` is wanted and `i32` is given"));
+/// assert!(error.contains("expected `f32`, found `i32`"));
 /// ```
 pub struct Builder {
     state: RefCell<State>,

@@ -83,7 +83,7 @@ impl Builder {
                 } else if own.is_scalar() && own.element() == ty.element() {
                     Some(self.splat(value, ty.lanes()))
                 } else {
-                    self.fail(format!("`{ty}` is wanted and `{own}` is given"));
+                    self.fail(format!("expected `{ty}`, found `{own}`"));
                     None
                 }
             }

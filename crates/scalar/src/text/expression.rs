@@ -122,7 +122,7 @@ impl<'t> FunctionReader<'t> {
         match expression {
             Expression::Literal(text, span) if typed(text).1.is_none() => {
                 let wrong =
-                    || Box::new(Diagnostic::error(BAD_VALUE, format!("`{text}` is no index")).at(span, "an integer is wanted"));
+                    || Box::new(Diagnostic::error(BAD_VALUE, format!("`{text}` is no index")).at(span, "expected an integer"));
                 let value = literal(Element::I64, text).and_then(|literal| literal.as_i128()).ok_or_else(wrong)?;
                 Ok(Operand::Integer(value))
             }

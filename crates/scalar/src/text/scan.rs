@@ -257,7 +257,7 @@ impl<'t> Scanner<'t> {
         behind.at += found.len();
         let message = match found {
             "" => format!("{wanted} is missing at the end of the line"),
-            found => format!("{wanted} is wanted here, not `{found}`"),
+            found => format!("expected {wanted}, found `{found}`"),
         };
         Box::new(Diagnostic::error(UNEXPECTED, message).at(behind.since(start), "here"))
     }

@@ -24,7 +24,7 @@ fn mistakes_say_what_and_where() {
     let two = |b: &Builder| (b.parameter("x", Type::F32), b.parameter("n", Type::I32));
     let cases: Vec<(&str, String)> = vec![
         (
-            "`f32` is wanted and `i32` is given",
+            "expected `f32`, found `i32`",
             problems(|b| {
                 let (x, n) = two(b);
                 vec![b.add(x, n)]
@@ -54,7 +54,7 @@ fn mistakes_say_what_and_where() {
         ("`300` is no `u8`", problems(|b| vec![b.constant(Type::U8, 300)])),
         ("two numbers do not say of which type", problems(|b| vec![b.add(1, 2)])),
         (
-            "`bool` is wanted",
+            "expected `bool`",
             problems(|b| {
                 let (x, n) = two(b);
                 b.if_then(n, || {});
@@ -405,7 +405,7 @@ fn bindings_that_do_not_fit() {
     let b = Builder::function("caller");
     let mut wrong = reading(|b, _| b.literal(Literal::from(1i32)));
     b.inline(&reads, &[], &mut [&mut wrong]);
-    assert!(b.finish_function(&[]).unwrap_err().to_string().contains("`f32` is wanted and `i32` is given"));
+    assert!(b.finish_function(&[]).unwrap_err().to_string().contains("expected `f32`, found `i32`"));
 }
 
 #[test]

@@ -590,7 +590,7 @@ impl Environment for CallPosition<'_> {
 pub(super) fn read(call: &crate::expr::parsed_call::ParsedCall<'_>) -> Result<Vec<Node>> {
     let (function, inputs) = (call.function("function")?, call.inputs());
     let reads = read_words(call, &function, ["reads", "fills"])?;
-    let Some((marker, inputs)) = inputs.split_first() else { return Err(call.error("an array of the shape is wanted")) };
+    let Some((marker, inputs)) = inputs.split_first() else { return Err(call.error("expected an array of the shape")) };
     let Some(beside) = inputs.len().checked_sub(reads.len()) else {
         return Err(call.error(format!("{} arrays are read, and there are {}", reads.len(), inputs.len())));
     };
@@ -607,7 +607,7 @@ pub(super) fn read_words(
 ) -> Result<Vec<Reads>> {
     let (words, accessors) = (call.words(names[0])?, function.accessors());
     if words.len() > accessors.len() {
-        return Err(call.error("an accessor for each array that is read is wanted"));
+        return Err(call.error("expected an accessor for each array that is read"));
     }
     let constants = words.iter().zip(accessors).filter(|(word, _)| word.ends_with("_constant"));
     let types: Vec<Type> = constants.map(|(_, accessor)| accessor.ty).collect();

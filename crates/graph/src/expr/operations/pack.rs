@@ -74,7 +74,7 @@ impl Node {
         let name = pack.name();
         match <[Node; 2]>::try_from(Node::apply(pack, &[chosen, line])?) {
             Ok([values, count]) => Ok((values, count)),
-            Err(_) => Err(Error::Plan { what: name, reason: "elements and their number are wanted".into() }),
+            Err(_) => Err(Error::Plan { what: name, reason: "expected elements and their number".into() }),
         }
     }
 
@@ -127,7 +127,7 @@ impl Node {
 /// Reads `values, count = pack(chosen, x)`, also of several lines. `partition` appends all other elements.
 pub(super) fn read(call: &ParsedCall<'_>) -> Result<Vec<Node>> {
     let inputs = call.inputs();
-    let [chosen, lines @ ..] = &inputs[..] else { return Err(call.error("flags and a line are wanted")) };
+    let [chosen, lines @ ..] = &inputs[..] else { return Err(call.error("expected flags and a line")) };
     match lines {
         [line] => {
             let (values, count) = line.packed(chosen, Pack { rest: call.name() == "partition", lines: 1 })?;
@@ -138,7 +138,7 @@ pub(super) fn read(call: &ParsedCall<'_>) -> Result<Vec<Node>> {
             packed.push(count);
             Ok(packed)
         }
-        _ => Err(call.error(format!("flags and a line are wanted, or for `pack` up to {MAX_LINES} lines"))),
+        _ => Err(call.error(format!("expected flags and a line, or for `pack` up to {MAX_LINES} lines"))),
     }
 }
 

@@ -77,7 +77,7 @@ pub(super) fn read_extreme(call: &ParsedCall<'_>) -> Result<Vec<Node>> {
             let axes = values.checked_axes(call.name(), &axes)?;
             Node::apply_one(Reduce { by: Reduction::read_extreme(call, values, labels)?, axes }, &inputs)?
         }
-        _ => return Err(call.error("an array and one axis are wanted, or an array, labels of the same shape and axes")),
+        _ => return Err(call.error("expected an array and one axis, or an array, labels of the same shape and axes")),
     }])
 }
 

@@ -69,7 +69,7 @@ pub(super) fn read(call: &crate::expr::parsed_call::ParsedCall<'_>) -> Result<Ve
     let reads = read_words(call, &function, ["reads", "fills"])?;
     let line_reads = read_words(call, &line, ["line_reads", "line_fills"])?;
     let inputs = call.inputs();
-    let Some((marker, rest)) = inputs.split_first() else { return Err(call.error("an array of the shape is wanted")) };
+    let Some((marker, rest)) = inputs.split_first() else { return Err(call.error("expected an array of the shape")) };
     let is_line = |reads: &Reads| matches!(reads, Reads::Along(axis, _) if *axis + 1 == marker.bound().rank());
     let Some(array) = reads.iter().position(is_line) else { return Err(call.error("no array is read along lines")) };
     let beside_of = |function: &Function| function.parameters().len().checked_sub(marker.bound().rank());

@@ -145,7 +145,7 @@ impl Node {
 /// Reads `scatter(x, places, values)`, with one index array for each axis of `x`; and `combine: sum`.
 pub(super) fn read(call: &ParsedCall<'_>) -> Result<Vec<Node>> {
     let inputs = call.inputs();
-    let [base, places @ .., values] = &inputs[..] else { return Err(call.error("an array, places and values are wanted")) };
+    let [base, places @ .., values] = &inputs[..] else { return Err(call.error("expected an array, places and values")) };
     let combine = if call.has("combine") { Some(call.combine(base.ty())?) } else { None };
     Ok(vec![base.scatter(places, values, combine)?])
 }

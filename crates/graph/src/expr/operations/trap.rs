@@ -41,13 +41,13 @@ pub(super) fn read(call: &ParsedCall<'_>) -> Result<Vec<Node>> {
 impl Typing for Trap {
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
         let [conditions, word] = inputs else {
-            return Err(Error::Plan { what: self.name(), reason: "a condition and a word are wanted".into() });
+            return Err(Error::Plan { what: self.name(), reason: "expected a condition and a word".into() });
         };
         for (input, ty) in [(conditions, Type::BOOL), (word, Type::U32)] {
             input.check_type(&self.name(), ty)?;
         }
         if word.bound().rank() != 0 {
-            return Err(word.refused(&self.name(), "a word without axes is wanted"));
+            return Err(word.refused(&self.name(), "expected a word without axes"));
         }
         Ok(vec![(Type::U32, Shape::from([]))])
     }
