@@ -98,7 +98,7 @@ static SEPARABLE: Effect = Effect { planes: 1, height: |width| width, build: sep
 static UNSHARP: Effect = in_portrait(3, |x| effects::unsharp(x, 1.5, 1.0, Boundary::Mirror), "unsharp sigma=1.5 amount=1", 2e-3);
 static BILATERAL_GRID: Effect = in_portrait(
     1,
-    |x| effects::bilateral_grid(x, &effects::Grid { cell: 8, range: 0.1, low: 0.0, high: 1.0 }, Boundary::Clamp),
+    |x| effects::bilateral_grid(x, &effects::GridSettings { cell: 8, range: 0.1, low: 0.0, high: 1.0 }, Boundary::Clamp),
     "bilateral_grid cell=8 range=0.1 low=0 high=1 boundary=clamp",
     1e-4,
 );
