@@ -10,13 +10,13 @@ use super::{Costs, Each, Execution, LANES};
 pub const STENCIL_BLOCKS: u64 = 16;
 /// Blocks of a histogram, which are short.
 pub const HISTOGRAM_BLOCKS: u64 = 64;
-/// Blocks among which a reduction is split, where neighbouring threads have neighbouring results.
+/// Blocks per core of a split reduction whose neighbouring threads compute neighbouring results.
 pub const REDUCE_COLUMN_BLOCKS: u64 = 8;
-/// Blocks among which a reduction is split, where the threads of a block have one result.
+/// Blocks per core of a split reduction whose blocks compute one result each.
 pub const REDUCE_ROW_BLOCKS: u64 = 16;
-/// Blocks among which lines of a scan are split, where neighbouring threads have neighbouring lines.
+/// Blocks per core of a split scan whose neighbouring threads scan neighbouring lines.
 pub const SCAN_COLUMN_BLOCKS: u64 = 8;
-/// Blocks among which lines of a scan are split, where the threads of a block have one line.
+/// Blocks per core of a split scan whose blocks scan one line each.
 pub const SCAN_ROW_BLOCKS: u64 = 16;
 /// Blocks of a pack in three steps.
 pub const PACK_BLOCKS: u64 = 16;
@@ -30,113 +30,109 @@ pub const SEGMENT_PARTS: u64 = 16;
 // When there is enough work in parallel: results or lines for each core, below which one is split among
 // blocks.
 
-/// Results for each core of vectors, where neighbouring threads have neighbouring results.
+/// Results that keep a core of vectors busy if neighbouring threads compute neighbouring results.
 const ENOUGH_COLUMNS: u64 = 512;
-/// Results for each core of vectors, where the threads of a block have one result.
+/// Results that keep a core of vectors busy if each block computes one result.
 const ENOUGH_ROWS: u64 = 4;
-/// Lines of a scan for each core of vectors, where neighbouring threads have neighbouring lines.
+/// Lines that keep a core of vectors busy if neighbouring threads scan neighbouring lines.
 const ENOUGH_SCAN_COLUMNS: u64 = 128;
-/// Lines of a sweep for each core of vectors: one warp.
+/// Lines that keep a core of vectors busy in a sweep: one warp.
 const ENOUGH_SWEEPS: u64 = LANES as u64;
-/// Lines of a scan for each core, where the threads of a block have one line.
+/// Lines that keep a core busy if each block scans one line.
 pub const ENOUGH_SCAN_ROWS: u64 = 4;
-/// Results for each core, below which a block of vectors has one result.
+/// Minimum results per core for which a block of vectors computes several results.
 pub const FEW_ROWS: u64 = 32;
-/// Elements of a result, below which neighbouring threads have neighbouring results whatever their order in
-/// memory.
+/// Results of fewer elements are computed by neighbouring threads, whatever the order in memory.
 pub const SHORT_FOLD: Each<u64> = Each { vectors: 32, threads: 16 };
-/// Elements of a result, above which the threads of a block have one together. On vectors a core runs through
-/// 65,536 elements faster than several share them.
+/// Results of more elements are computed by the threads of a block together. A core of vectors runs through
+/// 65,536 elements faster alone than several cores that share them.
 pub const LONG_FOLD: Each<u64> = Each { vectors: 1 << 16, threads: 1024 };
-/// Elements along the split axis, below which splitting costs more than it saves: a second kernel combines
-/// the parts.
+/// Minimum elements along an axis for which splitting it pays: a second kernel has to combine the parts.
 pub const SPLIT_COLUMNS: u64 = 64;
-/// Elements along the split axis, below which splitting costs more than it saves, where the threads of a
-/// block have one result or line.
+/// The same minimum if each block computes one result or line.
 pub const SPLIT_ROWS: u64 = 8192;
 
 // The size of a block's work.
 
-/// Elements that a warp of vectors runs through before its block ends: starting a block then costs little.
+/// Elements that a warp of vectors processes in one block. With this many, the start of a block costs little.
 pub const STRETCH: u32 = 4096;
 /// Elements that a block of vectors reduces at a time; a multiple of four warps.
 pub const REDUCE_TILE: u32 = 4096;
-/// Results that a warp of vectors has at a time: what is read for all of them is read once.
+/// Results that a warp of vectors computes at a time. Values that all of them need are read once.
 pub const REDUCE_RESULTS: u32 = 4;
-/// Threads of a block in which neighbouring threads have neighbouring results or lines: one warp on vectors.
+/// Threads of a block whose neighbouring threads compute neighbouring results or lines: one warp on vectors.
 pub const COLUMN_THREADS: Each<u32> = Each { vectors: 32, threads: 128 };
-/// Threads of a block of threads whose threads have one result, tile or sequence of segments together.
+/// Threads of a block that computes one result, one tile or one sequence of segments.
 pub const BLOCK_THREADS: u32 = 256;
-/// Tiles that a block of a reduction has at most where several blocks have one result.
+/// Maximum tiles of a block of a reduction if several blocks compute one result.
 pub const REDUCE_TILES: u32 = 64;
-/// Segments of a lane that looks for the tiles that start in them: their loads are under way together.
+/// Segments that a lane examines for starts of tiles. Their loads are in flight together.
 pub const STARTED_SEGMENTS: u32 = 4;
-/// Elements of a thread whose segments are numbered, in rows of four: a block searches once for all of its
-/// elements.
+/// Elements of a thread that numbers segments, in rows of four. A block searches once for all of its elements.
 pub const NUMBERED_ITEMS: u32 = 16;
 /// Threads of a block that combines the parts of a result.
 pub const COMBINE_THREADS: Each<u32> = Each { vectors: 32, threads: 256 };
-/// Threads of a block that scatters: on vectors a block is a loop over its warps, and longer ones cost less
-/// to start.
+/// Threads of a block of a scatter. On vectors a block is a loop over its warps, and long loops cost less to
+/// start.
 pub const SCATTER_THREADS: Each<u32> = Each { vectors: 1024, threads: 256 };
-/// Positions that a thread of a histogram counts before its block adds up, at least. A block of vectors has
-/// fewer threads.
+/// Minimum positions that a thread of a histogram counts before the counters of its block are added up. A
+/// block of vectors has fewer threads.
 pub const COUNTED: Each<u32> = Each { vectors: 512, threads: 64 };
-/// Rows of a block of threads that moves a tile from one order of axes to another, or stages a window.
+/// Rows of threads in a block that transposes a tile or stages a window.
 pub const TILE_ROWS: u32 = 8;
-/// Warps of a block of a pack on threads.
+/// Warps of a block of a pack, if blocks are threads.
 pub const PACK_WARPS: u32 = 8;
-/// Warps of a block of a histogram on vectors: more than one, so that barriers stand around their counting
-/// and each lane can have counters.
+/// Warps of a block of a histogram on vectors. With more than one, barriers enclose the counting, and each
+/// lane can have its own counters.
 pub const HISTOGRAM_WARPS: u32 = 2;
-/// Accesses of a thread of a histogram that are under way together.
+/// Accesses of a thread of a histogram that are in flight together.
 pub const HISTOGRAM_PIECES: u32 = 2;
-/// Rows of 16 bytes that a thread of a loop over memory loads together, where threads share the loop. Vectors
-/// load the words of neighbouring lanes together anyway.
+/// Rows of 16 bytes that a thread loads together in a loop that threads share. Vectors load the words of
+/// neighbouring lanes together anyway.
 pub const LOOP_ROWS: Each<u32> = Each { vectors: 0, threads: 2 };
-/// Copies of counters in shared memory that lanes of a warp add to side by side: with 32 of them, a bank for
-/// each lane.
+/// Numbers of copies of counters in shared memory. With 32 copies each lane has its own bank.
 const COUNTER_COPIES: [u32; 2] = [32, 16];
-/// Bytes of all copies, at most: several blocks are resident.
+/// Maximum bytes of all copies, so that several blocks are resident.
 const COUNTER_BYTES: u64 = 32 << 10;
-/// Additions for each copy of a counter, at least: it is set to zero and read once.
+/// Minimum additions per copy of a counter: each copy is set to zero before and read behind.
 const COUNTER_ADDITIONS: u64 = 8;
 /// Bytes of shared memory that the machine itself needs for a block.
 const BLOCK_SHARED: u32 = 1024;
 /// Cycles of a load from the memory of a GPU while other loads keep it busy.
 const LOAD_CYCLES: u64 = 4000;
-/// Resident blocks of a core, up to which each loads its next tile while it computes.
+/// Maximum resident blocks of a core for which each block loads its next tile while it computes.
 const LONE_BLOCKS: u64 = 1;
 /// Lanes that a core of a GPU executes in a cycle.
 const CORE_LANES: u64 = 128;
-/// Registers of a thread for addresses, indices and the loads that are under way.
+/// Registers of a thread for addresses, indices and loads in flight.
 const ADDRESS_REGISTERS: u32 = 24;
-/// Threads of a stencil that a core holds, at most: loads that are under way need registers too.
+/// Maximum resident threads of a stencil per core: loads in flight need registers too.
 const RESIDENT_STENCIL: u32 = 1280;
 /// Warps of a block that wait for other blocks.
 pub const WAITING_WARPS: u32 = 3;
-/// Columns of results of a lane of vectors, a warp apart, where it has one row of them.
+/// Results of a lane of vectors in one row, at the distance of a warp.
 pub const REDUCE_COLUMNS: u32 = 4;
-/// Positions of a part of a sweep, at least.
+/// Minimum positions of a part of a sweep.
 pub const SWEEP_PART: u32 = 64;
-/// Nodes of a function, up to which a thread gets by with 32 registers.
+/// Maximum nodes of a function for which 32 registers per thread are enough.
 pub const FEW_REGISTERS: usize = 128;
-/// Rows above a last axis, from which on threads have strips of rows.
+/// Minimum rows for which threads compute strips of rows.
 pub const TALL: usize = 16;
-/// Elements of an image, from which on it does not stay in the caches of cores from one kernel to the next.
+/// Minimum elements of an image that does not stay in the caches of cores from one kernel to the next.
 pub const LARGE: usize = 1 << 20;
-/// Elements of the smallest part of a sort or a pack on vectors.
+/// Minimum elements of a part of a sort or a pack on vectors.
 pub const PART: u32 = 2048;
-/// Bins of a histogram that are counted in shared memory, at most: 32 KiB of counters of threads. Those of a
-/// core of vectors may fill 128 KiB of its own cache.
+/// Maximum bins of a histogram that are counted in shared memory: 32 KiB of counters for threads, and 128 KiB
+/// of a core's own cache for vectors.
 pub const SHARED_BINS: Each<u32> = Each { vectors: 32768, threads: 8192 };
-/// Positions that a block of a histogram counts for each bin in its shared memory, at least.
+/// Minimum positions per bin for which a block of a histogram counts in shared memory.
 pub const COUNTED_PER_BIN: u32 = 4;
-/// Operations of a function, up to which rows are prefetched: more take longer than memory does.
+/// Maximum operations of a function for which rows are prefetched. More operations take longer than memory.
 pub const PREFETCHED: u64 = 256;
-/// Resident threads of a multiprocessor, where they are not known.
+/// Resident threads of a multiprocessor, if they are not known.
 const RESIDENT: u32 = 2048;
-/// Operations that are done for elements that a pack does not choose, at most, instead of packing them first.
+/// Maximum operations that are applied to all elements before a pack. More operations follow the pack, and
+/// are applied to the packed elements only.
 pub const UNCHOSEN: u64 = 64;
 
 impl Costs<'_> {
@@ -173,8 +169,8 @@ impl Costs<'_> {
         (registers / ((live + ADDRESS_REGISTERS) * threads)).clamp(1, (RESIDENT_STENCIL / threads).max(1))
     }
 
-    /// Returns how many of the threads of a block take neighbouring elements of a loop that they share. Warps
-    /// of vectors run one after the other, so each has a stretch of its own.
+    /// Returns the number of threads that take neighbouring elements in a loop that the `threads` of a block
+    /// share. Warps of vectors run one after the other, so each has its own stretch.
     pub fn taken_together(&self, threads: u32) -> u32 {
         if self.in_vectors() { LANES.min(threads) } else { threads }
     }
@@ -182,8 +178,8 @@ impl Costs<'_> {
     /// Returns how many copies of its `counters` in shared memory a block has, if it makes `additions` in
     /// all.
     ///
-    /// Lanes of a warp that add to counters of one bank wait for each other. With a copy for each lane they
-    /// do not, but all copies are set to zero before and added up behind.
+    /// Lanes of a warp that add to counters of one bank wait for each other. With one copy per lane they do
+    /// not wait, but all copies have to be set to zero before and added up behind.
     pub fn counter_copies(&self, counters: u32, additions: u64) -> u32 {
         let pays = |copies: &u32| {
             let all = u64::from(counters) * u64::from(*copies);
@@ -195,8 +191,8 @@ impl Costs<'_> {
     /// Returns whether a loop loads the data of its next iteration before it works on that of the current
     /// one. `threads` are resident on a core, and each executes `operations` in an iteration.
     ///
-    /// Threads wait for memory together where their operations take less time than a load. A core of vectors
-    /// prefetches data that is read in order by itself.
+    /// If the operations take less time than a load, all threads would wait for memory at once. A core of
+    /// vectors prefetches sequential reads by itself.
     pub fn prefetches(&self, threads: u64, operations: u64) -> bool {
         !self.in_vectors() && threads.saturating_mul(operations) < LOAD_CYCLES * CORE_LANES
     }
@@ -204,8 +200,8 @@ impl Costs<'_> {
     /// Returns whether a block runs several tiles and loads staged words of its next one before it computes
     /// the current one. `blocks` are resident on a core.
     ///
-    /// Where blocks are several, one loads while others compute. A core of vectors prefetches data that is
-    /// read in order by itself.
+    /// With several resident blocks, one loads while others compute. A core of vectors prefetches sequential
+    /// reads by itself.
     pub fn prefetches_tiles(&self, blocks: u64) -> bool {
         !self.in_vectors() && blocks <= LONE_BLOCKS
     }
@@ -219,23 +215,24 @@ impl Costs<'_> {
         })
     }
 
-    /// Returns how many results are enough, where neighbouring threads have neighbouring results.
+    /// Returns the number of results that keep all cores busy if neighbouring threads compute neighbouring
+    /// results.
     pub fn enough_columns(&self) -> u64 {
         self.enough(ENOUGH_COLUMNS, 2)
     }
 
-    /// Returns how many results are enough, where the threads of a block have one result.
+    /// Returns the number of results that keep all cores busy if each block computes one result.
     pub fn enough_rows(&self) -> u64 {
         self.enough(ENOUGH_ROWS, BLOCK_THREADS.into())
     }
 
-    /// Returns how many lines of a scan are enough, where neighbouring threads have neighbouring lines.
+    /// Returns the number of lines that keep all cores busy if neighbouring threads scan neighbouring lines.
     pub fn enough_scan_columns(&self) -> u64 {
         self.enough(ENOUGH_SCAN_COLUMNS, 4)
     }
 
-    /// Returns how many lines of a sweep are enough. A thread keeps its state in registers, so fewer are
-    /// resident.
+    /// Returns the number of lines that keep all cores busy in a sweep. A thread keeps its state in registers,
+    /// so fewer threads are resident.
     fn enough_sweeps(&self) -> u64 {
         self.enough(ENOUGH_SWEEPS, 4)
     }
@@ -251,7 +248,7 @@ impl Costs<'_> {
         lines < self.enough_sweeps() && length >= 16 * u64::from(SWEEP_PART)
     }
 
-    /// Returns how many blocks of one warp a sweep has, where lines are split.
+    /// Returns the number of blocks, of one warp each, of a sweep whose lines are split.
     pub fn sweep_blocks(&self) -> u64 {
         self.enough(SWEEP_BLOCKS, 4 * u64::from(LANES))
     }

@@ -1,7 +1,7 @@
 //! Comparison of alternatives that differ in the size of their code.
 
-/// The gain that pays for larger code: the cost of the alternative must be below these hundredths of the
-/// other cost.
+/// The gain that pays for larger code: the cost of the alternative must be below this percentage of the other
+/// cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gain(u64);
 

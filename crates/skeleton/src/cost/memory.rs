@@ -5,34 +5,34 @@ use super::{Costs, LANES};
 /// Rows of a strip of a product with sums of 32 bits: they fill three quarters of the vector registers of
 /// AVX-512.
 const PRODUCT_STRIP: u32 = 12;
-/// Rows of a tile of a product, at most: the right factor is copied once for all of them.
+/// Maximum rows of a tile of a product. The right factor is copied once for all of them.
 const PRODUCT_ROWS: u32 = 1032;
-/// Panels of a tile of a product, at least.
+/// Minimum panels of a tile of a product.
 pub const PRODUCT_PANELS: u32 = 4;
 /// Bytes of a line of the cache, the same on all x86 CPUs.
 pub const CACHE_LINE: u32 = 64;
-/// Elements between two that mostly lie in one line of a cache.
+/// Maximum distance of two elements that mostly lie in one cache line.
 pub const NEIGHBOURS: i64 = 4;
-/// Blocks in the second direction of a grid, at most; the same on all GPUs.
+/// Maximum blocks in the second direction of a grid; the same on all GPUs.
 pub const GRID_ROWS: u32 = 65535;
-/// Bytes of static shared memory of a block of threads, at most; fixed by PTX.
+/// Maximum bytes of static shared memory of a block; fixed by PTX.
 pub const STATIC_SHARED: u64 = 48 << 10;
-/// Bytes of shared memory of a block of a sweep, at most.
+/// Maximum bytes of shared memory of a block of a sweep.
 pub const SWEEP_SHARED: u32 = 40 << 10;
 /// Bytes of shared memory for the elements of a tile of a sort: several blocks are resident on a core.
 pub const SORT_TILE: u32 = 24 << 10;
 /// Bytes of shared memory for the elements of a tile of segments. Blocks leave half of a core's memory to its
-/// first cache, which has a line for every load at a computed place that is under way.
+/// first cache, which holds a line for every gather in flight.
 pub const SEGMENT_TILE: u32 = 20 << 10;
-/// Bytes of shared memory for what a pack chooses in a tile.
+/// Bytes of shared memory for the chosen elements of a tile of a pack.
 pub const PACK_TILE: u32 = 32 << 10;
-/// Bytes of the lines that a sort on vectors collects that have a fixed place in shared memory, at most.
+/// Maximum bytes of collected lines of a sort on vectors that are in static shared memory.
 pub const SORT_STATIC: u32 = 32 << 10;
-/// Reads of a window at a position, from which on a tile of it is staged in shared memory. On an H200, a box
+/// Minimum reads per position for which a tile of a window is staged in shared memory. On an H200, a box
 /// blur of 9 reads takes 87 us from memory and 67 us from a tile, one of 25 reads 145 and 89.
 pub const STAGED_READS: u64 = 8;
-/// Values of a tile with its halo for each position of the tile, at most: more are mostly loaded in vain
-/// where the radius of a call is less than the declared one.
+/// Maximum loaded values of a tile with its halo per position of the tile. If the radius of a call is less
+/// than the declared one, most of a larger halo is not used.
 pub const STAGED_GROWTH: u64 = 4;
 /// Elements of segments that are prefetched before their row is reduced: a core that handles the ends of
 /// segments does not prefetch them by itself. By measurement on a Xeon with AVX-512, 128 to 2048 are about
@@ -44,11 +44,11 @@ pub const ROWS_AHEAD: u32 = 8;
 pub const FACTOR_ROWS_AHEAD: u32 = 4;
 /// Rows of a panel of a product that are prefetched before they are multiplied.
 pub const PANEL_ROWS_AHEAD: u32 = 16;
-/// Elements between rows of a copied factor, so that rows do not fall onto each other in a cache.
+/// Padding elements between rows of a copied factor, which avoids conflicts in the cache.
 pub const ROW_PADDING: u32 = 16;
-/// Bytes of a core's own cache, where they are not known.
+/// Bytes of a core's own cache, if they are not known.
 const CORE_CACHE: u64 = 2 << 20;
-/// Bytes and number of the vector registers of a core, where they are not known.
+/// Bytes and number of the vector registers of a core, if they are not known.
 pub(super) const VECTOR_REGISTERS: (u32, u32) = (64, 32);
 
 /// Returns whether a band of half as many rows needs enough less memory: `bytes` of `before`. Otherwise rows around

@@ -19,8 +19,8 @@ const SCAN_STEPS: u64 = 5;
 const SEGMENTED_ELEMENT: u64 = 46;
 /// A read of elements at places that lanes compute each for itself.
 const GATHER: u64 = 51;
-/// Rounds of a warp for each that a lane needs, where each lane goes through its own segment and waits for
-/// the longest.
+/// Rounds of a warp per round that an average lane needs. Each lane processes its own segment, and the warp
+/// ends with the longest one.
 const WAITING: u64 = 2;
 
 impl Costs<'_> {

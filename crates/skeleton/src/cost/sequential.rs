@@ -32,7 +32,7 @@ pub struct ArenaBytes {
     pub element: u64,
     /// Bytes for each call.
     pub call: u64,
-    /// Bytes besides.
+    /// Bytes that do not depend on the calls.
     pub fixed: u64,
 }
 
@@ -50,14 +50,13 @@ pub struct TeamCalls {
     /// Size of the arena of all teams. A team releases no memory, so it is for all levels of a recursion
     /// together.
     pub arena: ArenaBytes,
-    /// The arena has at most this part of the memory.
+    /// Divisor of the memory: the quotient is the maximum size of the arena.
     pub arena_share: u64,
-    /// Bytes of the stack of a thread for a call in a call.
+    /// Bytes of a thread's stack per level of calls.
     pub frame: u64,
-    /// Minimum and maximum of calls inside of calls on a GPU.
+    /// Minimum and maximum depth of calls on a GPU.
     pub depth: [u64; 2],
-    /// Blocks, threads of a block, and maximum of calls inside of calls for tests on a machine with few
-    /// threads.
+    /// Blocks, threads of a block, and maximum depth of calls for tests on a machine with few threads.
     pub forced: (u32, u32, u64),
 }
 
@@ -74,7 +73,7 @@ pub struct SequentialCalls {
     /// Maximum number of elements of a small call as a multiple of a worker's part of all elements: other
     /// workers wait for the call.
     pub part_of_worker: f64,
-    /// The same for cores that take parts of calls.
+    /// The same multiple for cores that take parts of calls.
     pub part_of_core: f64,
     /// Size of the arena of a worker. Memory of a CPU that is not used takes no page.
     pub arena: ByWorker<ArenaBytes>,
@@ -89,17 +88,17 @@ pub struct SequentialCalls {
     /// Maximum number of threads of a block for such calls. They take different branches, and a warp executes
     /// one branch at a time.
     pub threads_of_block: u32,
-    /// Maximum of calls inside of calls of a thread of a GPU.
+    /// Maximum depth of calls in a thread of a GPU.
     pub thread_depth: u64,
-    /// Maximum of calls inside of calls of a warp and of a core.
+    /// Maximum depth of calls in a warp and in a core.
     pub depth: ByWorker<u64>,
     /// Calls in teams of warps.
     pub teams: TeamCalls,
 }
 
-/// The part of the memory that arenas of sequential calls take, at most.
+/// Divisor of the memory: the quotient is the maximum for arenas of sequential calls.
 const ARENA_SHARE: u64 = 16;
-/// The part of the memory that is the stack of all resident threads together.
+/// Divisor of the memory: the quotient is for the stacks of all resident threads.
 const STACK_SHARE: u64 = 16;
 /// Threads of a multiprocessor for sequential calls: half of those that are resident.
 const WORKERS_SHARE: u64 = 2;

@@ -4,22 +4,23 @@ use super::gain::Gain;
 use super::{Costs, LANES};
 use broadloom_device::MachineKind;
 
-/// Bytes of shared memory for the rows between the stages of a chain, at most: an eighth of a core's own
-/// cache, so that inputs and results that pass through do not displace them.
+/// Maximum bytes of shared memory for the rows between the stages of a chain: an eighth of a core's own cache,
+/// so that inputs and results do not evict them.
 pub const CHAIN_BYTES: u64 = 256 << 10;
-/// Columns of a block of a chain. Half of the least is a warp, so that no part of a line is shorter.
+/// Possible columns of a block of a chain. Half of the smallest number is a warp, so no part of a line is
+/// shorter than a warp.
 pub const CHAIN_COLUMNS: [u32; 9] = [64, 96, 128, 192, 256, 384, 512, 768, 1024];
 /// Blocks of a chain for each core.
 pub const CHAIN_BLOCKS: u64 = 8;
-/// Rows of a block of a chain for each row above or below them that it computes besides.
+/// Minimum rows of a block of a chain per row above or below them that the block also computes.
 pub const CHAIN_ROWS: u32 = 8;
-/// Rows of a block of a chain, at least.
+/// Minimum rows of a block of a chain.
 pub const CHAIN_LEAST_ROWS: u32 = 64;
-/// Operations in the time of a byte of a chain's ring.
+/// Operations that take as long as a byte of a chain's ring.
 pub const STAGED_BALANCE: u64 = 1;
-/// A value of a chain that is stored in a ring and read again.
+/// Cost of a value of a chain that is stored in a ring and read again.
 pub const STAGED_VALUE: u64 = 4;
-/// Kernels that are joined to a chain, at most.
+/// Maximum number of kernels that are joined to a chain.
 pub const CHAIN_LENGTH: usize = 16;
 /// Gain of a plan with chains over one without that pays for larger kernels.
 pub const CHAIN_GAIN: Gain = Gain::new(75);
@@ -30,7 +31,8 @@ pub const RELAY_ROWS: u32 = 4;
 /// Maximum values of a line that 32 results of a relay read if most of them read one row of 32 values, and if
 /// they read two: a few more than neighbouring results read.
 pub const RELAY_NEAR: [u32; 2] = [24, 54];
-/// Operations of a function that reads lines, up to which it is written out for each number of rows.
+/// Maximum operations of a function that reads lines for which separate code is emitted for each number of
+/// rows.
 pub const RELAY_OPERATIONS: u64 = 256;
 /// Rows of a patch of results of a thread.
 pub const PATCH_ROWS: [u32; 5] = [1, 2, 4, 8, 16];
@@ -40,7 +42,7 @@ pub const PATCH_STEPS: [u32; 4] = [1, 2, 4, 8];
 pub const PATCH_COLUMNS: [u32; 2] = [1, 4];
 /// Bytes of the elements of a patch.
 pub const PATCH_BYTES: u32 = 4;
-/// Values that a thread keeps for its patch, at most.
+/// Maximum values that a thread keeps for its patch.
 pub const PATCH_LIVE: u32 = 96;
 /// Maximum values that a thread reads for a patch of several columns. Registers do not hold the loads of
 /// more.
@@ -55,19 +57,19 @@ pub const TALL_PATCH_GAIN: Gain = Gain::new(80);
 pub const JOIN_GAIN: Gain = Gain::new(95);
 /// Time of a kernel of patches that is bound by memory, in hundredths of the time of its bytes.
 pub const PATCH_MEMORY: u64 = 120;
-/// Threads for the positions around the patches of an image, for each of its rows and columns.
+/// Threads per row and column of an image that compute the positions around its patches.
 pub const FRAME_THREADS: u32 = 16;
-/// Threads for each row and column where most positions around the patches are computed in strips.
+/// The same number if most of these positions are computed in strips.
 pub const BORDER_THREADS: u32 = 4;
-/// Positions of such a strip, at most. Longer strips share more, but their code and that of patches together
-/// exceed the cache of instructions.
+/// Maximum positions of such a strip. Longer strips share more, but the code of strips and patches together
+/// would exceed the instruction cache.
 pub const BORDER_POSITIONS: u32 = 4;
-/// Operations of a position from which on those around patches may be computed in strips, whose code has to
-/// be compiled.
+/// Minimum operations per position for which positions around patches may be computed in strips. The code of
+/// strips has to be compiled as well.
 pub const BORDER_WORK: u64 = 64;
-/// Gain of a position of such a strip over a position alone that pays for its code.
+/// Gain per position of such a strip, compared with a single position, that pays for its code.
 pub const BORDER_GAIN: Gain = Gain::new(60);
-/// Operations of a thread besides those of its positions: its position, the test for the interior, addresses.
+/// Operations of a thread for its index, the test for the interior and addresses.
 pub const PATCH_START: u64 = 32;
 /// Cost of a coalesced read that is aligned to a line of the first cache: a quarter as many lanes load as
 /// compute. An unaligned read takes two lines. A mean of 17 neighbours takes 90 us on an H200, as long as 33
@@ -86,8 +88,7 @@ pub const SCATTERED_READ: u64 = 16;
 
 /// Gain of a strip whose lanes exchange values over one whose lanes do not.
 pub const SHARED_STRIP_GAIN: Gain = Gain::new(90);
-/// Gain of the computation of a strip over that of its rows one by one, without reads. With less, rows share
-/// nothing but their reads.
+/// Gain of a strip over single rows, reads not counted. With less, the rows share only their reads.
 pub const STRIP_COMPUTATION_GAIN: Gain = Gain::new(95);
 /// Maximum cost of a position of a strip in hundredths of the cost of a position alone.
 const STRIP_COST: u64 = 95;

@@ -5,15 +5,14 @@ use super::memory::VECTOR_REGISTERS;
 use broadloom_device::MachineKind;
 use std::time::Duration;
 
-/// The part of the peak bandwidth that kernels reach.
+/// Fraction of the peak bandwidth that kernels reach.
 const REACHED: f64 = 0.9;
-/// Bandwidth of the last-level cache, as a multiple of that of memory: about, where the arrays of a kernel
-/// fit into it.
+/// Approximate bandwidth of the last-level cache as a multiple of that of memory.
 const CACHE_SPEED: f64 = 3.0;
-/// The part of the last-level cache that a kernel's arrays can have.
+/// Divisor of the last-level cache: arrays of a kernel up to the quotient stay in it.
 const CACHE_SHARE: u64 = 2;
 
-/// The work of a kernel, as far as it takes time.
+/// The work of a kernel that takes time: launches, bytes, operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KernelWork {
     /// Number of kernel launches.
@@ -26,13 +25,13 @@ pub struct KernelWork {
 
 /// Latencies of a machine, in seconds.
 pub(super) struct Latencies {
-    /// An access of one worker to memory that the next one depends on, with the instructions around it.
+    /// One access to memory on which the next access depends, with the instructions around it.
     pub(super) access: f64,
-    /// A launch, with the time in which the host prepares it: its instructions, nodes and arguments.
+    /// One launch, including its preparation on the host: instructions, nodes and arguments.
     pub(super) launch: f64,
-    /// A transfer of some bytes that the host waits for.
+    /// One small transfer that the host waits for.
     pub(super) wait: f64,
-    /// A byte that all threads move together.
+    /// One byte, if all threads move bytes together.
     pub(super) byte: f64,
 }
 

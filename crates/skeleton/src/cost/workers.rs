@@ -7,9 +7,9 @@ pub struct Workers {
     pub blocks: u32,
     /// Threads of a block.
     pub threads: u32,
-    /// Threads of a worker, which takes one call after the other: one, or those of a warp.
+    /// Threads of a worker: one, or those of a warp. A worker takes one call after the other.
     pub lanes: u32,
-    /// The smallest number of elements of a call that another worker may take; 0 where they take none.
+    /// Minimum number of elements of a call that another worker may take; 0 if workers take no such calls.
     pub grain: u32,
     /// Workers that take calls. The others take parts of them.
     pub callers: u32,
@@ -17,20 +17,20 @@ pub struct Workers {
     pub arena: u64,
     /// Bytes of the arena of a worker that takes parts of calls.
     pub task_arena: u64,
-    /// Calls inside of calls, at most. A thread of a GPU has a small stack.
+    /// Maximum depth of calls. A thread of a GPU has a small stack.
     pub depth: u64,
 }
 
 /// The way in which calls in teams of warps are launched: all blocks at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Teams {
-    /// Blocks of the grid, at most: as many as are resident.
+    /// Maximum blocks of the grid: those that are resident.
     pub blocks: u32,
     /// Threads of a block.
     pub threads: u32,
     /// Bytes of the arena of all teams.
     pub arena: u64,
-    /// Calls inside of calls, at most.
+    /// Maximum depth of calls.
     pub depth: u64,
 }
 
