@@ -4,7 +4,7 @@
 //! bands and the rows around them. Images are taken as a whole where an effect reads them anywhere, where a format must
 //! turn or count pixels, and where they are small.
 
-use super::pipeline::{StageError, Work, is_stream, read_stream};
+use super::pipeline::{Failed, Work, is_stream, read_stream};
 use broadloom::effect::catalogue::Chain;
 use broadloom::effect::effects::{BandedChain, OnDevice};
 use broadloom::effect::file::{self, FileError, Limits, RowQueue, RowReader, WriteOptions};
@@ -63,7 +63,7 @@ impl Window {
 impl Work<'_> {
     /// Runs the effects on the bands of an image. Returns false if the image must be taken as a whole; its files are open
     /// then.
-    pub(super) fn run_banded(&self, engine: &OnDevice, shows: bool) -> Result<bool, StageError> {
+    pub(super) fn run_banded(&self, engine: &OnDevice, shows: bool) -> Result<bool, Failed> {
         let options = self.options;
         let is_shown = options.explain || options.stats || options.emit.is_some();
         let (Some(paths), false) = (self.single_files(), is_shown || options.rows == Some(0) || is_stream(&self.output)) else {
@@ -112,7 +112,7 @@ impl Work<'_> {
         Ok(Some(Plan { chain, source, samples, header }))
     }
 
-    fn run_plan(&self, plan: &Plan<'_>, readers: Vec<RowReader>, shows: bool) -> Result<(), StageError> {
+    fn run_plan(&self, plan: &Plan<'_>, readers: Vec<RowReader>, shows: bool) -> Result<(), Failed> {
         let options = WriteOptions { samples: plan.samples, ..self.write_options };
         let queue = RowQueue::new(self.format, plan.header.bounds());
         std::thread::scope(|scope| {
@@ -130,7 +130,7 @@ impl Work<'_> {
             let written = writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             // A stopped writer fails too. The failure before it is the reason.
             computed?;
-            Ok::<(), StageError>(written.map_err(EffectError::from)?)
+            Ok::<(), Failed>(written.map_err(EffectError::from)?)
         })?;
         let losses = file::losses_in(self.format, &plan.header, plan.samples);
         losses.iter().for_each(|loss| self.warn(&self.output, loss));
@@ -148,7 +148,7 @@ impl Work<'_> {
     }
 
     /// Computes all bands, until the writer fails.
-    fn compute_bands(&self, plan: &Plan<'_>, mut windows: Vec<Window>, queue: &RowQueue, shows: bool) -> Result<(), StageError> {
+    fn compute_bands(&self, plan: &Plan<'_>, mut windows: Vec<Window>, queue: &RowQueue, shows: bool) -> Result<(), Failed> {
         let count = plan.chain.bands().count();
         for (number, region) in plan.chain.bands().enumerate() {
             let band = plan.chain.band(region)?;
@@ -160,7 +160,7 @@ impl Work<'_> {
                 // Before the last rows are written, so that no complete file comes of a broken one.
                 windows.iter_mut().try_for_each(Window::finish).map_err(EffectError::from)?;
             }
-            let failed = |error| StageError { error, output: Some(self.output.as_path().into()) };
+            let failed = |error| Failed { error, output: Some(self.output.as_path().into()) };
             let image = plan.chain.compute(band, &images).map_err(failed)?;
             let image = self.finished(image, plan.source, plan.samples, &self.output)?;
             if !queue.push(image).map_err(EffectError::from)? {

@@ -7,7 +7,7 @@
 use super::failure::{failure, failure_with, usage};
 use super::frames::Pattern;
 use crate::failure::{Exit, Failure, codes};
-use crate::options::{CompressionEffort, Depth, Effect, Space};
+use crate::options::{Depth, Effect, Effort, Space};
 use crate::terminal::Terminal;
 use broadloom::Context;
 use broadloom::cpu::signals;
@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 const AHEAD: usize = 2;
 
 /// Input file: a single one, or one per frame.
-enum InputFiles {
+enum Input {
     One(PathBuf),
     Frames(Pattern),
 }
@@ -56,15 +56,16 @@ struct Times {
     pixels: u64,
 }
 
-pub(super) struct StageError {
+/// Error of a stage.
+pub(super) struct Failed {
     pub(super) error: EffectError,
     /// File whose image could not be computed.
     pub(super) output: Option<Box<Path>>,
 }
 
-impl From<EffectError> for StageError {
-    fn from(error: EffectError) -> StageError {
-        StageError { error, output: None }
+impl From<EffectError> for Failed {
+    fn from(error: EffectError) -> Failed {
+        Failed { error, output: None }
     }
 }
 
@@ -96,7 +97,7 @@ pub fn run(
         // Clears the progress line. A closed standard error is ignored.
         let _ = write!(std::io::stderr(), "\r\x1b[K");
     }
-    let times = outcome.map_err(|StageError { error, output }| {
+    let times = outcome.map_err(|Failed { error, output }| {
         // The message must name the frame of a sequence.
         let place = output.filter(|_| work.written.is_some()).map(|path| format!("while computing {}", path.display()));
         failure_with(error, place)
@@ -155,7 +156,7 @@ fn engine(options: &Effect) -> Result<(Machine, String), Failure> {
 pub(super) struct Work<'a> {
     pub(super) options: &'a Effect,
     pub(super) steps: &'a [Step],
-    inputs: Vec<InputFiles>,
+    inputs: Vec<Input>,
     pub(super) output: PathBuf,
     /// Choices of the written files, without the type of their samples.
     pub(super) write_options: WriteOptions,
@@ -185,11 +186,11 @@ impl<'a> Work<'a> {
         output: &Path,
         terminal: &Terminal,
     ) -> Result<Work<'a>, Failure> {
-        let of = |path: &PathBuf| Pattern::new(path).map_or_else(|| InputFiles::One(path.clone()), InputFiles::Frames);
-        let inputs: Vec<InputFiles> = inputs.iter().map(of).collect();
+        let of = |path: &PathBuf| Pattern::new(path).map_or_else(|| Input::One(path.clone()), Input::Frames);
+        let inputs: Vec<Input> = inputs.iter().map(of).collect();
         let sequence = inputs.iter().find_map(|input| match input {
-            InputFiles::Frames(pattern) => Some(pattern),
-            InputFiles::One(_) => None,
+            Input::Frames(pattern) => Some(pattern),
+            Input::One(_) => None,
         });
         let written = Pattern::new(output);
         let write_options = write_options(options, output);
@@ -246,8 +247,8 @@ impl<'a> Work<'a> {
         let mut files = vec![];
         for input in &self.inputs {
             match input {
-                InputFiles::One(path) => files.push(path.as_path()),
-                InputFiles::Frames(_) => return None,
+                Input::One(path) => files.push(path.as_path()),
+                Input::Frames(_) => return None,
             }
         }
         Some(files).filter(|_| self.written.is_none())
@@ -268,7 +269,7 @@ impl<'a> Work<'a> {
     }
 
     /// Runs all stages until the last frame is written.
-    fn run(&self, engine: &mut dyn Engine, shows: bool) -> Result<Times, StageError> {
+    fn run(&self, engine: &mut dyn Engine, shows: bool) -> Result<Times, Failed> {
         std::thread::scope(|scope| {
             let (to_effects, from_reader) = sync_channel(AHEAD);
             let (to_writer, from_effects) = sync_channel(AHEAD);
@@ -303,10 +304,10 @@ impl<'a> Work<'a> {
             for (place, input) in self.inputs.iter().enumerate() {
                 let around = if place == 0 { self.around } else { 0 };
                 let first = index.saturating_sub(around);
-                kept.retain(|(of, at), _| *of != place || *at >= first || matches!(input, InputFiles::One(_)));
+                kept.retain(|(of, at), _| *of != place || *at >= first || matches!(input, Input::One(_)));
                 for offset in 0..=2 * around {
                     let at = (index + offset).saturating_sub(around).min(last);
-                    let at = if matches!(input, InputFiles::One(_)) { 0 } else { at };
+                    let at = if matches!(input, Input::One(_)) { 0 } else { at };
                     let image = match kept.get(&(place, at)) {
                         Some(image) => image.clone(),
                         None => {
@@ -340,9 +341,9 @@ impl<'a> Work<'a> {
 
     fn read(&self, place: usize, frame: Option<u64>) -> Result<Image, EffectError> {
         let path = match (&self.inputs[place], frame) {
-            (InputFiles::Frames(pattern), Some(number)) => pattern.file(number),
-            (InputFiles::Frames(pattern), None) => pattern.file(0),
-            (InputFiles::One(path), _) => path.clone(),
+            (Input::Frames(pattern), Some(number)) => pattern.file(number),
+            (Input::Frames(pattern), None) => pattern.file(0),
+            (Input::One(path), _) => path.clone(),
         };
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&place);
         let image = match open {
@@ -372,7 +373,7 @@ impl<'a> Work<'a> {
         frames: Receiver<Frame>,
         out: SyncSender<(PathBuf, Image, Option<SampleType>)>,
         shows: bool,
-    ) -> Result<Times, StageError> {
+    ) -> Result<Times, Failed> {
         let mut times = Times::default();
         for (index, frame) in frames.into_iter().enumerate() {
             let path = frame.output.clone();
@@ -397,7 +398,7 @@ impl<'a> Work<'a> {
         frame: Frame,
         times: &mut Times,
         shows: bool,
-    ) -> Result<(PathBuf, Image, Option<SampleType>), StageError> {
+    ) -> Result<(PathBuf, Image, Option<SampleType>), Failed> {
         let total = self.computed.len();
         let source = frame.inputs[frame.inputs.len() / 2 * usize::from(self.around > 0)].clone();
         let inputs: Vec<Image> = frame.inputs.into_iter().map(|image| self.in_light(image)).collect();
@@ -426,10 +427,10 @@ impl<'a> Work<'a> {
         if self.around > 0 && inputs.iter().any(|image| image.orientation() != source.orientation()) {
             let effect = self.steps[0].effect().name;
             let reason = "its frames must have the same orientation: --auto-orient turns them upright".to_owned();
-            return Err(StageError { error: EffectError::Inputs { effect, reason }, output: Some(frame.output.into()) });
+            return Err(Failed { error: EffectError::Inputs { effect, reason }, output: Some(frame.output.into()) });
         }
         let started = Instant::now();
-        let failed = |error| StageError { error, output: Some(frame.output.as_path().into()) };
+        let failed = |error| Failed { error, output: Some(frame.output.as_path().into()) };
         let mut image = engine.run_chain(&chain, &mut progress).map_err(failed)?;
         times.effects += started.elapsed();
         if self.options.explain && index == 0 {
@@ -570,9 +571,9 @@ impl<'a> Work<'a> {
 /// Returns the choices of the written files, without the type of their samples.
 fn write_options(options: &Effect, output: &Path) -> WriteOptions {
     let compression = match options.compression {
-        CompressionEffort::Fast => Compression::Fast,
-        CompressionEffort::Balanced => Compression::Balanced,
-        CompressionEffort::Best => Compression::Best,
+        Effort::Fast => Compression::Fast,
+        Effort::Balanced => Compression::Balanced,
+        Effort::Best => Compression::Best,
     };
     let format = options.format.or_else(|| is_stream(output).then_some(Format::Png));
     let samples = options.depth.map(Depth::sample_type);
@@ -585,8 +586,8 @@ pub(super) fn is_stream(path: &Path) -> bool {
 }
 
 /// Fails if standard input or output is used twice, or if a terminal would show an image.
-fn check_streams(options: &Effect, inputs: &[InputFiles], output: &Path) -> Result<(), Failure> {
-    let streams = inputs.iter().filter(|input| matches!(input, InputFiles::One(path) if is_stream(path))).count();
+fn check_streams(options: &Effect, inputs: &[Input], output: &Path) -> Result<(), Failure> {
+    let streams = inputs.iter().filter(|input| matches!(input, Input::One(path) if is_stream(path))).count();
     if streams > 1 {
         return Err(usage("standard input holds one image".to_owned(), "write `-` for one of the input files alone"));
     }
