@@ -615,7 +615,7 @@ pub struct Effect {
     pub depth: Option<Depth>,
     /// Effort of lossless compression
     #[arg(long, value_enum, value_name = "EFFORT", default_value = "fast")]
-    pub compression: CompressionEffort,
+    pub compression: Effort,
     /// Quality of JPEG files, from 1 to 100
     #[arg(long, value_name = "QUALITY", default_value_t = 90, value_parser = clap::value_parser!(u8).range(1..=100))]
     pub quality: u8,
@@ -670,7 +670,7 @@ pub enum Space {
 
 /// Efforts of lossless compression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum CompressionEffort {
+pub enum Effort {
     /// Quick to write, somewhat larger
     Fast,
     /// The usual effort of the format
