@@ -95,8 +95,8 @@ impl FittedProgram {
         self.run_with(call, None)
     }
 
-    /// Runs the program like [`FittedProgram::run`]. `zeros` is zeroed memory of the caller for temporaries that
-    /// must be zero, [`FittedProgram::zeroed_bytes`] long. One fill can serve several programs.
+    /// Runs the program like [`FittedProgram::run`]. `zeros` is zeroed memory of the caller for temporaries
+    /// that must be zero, [`FittedProgram::zeroed_bytes`] long. One fill can serve several programs.
     pub fn run_with(&self, call: &Call<'_>, zeros: Option<&Buffer<u8>>) -> Result<()> {
         let loaded = &self.loaded;
         loaded.check_given(call)?;

@@ -1,9 +1,9 @@
 //! Pack: the values at chosen positions of a line, without gaps.
 //!
 //! A block has a tile of the line. It finds the number of values chosen before the tile by look-back
-//! ([`TileChain`](crate::kit::TileChain)), in one pass over memory. On a GPU a tile fits into registers. On a CPU it
-//! fits into the cache of a core: a block counts its chosen values, then reads the tile again and stores
-//! them.
+//! ([`TileChain`](crate::kit::TileChain)), in one pass over memory. On a GPU a tile fits into registers. On a
+//! CPU it fits into the cache of a core: a block counts its chosen values, then reads the tile again and
+//! stores them.
 //!
 //! If the other values follow the chosen ones, nothing can be stored before all are counted. The line is then
 //! split into parts, one for each block. A first kernel counts the chosen values of each part, and a second

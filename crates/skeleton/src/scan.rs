@@ -8,11 +8,11 @@
 //!   those of warps. On a CPU a block is one warp that takes one row at a time.
 //!
 //! If there are too few lines to keep the machine busy, lines are *split*. A GPU has a block for each tile,
-//! and blocks find the prefix of their tile by look-back ([`TileChain`](crate::kit::TileChain)) in one pass. On a
-//! CPU, and if threads have separate lines, lines are split into parts. A first kernel reduces the parts, a
-//! second one scans the results, and a third one scans the parts. A core then reads its part from its cache.
-//! The number of parts is computed from sizes and machine, so results are deterministic. Nothing is combined
-//! out of order.
+//! and blocks find the prefix of their tile by look-back ([`TileChain`](crate::kit::TileChain)) in one pass.
+//! On a CPU, and if threads have separate lines, lines are split into parts. A first kernel reduces the
+//! parts, a second one scans the results, and a third one scans the parts. A core then reads its part from
+//! its cache. The number of parts is computed from sizes and machine, so results are deterministic. Nothing
+//! is combined out of order.
 
 mod once;
 mod segmented;

@@ -7,8 +7,8 @@
 //!
 //! On a GPU a part is a tile of a block. A first kernel visits all ends and finds the start of each tile. In
 //! the second kernel a block loads its elements into shared memory and marks the ends. Each thread walks
-//! along a few items of the sequence. Open sums are scanned over the threads and, by a [`TileChain`], over the
-//! blocks.
+//! along a few items of the sequence. Open sums are scanned over the threads and, by a [`TileChain`], over
+//! the blocks.
 //!
 //! On a CPU there are a few parts for each core. A warp searches for the start of its part and reads rows of
 //! 32 neighbours. A row of tiny segments holds several of them, which a scan separates. If the operator has

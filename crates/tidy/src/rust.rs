@@ -173,8 +173,8 @@ fn walk(bytes: &[u8], stop: impl Fn(&[u8], i32) -> bool) -> Option<usize> {
 /// Words that say nothing about an item.
 const EMPTY_WORDS: &[&str] = &["a", "an", "and", "are", "for", "in", "is", "it", "of", "return", "the", "to", "with"];
 
-/// Returns the lines, from 0, of doc comments whose words are all in the name below them, as in `/// The kernel.`
-/// above `kernel: String`. Code between backquotes counts as another word.
+/// Returns the lines, from 0, of doc comments whose words are all in the name below them, as in
+/// `/// The kernel.` above `kernel: String`. Code between backquotes counts as another word.
 pub fn repeated_names(text: &str) -> Vec<usize> {
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     let comment = |line: usize| lines.get(line).and_then(|line| line.strip_prefix("///"));
@@ -213,8 +213,8 @@ fn words_of(text: &str) -> impl Iterator<Item = String> {
     words.into_iter().filter(|word| !word.is_empty()).map(singular)
 }
 
-/// Returns the positions of functions with a parameter that is a pattern of a tuple: `fn f((a, b): (u8, u8))`.
-/// Such a parameter hides names and the number of parameters.
+/// Returns the positions of functions with a parameter that is a pattern of a tuple:
+/// `fn f((a, b): (u8, u8))`. Such a parameter hides names and the number of parameters.
 pub fn tuple_parameters(code: &str) -> Vec<usize> {
     words(code, "fn").filter(|at| has_tuple_parameter(&code[at + "fn".len()..])).collect()
 }
@@ -344,7 +344,8 @@ mod tests {
     #[test]
     fn comments_that_repeat_a_name() {
         let text = "/// The kernel.\npub kernel: String,\n/// Sizes of a call.\n#[must_use]\npub(crate) fn call_sizes() {}\n\
-                    /// The kernel\n/// that runs.\nkernel: u8,\n/// Name of the kernel.\nkernel: u8,\n/// `if`\nIf,\n/// A value.\nValue(u8),";
+                    /// The kernel\n/// that runs.\nkernel: u8,\n/// Name of the kernel.\nkernel: u8,\n///
+                    /// `if`\nIf,\n/// A value.\nValue(u8),";
         assert_eq!(repeated_names(text), [0, 2, 12]);
     }
 

@@ -101,8 +101,8 @@ impl Product {
         self.registers[0] as usize
     }
 
-    /// Returns whether it is one product by all lanes, laid out by [`ProductShape::place`], in `f32`, in `f64`
-    /// rounded to nearest, or in integers.
+    /// Returns whether it is one product by all lanes, laid out by [`ProductShape::place`], in `f32`, in
+    /// `f64` rounded to nearest, or in integers.
     pub fn is_regular(&self) -> bool {
         self.quads.is_none() && self.rounding == Modifier::Rn
     }

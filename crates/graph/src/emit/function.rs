@@ -79,8 +79,8 @@ impl<'k> FusedTraces<'k> {
         Ok((self.patch_codes(tape, side_by_side, 1, ["inner", "edge"])?, bounds))
     }
 
-    /// Returns the functions of patches with `columns` columns, in the order of [`FusedTraces::strip_codes`]. In
-    /// the interior, several columns are read together if possible.
+    /// Returns the functions of patches with `columns` columns, in the order of [`FusedTraces::strip_codes`].
+    /// In the interior, several columns are read together if possible.
     pub(crate) fn patch_codes(self, tape: &Tape, side_by_side: bool, columns: u32, names: [&str; 2]) -> Result<Vec<Code>> {
         let edge = self.everywhere.as_ref().map(|trace| (trace, &self.roots_everywhere));
         let halves = std::iter::once((&self.interior, &self.roots, names[0], columns))

@@ -17,8 +17,8 @@ use broadloom_scalar::{BinaryOp, Builder, Element, Function, Literal, Type};
 use broadloom_skeleton::{Boundary, Rule};
 use smallvec::{SmallVec, smallvec};
 
-/// Returns the result type of an elementwise operation, or `None` if it does not take such inputs. It asks the
-/// builder of scalar code, so both always agree.
+/// Returns the result type of an elementwise operation, or `None` if it does not take such inputs. It asks
+/// the builder of scalar code, so both always agree.
 fn result_type(op: &Elementwise, inputs: &[Type]) -> Option<Type> {
     let builder = Builder::function("check");
     let values: Vec<_> = inputs.iter().map(|ty| builder.parameter("x", *ty)).collect();

@@ -1,8 +1,8 @@
 //! Earlier accesses to a memory location, as far as a later one could race with them.
 //!
-//! A history loses no race and invents none. It separates the accesses of one thread by their [`AccessEffect`], so
-//! that an atomic does not hide a plain write of the same thread. It drops an access only if another one
-//! represents it:
+//! A history loses no race and invents none. It separates the accesses of one thread by their
+//! [`AccessEffect`], so that an atomic does not hide a plain write of the same thread. It drops an access
+//! only if another one represents it:
 //!
 //! - A plain write represents everything before it. An access that is not ordered after an earlier access is
 //!   not ordered after this write either, or the two raced, which was reported.

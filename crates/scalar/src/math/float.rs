@@ -1,8 +1,8 @@
 //! Values of the builder with the operators of Rust, so that an expansion reads like its formula.
 //!
-//! A [`Float`] is an `f32` or `f64`. Its [`FloatBits`] are the signed integer of the same width, and comparisons
-//! return a [`Truth`]. One code serves both widths: [`Float::pick`] chooses the parts that differ, and
-//! numbers take the type of the other operand.
+//! A [`Float`] is an `f32` or `f64`. Its [`FloatBits`] are the signed integer of the same width, and
+//! comparisons return a [`Truth`]. One code serves both widths: [`Float::pick`] chooses the parts that
+//! differ, and numbers take the type of the other operand.
 //!
 //! Invariant: expansions consist only of basic operations, whose results are exact or rounded according to
 //! IEEE 754. An expansion therefore has the same bits on every device.

@@ -68,7 +68,8 @@ pub const BLOCK_THREADS: u32 = 256;
 pub const REDUCE_TILES: u32 = 64;
 /// Segments that a lane examines for starts of tiles. Their loads are in flight together.
 pub const STARTED_SEGMENTS: u32 = 4;
-/// Elements of a thread that numbers segments, in rows of four. A block searches once for all of its elements.
+/// Elements of a thread that numbers segments, in rows of four. A block searches once for all of its
+/// elements.
 pub const NUMBERED_ITEMS: u32 = 16;
 /// Threads of a block that combines the parts of a result.
 pub const COMBINE_THREADS: Each<u32> = Each { vectors: 32, threads: 256 };
@@ -231,8 +232,8 @@ impl Costs<'_> {
         self.enough(ENOUGH_SCAN_COLUMNS, 4)
     }
 
-    /// Returns the number of lines that keep all cores busy in a sweep. A thread keeps its state in registers,
-    /// so fewer threads are resident.
+    /// Returns the number of lines that keep all cores busy in a sweep. A thread keeps its state in
+    /// registers, so fewer threads are resident.
     fn enough_sweeps(&self) -> u64 {
         self.enough(ENOUGH_SWEEPS, 4)
     }

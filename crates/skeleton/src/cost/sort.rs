@@ -27,7 +27,8 @@ pub const SORT_ROUNDS: [(u32, u32); 4] = [(8, 30), (9, 32), (10, 37), (11, 44)];
 /// Cost of an element in a round of a radix sort: finding its rank in the block, and moving it. By
 /// measurement, 340 on an H200 and 320 on a Xeon with AVX-512.
 pub const SORT_ROUND: u64 = 330;
-/// Cost of an element in a step of a sorting network. By measurement, 14 on an H200 and 12 on a Xeon with AVX-512.
+/// Cost of an element in a step of a sorting network. By measurement, 14 on an H200 and 12 on a Xeon with
+/// AVX-512.
 pub const NETWORK_STEP: u64 = 13;
 
 impl Costs<'_> {

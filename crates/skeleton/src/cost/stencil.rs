@@ -4,8 +4,8 @@ use super::gain::Gain;
 use super::{Costs, LANES};
 use broadloom_device::MachineKind;
 
-/// Maximum bytes of shared memory for the rows between the stages of a chain: an eighth of a core's own cache,
-/// so that inputs and results do not evict them.
+/// Maximum bytes of shared memory for the rows between the stages of a chain: an eighth of a core's own
+/// cache, so that inputs and results do not evict them.
 pub const CHAIN_BYTES: u64 = 256 << 10;
 /// Possible columns of a block of a chain. Half of the smallest number is a warp, so no part of a line is
 /// shorter than a warp.

@@ -10,7 +10,8 @@
 //! | [`Accumulator`] | the running result of an [`Operator`](crate::Operator) |
 //! | [`Shared`], [`Temporaries`] | lists of values in shared memory, and in temporary memory of a run |
 //! | [`reduce_warp`], [`reduce_block`], [`scan_warp`], [`shift_warp`], [`broadcast`], [`each_lane`] | cooperation of the threads of a warp or a block |
-//! | [`TileChain`] | look-back: one pass over a line, tile by tile, where a tile needs the result of the tiles before it |
+//! | [`TileChain`] | look-back: one pass over a line, tile by tile, where a tile needs the result of the
+//! tiles before it |
 //! | [`ravel`], [`unravel`] | conversion between positions and row-major numbers |
 //!
 //! A pattern is a type that implements [`Generator`](crate::Generator). Its program depends on the machine

@@ -1,4 +1,5 @@
-//! Scans of split lines in one pass: each block has a tile, and gets the prefix of its tile from a [`TileChain`].
+//! Scans of split lines in one pass: each block has a tile, and gets the prefix of its tile from a
+//! [`TileChain`].
 //!
 //! A warp has a few rows of its tile. In a row each lane has four adjacent elements. They are moved by one
 //! access if the tile is complete and buffers are aligned. Every element is read once and written once.

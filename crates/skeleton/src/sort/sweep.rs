@@ -10,9 +10,9 @@
 //!    Elements go through shared memory in the order of digits, so that neighbouring threads write to
 //!    neighbouring places.
 //!
-//! Blocks wait only for blocks with smaller numbers, as in [`crate::kit::TileChain`]. A published word is 0 while
-//! it is missing. Then it is the tile's own count plus 1, and finally [`UP_TO`] plus the count up to and
-//! including the tile. Counts are integers, so the order of additions does not matter.
+//! Blocks wait only for blocks with smaller numbers, as in [`crate::kit::TileChain`]. A published word is 0
+//! while it is missing. Then it is the tile's own count plus 1, and finally [`UP_TO`] plus the count up to
+//! and including the tile. Counts are integers, so the order of additions does not matter.
 
 use super::{RADIX, Round, RoundMemory, Sort, add_up, digit};
 use crate::cost::{self, Costs};

@@ -2,8 +2,8 @@
 //!
 //! A *region* of a level is a set of nodes with a single entry. In a region, a node with a divergent branch
 //! is a *head*. After it, up to the node where all its paths meet again (its *join*), come nodes that only
-//! some lanes reach. They are laid out one after the other, each under its own mask ([`MaskedCode`]). At the join
-//! all lanes are back. All other nodes of the region keep their branches.
+//! some lanes reach. They are laid out one after the other, each under its own mask ([`MaskedCode`]). At the
+//! join all lanes are back. All other nodes of the region keep their branches.
 //!
 //! The nodes after a head must be entered through it only. If they are not, the nearest node that dominates
 //! both entries becomes a head too, although its branch is uniform. Heads are therefore nested or disjoint.
