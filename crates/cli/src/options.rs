@@ -587,7 +587,7 @@ pub struct Effect {
     /// Effects, separated by commas; or `list`, or `help`
     #[arg(value_name = "EFFECTS")]
     pub name: String,
-    /// Input images, then the output image: .png, .jpg, .tif, .exr, .webp, .hdr, .pfm; `%04d` or `####` is the frame number, `-` standard input or output
+    /// Input images, then the output image: .png, .jpg, .tif, .exr, .webp, .hdr, .dpx, .pfm; `%04d` or `####` is the frame number, `-` standard input or output
     #[arg(value_name = "FILES")]
     pub files: Vec<PathBuf>,
     /// Parameter of an effect; in a chain `EFFECT.name=value`, or `2.name=value` for the second effect
@@ -690,6 +690,12 @@ pub enum Depth {
     /// 8-bit integers
     #[value(name = "8")]
     Eight,
+    /// 10-bit integers, of a DPX
+    #[value(name = "10")]
+    Ten,
+    /// 12-bit integers, of a DPX
+    #[value(name = "12")]
+    Twelve,
     /// 16-bit integers
     #[value(name = "16")]
     Sixteen,

@@ -161,7 +161,9 @@ impl Work<'_> {
                 windows.iter_mut().try_for_each(Window::finish).map_err(EffectError::from)?;
             }
             let failed = |error| Failed { error, output: Some(self.output.as_path().into()) };
-            let image = plan.chain.compute(band, &images).map_err(failed)?;
+            // Colours that are converted later must not be rounded before.
+            let samples = plan.samples.filter(|_| !self.options.linear && self.options.to.is_none());
+            let image = plan.chain.compute(band, &images, samples).map_err(failed)?;
             let image = self.finished(image, plan.source, plan.samples, &self.output)?;
             if !queue.push(image).map_err(EffectError::from)? {
                 break;

@@ -538,7 +538,7 @@ impl<'a> Work<'a> {
         match (self.options.depth, self.format) {
             (Some(depth), _) => Some(depth.sample_type()),
             (None, Format::Exr) => None,
-            (None, Format::Png) if source.sample_type() != SampleType::U8 => Some(SampleType::U16),
+            (None, Format::Png | Format::Dpx) if source.sample_type() != SampleType::U8 => Some(SampleType::U16),
             (None, _) => Some(source.sample_type()).filter(|sample| types.contains(sample)).or(types.last().copied()),
         }
     }
@@ -577,7 +577,8 @@ fn write_options(options: &Effect, output: &Path) -> WriteOptions {
     };
     let format = options.format.or_else(|| is_stream(output).then_some(Format::Png));
     let samples = options.depth.map(Depth::sample_type);
-    WriteOptions { format, samples, compression, quality: options.quality }
+    let bits = options.depth.and_then(Depth::bits);
+    WriteOptions { format, samples, bits, compression, quality: options.quality }
 }
 
 /// Returns whether a path means standard input or output.
@@ -691,11 +692,22 @@ fn report(work: &Work<'_>, times: &Times, device: &str, total: Duration, termina
 }
 
 impl Depth {
+    /// Returns the number of bits of an integer.
+    fn bits(self) -> Option<u8> {
+        match self {
+            Depth::Eight => Some(8),
+            Depth::Ten => Some(10),
+            Depth::Twelve => Some(12),
+            Depth::Sixteen => Some(16),
+            Depth::Half | Depth::Float => None,
+        }
+    }
+
     /// Returns the sample type.
     fn sample_type(self) -> SampleType {
         match self {
             Depth::Eight => SampleType::U8,
-            Depth::Sixteen => SampleType::U16,
+            Depth::Ten | Depth::Twelve | Depth::Sixteen => SampleType::U16,
             Depth::Half => SampleType::F16,
             Depth::Float => SampleType::F32,
         }

@@ -8,13 +8,14 @@ use super::png::Planes;
 use super::rows::{Opened, ReadRows};
 use super::source::Source;
 use super::target::Out;
+use super::jpeg_rows::{self, SequentialRows};
 use super::{Format, Limits, Problem, chunks, segments};
-use crate::image::{ColorSpace, Image, Length, Plane, Rect, SampleType};
+use crate::image::{ColorSpace, Image, Length, Metadata, Plane, Rect, SampleType};
 use jpeg_encoder::{
     ColorType, Encoder, EncodingError, ImageBuffer, JpegColorType, PixelDensity, PixelDensityUnit, SamplingFactor, rgb_to_ycbcr,
 };
 use std::cell::{Cell, RefCell};
-use std::io::{BufRead, Seek, SeekFrom};
+use std::io::{BufRead, Read, Seek, SeekFrom};
 use zune_jpeg::JpegDecoder;
 use zune_jpeg::errors::DecodeErrors;
 use zune_jpeg::zune_core::colorspace::ColorSpace as Coding;
@@ -27,23 +28,28 @@ fn broken(error: DecodeErrors) -> Problem {
     Problem::Decode(error.to_string())
 }
 
-/// Fails if the end marker is missing. The decoder treats missing bytes at the end as zeros.
-fn check_end(source: &mut Source) -> Result<(), Problem> {
+/// Returns a source with the end marker, without which the library takes a file for broken. Its loss is told, because
+/// a part of the picture may be missing too.
+fn with_end(mut source: Source, losses: &mut Vec<String>) -> Result<Source, Problem> {
     let mut before = 0;
     loop {
         let bytes = source.fill_buf().map_err(Problem::Read)?;
-        if bytes.is_empty() {
-            return Err(Problem::Decode("the file ends before the image".to_owned()));
-        }
-        let starts = (before, bytes[0]) == (0xff, 0xd9);
+        let starts = (before, bytes.first()) == (0xff, Some(&0xd9));
         if starts || bytes.array_windows().any(|pair| *pair == [0xff, 0xd9]) {
             source.seek(SeekFrom::Start(0)).map_err(Problem::Read)?;
-            return Ok(());
+            return Ok(source);
         }
-        before = bytes[bytes.len() - 1];
+        let Some(last) = bytes.last() else { break };
+        before = *last;
         let count = bytes.len();
         source.consume(count);
     }
+    source.seek(SeekFrom::Start(0)).map_err(Problem::Read)?;
+    let mut bytes = vec![];
+    source.read_to_end(&mut bytes).map_err(Problem::Read)?;
+    bytes.extend([0xff, 0xd9]);
+    losses.push("it has no end marker: the end of the picture may be missing".to_owned());
+    Ok(Source::of_bytes(bytes))
 }
 
 /// Rows of a file that is decoded.
@@ -66,10 +72,22 @@ impl ReadRows for JpegRows {
     }
 }
 
-/// Opens an image: decodes its samples of 8 bits. A file that ends too early is an error.
+/// Opens an image. A file that ends too early is an error.
 pub(super) fn open(mut source: Source, limits: Limits) -> Result<Opened, Problem> {
-    check_end(&mut source)?;
-    let mut metadata = segments::read(&mut source).map_err(Problem::of_read)?;
+    let metadata = segments::read(&mut source).map_err(Problem::of_read)?;
+    match jpeg_rows::scan(source) {
+        Ok((scan, source)) => {
+            let (width, height) = scan.size(limits)?;
+            let header = described(Rect::sized(width, height), scan.names(), metadata)?;
+            Ok(Opened::Rows(header.clone(), Box::new(SequentialRows::new(scan, source, header))))
+        }
+        Err(source) => decoded(source, metadata, limits),
+    }
+}
+
+/// Decodes all samples of an image of another kind, such as a progressive one.
+fn decoded(source: Source, mut metadata: Metadata, limits: Limits) -> Result<Opened, Problem> {
+    let source = with_end(source, &mut metadata.losses)?;
     let options = DecoderOptions::default().set_strict_mode(true).set_max_width(65535).set_max_height(65535);
     let mut decoder = JpegDecoder::new_with_options(source, options.jpeg_set_max_scans(MAX_SCANS));
     decoder.decode_headers().map_err(broken)?;
@@ -85,13 +103,18 @@ pub(super) fn open(mut source: Source, limits: Limits) -> Result<Opened, Problem
     if pixels.len() as u64 != bounds.area() * names.len() as u64 {
         return Err(Problem::Decode(format!("its pixels are {} bytes", pixels.len())));
     }
+    let header = described(bounds, names, metadata)?;
+    Ok(Opened::Rows(header.clone(), Box::new(JpegRows { pixels, header, at: 0 })))
+}
+
+/// Returns the placeholder of an image.
+fn described(bounds: Rect, names: &[&str], mut metadata: Metadata) -> Result<Image, Problem> {
     if metadata.color.profile.as_ref().is_some_and(|profile| !chunks::fits(profile, names.len() == 3)) {
         metadata.color.profile = None;
         metadata.losses.push("the ICC profile is not kept: it is for other colours than the samples that are read".to_owned());
     }
     let planes: Vec<(String, SampleType)> = names.iter().map(|name| ((*name).to_owned(), SampleType::U8)).collect();
-    let header = Image::placeholder(bounds, &planes)?.with_implied_color(ColorSpace::Srgb).with_metadata(metadata);
-    Ok(Opened::Rows(header.clone(), Box::new(JpegRows { pixels, header, at: 0 })))
+    Ok(Image::placeholder(bounds, &planes)?.with_implied_color(ColorSpace::Srgb).with_metadata(metadata))
 }
 
 /// Maximum width and height.
@@ -171,8 +194,8 @@ pub(super) fn write(out: &mut dyn Out, from: Rows<'_>, options: &WriteOptions) -
         let density = (x.round().clamp(1.0, 65535.0) as u16, y.round().clamp(1.0, 65535.0) as u16);
         encoder.set_density(PixelDensity { density, unit: PixelDensityUnit::Inches });
     }
-    for (number, bytes) in segments::of_image(image) {
-        encoder.add_app_segment(number, bytes).map_err(unwritten)?;
+    for (marker, bytes) in segments::of_image(image) {
+        encoder.add_app_segment(marker & 15, bytes).map_err(unwritten)?;
     }
     let profile = image.metadata().color.profile.as_ref().filter(|profile| chunks::fits(profile, is_rgb));
     if let Some(profile) = profile {

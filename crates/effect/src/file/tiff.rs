@@ -371,6 +371,12 @@ fn planes<F: Copy, T: Sample>(
         return Err(Problem::Decode(format!("{bounds} pixels of {count} samples need more than {} samples", samples.len())));
     }
     let (width, height) = (bounds.width as usize, bounds.height as usize);
+    if !layout.is_planar && layout.tiles == (1, 1) && columns == width {
+        let mut own = names.iter().map(|_| reserved::<T>(bounds.area())).collect::<Result<Vec<Vec<T>>, _>>()?;
+        interleave::separate(&samples[..width * height * count], &mut own, convert);
+        let planes = names.iter().zip(own).map(|(name, own)| Plane::new(name, bounds.width, bounds.height, own));
+        return Ok(Image::new(bounds, planes.collect::<Result<_, _>>()?)?);
+    }
     let mut planes = vec![];
     for (index, name) in names.iter().enumerate() {
         let mut own = reserved(bounds.area())?;

@@ -28,6 +28,10 @@ pub struct Metadata {
     pub(crate) chunks: Vec<Chunk>,
     /// Fields of a TIFF that do not describe the layout of its pixels.
     pub(crate) fields: Vec<Field>,
+    /// Segments of a JPEG that are copied to a JPEG: comments, and those of programs.
+    pub(crate) segments: Vec<Segment>,
+    /// Header of a DPX with the user data behind it.
+    pub(crate) dpx: Option<Arc<[u8]>>,
     /// Attributes of an EXR.
     pub(crate) attributes: Option<Arc<Attributes>>,
     /// Rectangle of the image when it was read.
@@ -47,6 +51,8 @@ pub struct ColorDescription {
     pub gamma: Option<u32>,
     /// Chromaticities x, y of white, red, green and blue.
     pub chromaticities: Option<[f64; 8]>,
+    /// Transfer characteristic of a DPX (SMPTE 268M).
+    pub transfer: Option<u8>,
 }
 
 impl ColorDescription {
@@ -136,6 +142,13 @@ impl Length {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Chunk {
     pub(crate) kind: [u8; 4],
+    pub(crate) bytes: Arc<[u8]>,
+}
+
+/// Segment of a JPEG.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Segment {
+    pub(crate) marker: u8,
     pub(crate) bytes: Arc<[u8]>,
 }
 

@@ -39,7 +39,7 @@ pub use rect::Rect;
 pub use space::{SpaceError, TargetSpace, UnknownColors};
 
 pub(crate) use limits::reserved;
-pub(crate) use metadata::{Attributes, Chunk, Field, FieldValue, Part, PartChannel};
+pub(crate) use metadata::{Attributes, Chunk, Field, FieldValue, Part, PartChannel, Segment};
 pub(crate) use plane::with_samples;
 pub(crate) use profile::is_srgb_gamma;
 

@@ -218,6 +218,14 @@ fn source(image: &Image, is_rgb: bool) -> Result<Source, UnknownColors> {
         let (curves, to_xyz) = profile.model().ok_or(UnknownColors::Tables)?;
         return Ok(Source { curves, to_xyz });
     }
+    match color.transfer {
+        // Rec. 709 and video of 625 and 525 lines have its curve.
+        Some(6..=8) => {
+            return Ok(Source { curves: vec![Curve::Rec709], to_xyz: to_xyz(REC709).ok_or(UnknownColors::NoMatrix("primaries"))? });
+        }
+        Some(transfer @ (1 | 3)) => return Err(UnknownColors::Density(transfer)),
+        _ => {}
+    }
     let curve = match (image.color(), color.gamma, color.srgb) {
         (ColorSpace::Linear, ..) => Curve::Linear,
         (ColorSpace::Srgb, Some(gamma), None) if gamma > 0 && !super::is_srgb_gamma(gamma) => {
@@ -316,6 +324,9 @@ pub enum UnknownColors {
     /// Unknown transfer function.
     #[error("its code points name the transfer function {0}, which is not converted")]
     Transfer(u8),
+    /// Density of a film, of a DPX.
+    #[error("its DPX has the transfer characteristic {0}, the density of a film, which is not converted")]
+    Density(u8),
     /// Profile with tables.
     #[error("its ICC profile has tables, which are not converted")]
     Tables,
