@@ -45,15 +45,15 @@ struct Frame {
 
 /// Times of the stages.
 #[derive(Default)]
-struct Times {
-    read: Duration,
-    effects: Duration,
+pub(super) struct Times {
+    pub(super) read: Duration,
+    pub(super) effects: Duration,
     /// Plan of the first frame.
-    plan: String,
+    pub(super) plan: String,
     /// Lines about kernels and optimisations.
-    lines: Vec<String>,
-    write: Duration,
-    pixels: u64,
+    pub(super) lines: Vec<String>,
+    pub(super) write: Duration,
+    pub(super) pixels: u64,
 }
 
 /// Error of a stage.
@@ -87,8 +87,8 @@ pub fn run(
     remove_unfinished_on_signals();
     let outcome = match &mut engine {
         Machine::Device(engine) => match work.run_banded(engine, shows) {
-            Ok(true) => Ok(Times::default()),
-            Ok(false) => work.run(engine, shows),
+            Ok(Some(times)) => Ok(times),
+            Ok(None) => work.run(engine, shows),
             Err(failed) => Err(failed),
         },
         Machine::References(engine) => work.run(engine, shows),
@@ -103,7 +103,7 @@ pub fn run(
         failure_with(error, place)
     })?;
     terminal.write(&times.plan);
-    if options.stats {
+    if options.stats || options.compare {
         report(&work, &times, &device, started.elapsed(), terminal);
     }
     match work.skipped.load(Ordering::Relaxed) {
@@ -440,7 +440,10 @@ impl<'a> Work<'a> {
             times.plan = engine.ptx(&chain)?;
         }
         if self.options.stats && index == 0 {
-            times.lines = engine.statistics(&chain)?;
+            times.lines.extend(engine.statistics(&chain)?);
+        }
+        if self.options.compare && index == 0 {
+            times.lines.extend(engine.comparison(&chain)?);
         }
         times.pixels += image.bounds().area();
         if let Some(display) = self.display(image.bounds(), &source) {

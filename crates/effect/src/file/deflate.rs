@@ -61,6 +61,12 @@ pub(super) fn fast_strip(content: &[u8], is_last: bool) -> Strip {
     Strip { bytes: huffman::compressed(content, is_last), sum: checksum(content), len: content.len() }
 }
 
+/// Compresses content quickly to a stream of its own.
+pub(super) fn fast_zlib(content: &[u8]) -> Vec<u8> {
+    let strip = fast_strip(content, true);
+    [&Stream::HEADER[..], &strip.bytes, &strip.sum.to_be_bytes()].concat()
+}
+
 /// Compresses a strip. The level is from 1 to 9.
 pub(super) fn strip(content: &[u8], level: u32, is_last: bool) -> Result<Strip, Problem> {
     let mut compress = Compress::new(Compression::new(level), false);

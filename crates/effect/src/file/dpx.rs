@@ -160,7 +160,10 @@ impl Layout {
     /// Appends the samples of a row as integers.
     fn decode(self, line: &[u8], out: &mut Vec<u16>) {
         let halves = || {
-            line.as_chunks::<2>().0.iter().map(|bytes| if self.is_big { u16::from_be_bytes(*bytes) } else { u16::from_le_bytes(*bytes) })
+            line.as_chunks::<2>()
+                .0
+                .iter()
+                .map(|bytes| if self.is_big { u16::from_be_bytes(*bytes) } else { u16::from_le_bytes(*bytes) })
         };
         let words = line.as_chunks::<4>().0;
         match (self.bits, self.packing) {
@@ -223,7 +226,8 @@ impl ReadRows for DpxRows {
         let (width, count) = (self.header.width(), self.places.len());
         let mut line = vec![0; self.layout.line()];
         let mut samples = vec![];
-        let mut planes = (0..count).map(|_| reserved::<u16>(u64::from(width) * u64::from(rows))).collect::<Result<Vec<_>, _>>()?;
+        let mut planes =
+            (0..count).map(|_| reserved::<u16>(u64::from(width) * u64::from(rows))).collect::<Result<Vec<_>, _>>()?;
         for _ in 0..rows {
             self.source.seek(SeekFrom::Start(self.next)).map_err(Problem::of_read)?;
             self.source.read_exact(&mut line).map_err(Problem::of_read)?;
@@ -319,6 +323,7 @@ pub(super) fn open(mut source: Source, limits: Limits) -> Result<Opened, Problem
 }
 
 /// Returns the number of bits of the samples of a written file: the wanted ones, those of the file that was read, or 10.
+/// Grey has 16: programs read three samples in a word in different orders.
 fn bits(image: &Image, options: &WriteOptions) -> u32 {
     let wanted = options.samples.unwrap_or_else(|| image.sample_type());
     let own = image.metadata().dpx.as_ref().map(|header| u32::from(header[place::BITS]));
@@ -326,6 +331,7 @@ fn bits(image: &Image, options: &WriteOptions) -> u32 {
         (Some(bits), _) => u32::from(bits),
         (None, _) if wanted == SampleType::U8 => 8,
         (None, Some(own)) if own != 8 => own,
+        (None, _) if image.planes().len() == 1 => 16,
         (None, _) => 10,
     }
 }
@@ -360,7 +366,8 @@ pub(super) fn write(out: &mut dyn Out, from: Rows<'_>, options: &WriteOptions) -
     let mut header = image.metadata().dpx.as_ref().map_or_else(Header::new, |bytes| Header::of_bytes(bytes));
     let order = if header.is_big { ByteOrder::Big } else { ByteOrder::Little };
     let layout = Layout { bits, packing: Packing::Left, is_big: header.is_big, samples, is_reversed: count == 1 };
-    let pitch = layout.line().next_multiple_of(4);
+    // Programs expect padding to words of 32 bits where samples are bytes, and none where they are words of 16 bits.
+    let pitch = if bits == 8 { layout.line().next_multiple_of(4) } else { layout.line() };
     let data = header.bytes.len() as u32;
     let size = u64::from(data) + pitch as u64 * u64::from(image.height());
     let has_other_bits = header.bytes[place::BITS] != bits as u8;
@@ -402,7 +409,7 @@ pub(super) fn write(out: &mut dyn Out, from: Rows<'_>, options: &WriteOptions) -
         let mut encoded = Vec::with_capacity(bytes.len() + 4 * rows as usize);
         for line in bytes.chunks_exact(pixels.line()) {
             append(layout, line, &mut encoded);
-            encoded.resize(encoded.len().next_multiple_of(4), 0);
+            encoded.resize(encoded.len() + pitch - layout.line(), 0);
         }
         Ok(encoded)
     };

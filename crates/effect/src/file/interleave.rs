@@ -87,6 +87,24 @@ impl Interleaved<'_> {
         Ok(bytes)
     }
 
+    /// Returns the samples of rows plane by plane, as integers of 8 bits. Rows of bands are returned once.
+    pub(super) fn planar(&self, rows: Range<u32>) -> Result<Vec<Vec<u8>>, Problem> {
+        let area = self.planes[0].width() as usize * rows.len();
+        let mut all: Vec<Vec<u8>> = self.planes.iter().map(|_| Vec::with_capacity(area)).collect();
+        let mut append = |planes: &[&Plane], rows: Range<u32>| {
+            for (plane, own) in planes.iter().zip(&mut all) {
+                with_samples!(plane.samples(), samples => rows.clone().for_each(|y| {
+                    own.extend(row_of(samples, plane, y).iter().map(|sample| converted::<_, u8>(*sample)));
+                }));
+            }
+        };
+        match self.from {
+            Rows::Whole(_) => append(&self.planes, rows),
+            Rows::Bands(image, queue) => queue.take(rows, |band, rows| append(&self.planes_of(image, band), rows))?,
+        }
+        Ok(all)
+    }
+
     /// Returns the bytes of the row above a row; zeros above the image. Must be called before that row is taken.
     pub(super) fn above(&self, row: u32) -> Result<Vec<u8>, Problem> {
         let mut bytes = vec![0; self.line()];
@@ -200,6 +218,14 @@ pub(super) fn separate<F: Copy, T>(samples: &[F], planes: &mut [Vec<T>], convert
                 plane.extend(samples.chunks_exact(count).map(|pixel| convert(pixel[index])));
             }
         }
+    }
+}
+
+/// Converts a sample. One that has the type already is copied.
+fn converted<T: Sample, U: Sample>(sample: T) -> U {
+    match (&sample as &dyn std::any::Any).downcast_ref::<U>() {
+        Some(same) => *same,
+        None => U::from_f32(sample.to_f32()),
     }
 }
 

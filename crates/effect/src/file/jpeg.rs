@@ -1,20 +1,16 @@
-//! JPEG, read by the `zune-jpeg` crate and written by the `jpeg-encoder` crate.
+//! JPEG. Files of one sequential scan are read and all are written row by row; others are read by the `zune-jpeg` crate.
 
 use super::interleave::{ByteOrder, Interleaved, Rows};
+use super::jpeg_rows::{self, SequentialRows};
 use super::limits::check_size;
-use super::options::{Compression, WriteOptions};
+use super::options::WriteOptions;
 use super::planes::simple_planes;
 use super::png::Planes;
 use super::rows::{Opened, ReadRows};
 use super::source::Source;
 use super::target::Out;
-use super::jpeg_rows::{self, SequentialRows};
-use super::{Format, Limits, Problem, chunks, segments};
-use crate::image::{ColorSpace, Image, Length, Metadata, Plane, Rect, SampleType};
-use jpeg_encoder::{
-    ColorType, Encoder, EncodingError, ImageBuffer, JpegColorType, PixelDensity, PixelDensityUnit, SamplingFactor, rgb_to_ycbcr,
-};
-use std::cell::{Cell, RefCell};
+use super::{Format, Limits, Problem, chunks, jpeg_write, segments};
+use crate::image::{ColorSpace, Image, Metadata, Plane, Rect, SampleType};
 use std::io::{BufRead, Read, Seek, SeekFrom};
 use zune_jpeg::JpegDecoder;
 use zune_jpeg::errors::DecodeErrors;
@@ -120,94 +116,9 @@ fn described(bounds: Rect, names: &[&str], mut metadata: Metadata) -> Result<Ima
 /// Maximum width and height.
 pub(super) const MAX_SIDE: u32 = 65535;
 
-/// Quality from which colours have the resolution of brightness.
-const FULL_COLOR: u8 = 90;
-
-fn unwritten(error: EncodingError) -> Problem {
-    match error {
-        EncodingError::IoError(error) => Problem::Write(error),
-        error => Problem::Unsupported(format!("a JPEG cannot hold the image: {error}")),
-    }
-}
-
-/// Rows that are encoded as they come.
-struct Lines<'a> {
-    pixels: &'a Interleaved<'a>,
-    /// The last row that was asked for, and its bytes. The row at the lower edge is asked for several times.
-    last: RefCell<(Option<u16>, Vec<u8>)>,
-    failed: &'a Cell<Option<Problem>>,
-}
-
-impl ImageBuffer for Lines<'_> {
-    fn get_jpeg_color_type(&self) -> JpegColorType {
-        if self.pixels.planes.len() == 3 { JpegColorType::Ycbcr } else { JpegColorType::Luma }
-    }
-
-    fn width(&self) -> u16 {
-        side(self.pixels.planes[0].width())
-    }
-
-    fn height(&self) -> u16 {
-        side(self.pixels.planes[0].height())
-    }
-
-    fn fill_buffers(&self, y: u16, buffers: &mut [Vec<u8>; 4]) {
-        let mut last = self.last.borrow_mut();
-        if last.0 != Some(y) {
-            let row = self.pixels.rows(u32::from(y)..u32::from(y) + 1).unwrap_or_else(|problem| {
-                self.failed.set(Some(problem));
-                vec![0; self.pixels.line()]
-            });
-            *last = (Some(y), row);
-        }
-        if self.pixels.planes.len() == 1 {
-            return buffers[0].extend(&last.1);
-        }
-        let [luma, blue, red, _] = buffers;
-        for [r, g, b] in last.1.as_chunks::<3>().0 {
-            let (y, cb, cr) = rgb_to_ycbcr(*r, *g, *b);
-            luma.push(y);
-            blue.push(cb);
-            red.push(cr);
-        }
-    }
-}
-
-/// Returns a side as the library takes it. It was checked before.
-fn side(side: u32) -> u16 {
-    u16::try_from(side).unwrap_or(u16::MAX)
-}
-
-/// Writes an image of 8 bits with its profile, EXIF, XMP and resolution.
+/// Writes an image of 8 bits with its profile, its segments and its resolution.
 pub(super) fn write(out: &mut dyn Out, from: Rows<'_>, options: &WriteOptions) -> Result<(), Problem> {
-    let image = from.image();
-    let planes = simple_planes(Format::Jpeg, image, false)?;
+    let planes = simple_planes(Format::Jpeg, from.image(), false)?;
     let pixels = Interleaved { planes, wanted: SampleType::U8, order: ByteOrder::Little, from };
-    let is_rgb = pixels.planes.len() == 3;
-    let mut encoder = Encoder::new(out, options.quality.clamp(1, 100));
-    encoder.set_sampling_factor(match options.quality >= FULL_COLOR {
-        true => SamplingFactor::R_4_4_4,
-        false => SamplingFactor::R_4_2_0,
-    });
-    encoder.set_optimized_huffman_tables(options.compression != Compression::Fast);
-    if let Some((x, y)) = image.metadata().resolution.and_then(|resolution| resolution.per(Length::Inch)) {
-        let density = (x.round().clamp(1.0, 65535.0) as u16, y.round().clamp(1.0, 65535.0) as u16);
-        encoder.set_density(PixelDensity { density, unit: PixelDensityUnit::Inches });
-    }
-    for (marker, bytes) in segments::of_image(image) {
-        encoder.add_app_segment(marker & 15, bytes).map_err(unwritten)?;
-    }
-    let profile = image.metadata().color.profile.as_ref().filter(|profile| chunks::fits(profile, is_rgb));
-    if let Some(profile) = profile {
-        encoder.add_icc_profile(&profile.bytes).map_err(unwritten)?;
-    }
-    if let (Rows::Bands(..), Compression::Fast) = (from, options.compression) {
-        let failed = Cell::new(None);
-        let lines = Lines { pixels: &pixels, last: RefCell::default(), failed: &failed };
-        encoder.encode_image(lines).map_err(unwritten)?;
-        return failed.take().map_or(Ok(()), Err);
-    }
-    // Optimised tables are made of all rows.
-    let color = if is_rgb { ColorType::Rgb } else { ColorType::Luma };
-    encoder.encode(&pixels.rows(0..image.height())?, side(image.width()), side(image.height()), color).map_err(unwritten)
+    jpeg_write::write(out, &pixels, options)
 }

@@ -9,20 +9,49 @@ pub(super) fn factors(table: &[u16; 64]) -> [f32; 64] {
     std::array::from_fn(|at| (f64::from(table[at]) * SCALES[at / 8] * SCALES[at % 8] / 8.0) as f32)
 }
 
-/// Values of a row of a block.
-type Lane = [f32; 8];
+/// Values of a row of a block. Loops instead of closures for arrays, which the compiler does not always inline.
+pub(super) type Lane = [f32; 8];
 
 #[inline(always)]
-fn zip(a: Lane, b: Lane, of: impl Fn(f32, f32) -> f32) -> Lane {
-    std::array::from_fn(|at| of(a[at], b[at]))
+fn zip(mut a: Lane, b: Lane, of: impl Fn(f32, f32) -> f32) -> Lane {
+    for (a, b) in a.iter_mut().zip(b) {
+        *a = of(*a, b);
+    }
+    a
+}
+
+#[inline(always)]
+pub(super) fn add(a: Lane, b: Lane) -> Lane {
+    zip(a, b, |a, b| a + b)
+}
+
+#[inline(always)]
+pub(super) fn sub(a: Lane, b: Lane) -> Lane {
+    zip(a, b, |a, b| a - b)
+}
+
+#[inline(always)]
+pub(super) fn scaled(mut a: Lane, by: f32) -> Lane {
+    for a in &mut a {
+        *a *= by;
+    }
+    a
+}
+
+#[inline(always)]
+pub(super) fn transposed(x: [Lane; 8]) -> [Lane; 8] {
+    let mut out = [[0.0; 8]; 8];
+    for (row, out) in out.iter_mut().enumerate() {
+        for (out, lane) in out.iter_mut().zip(&x) {
+            *out = lane[row];
+        }
+    }
+    out
 }
 
 /// Transforms along columns, eight at once.
 #[inline(always)]
 fn transformed(x: [Lane; 8]) -> [Lane; 8] {
-    let add = |a, b| zip(a, b, |a, b| a + b);
-    let sub = |a, b| zip(a, b, |a, b| a - b);
-    let scaled = |a: Lane, by: f32| a.map(|a| a * by);
     let (even0, even1) = (add(x[0], x[4]), sub(x[0], x[4]));
     let even3 = add(x[2], x[6]);
     let even2 = sub(scaled(sub(x[2], x[6]), std::f32::consts::SQRT_2), even3);
@@ -39,11 +68,6 @@ fn transformed(x: [Lane; 8]) -> [Lane; 8] {
     [add(t0, t7), add(t1, t6), add(t2, t5), add(t3, t4), sub(t3, t4), sub(t2, t5), sub(t1, t6), sub(t0, t7)]
 }
 
-#[inline(always)]
-fn transposed(x: [Lane; 8]) -> [Lane; 8] {
-    std::array::from_fn(|row| std::array::from_fn(|column| x[column][row]))
-}
-
 /// Returns the sample of a value around 0.
 #[inline(always)]
 fn sample(value: f32) -> u8 {
@@ -58,12 +82,15 @@ pub(super) fn write_block(coefficients: &[i16; 64], end: u8, factors: &[f32; 64]
         out.chunks_mut(pitch).take(8).for_each(|row| row[..8].fill(value));
         return;
     }
-    let columns = std::array::from_fn(|row| {
-        std::array::from_fn(|column| f32::from(coefficients[row * 8 + column]) * factors[row * 8 + column])
-    });
+    let mut columns = [[0.0; 8]; 8];
+    for ((value, coefficient), factor) in columns.as_flattened_mut().iter_mut().zip(coefficients).zip(factors) {
+        *value = f32::from(*coefficient) * factor;
+    }
     let rows = transposed(transformed(transposed(transformed(columns))));
     for (row, values) in out.chunks_mut(pitch).zip(rows) {
-        row[..8].copy_from_slice(&values.map(sample));
+        for (place, value) in row[..8].iter_mut().zip(values) {
+            *place = sample(value);
+        }
     }
 }
 

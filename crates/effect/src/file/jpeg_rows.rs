@@ -9,7 +9,7 @@ use super::jpeg_entropy::{Bits, Codes, ZIGZAG};
 use super::rows::ReadRows;
 use super::source::Source;
 use super::{Limits, Problem, limits::check_size};
-use crate::image::{Image, Plane};
+use crate::image::{Image, Plane, reserved};
 use std::collections::VecDeque;
 use std::io::{Read, Seek, SeekFrom};
 
@@ -323,7 +323,8 @@ impl ReadRows for SequentialRows {
         let (unit, last) = (self.unit_height(), height.div_ceil(self.unit_height()));
         let is_grey = self.scan.components.len() == 1;
         let area = width * rows as usize;
-        let mut planes: Vec<Vec<u8>> = self.header.planes().iter().map(|_| Vec::with_capacity(area)).collect();
+        let reserve = |_| reserved::<u8>(area as u64);
+        let mut planes = self.header.planes().iter().map(reserve).collect::<Result<Vec<Vec<u8>>, _>>()?;
         let (mut blue, mut red) = (vec![0; 2 * width + 16], vec![0; 2 * width + 16]);
         let mut mixed = vec![0; width + 16];
         for y in self.returned..self.returned + rows as usize {

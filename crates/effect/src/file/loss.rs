@@ -15,6 +15,10 @@ pub(super) fn losses(format: Format, image: &Image, samples: Option<SampleType>)
         sentences.push(format!("not written, because {} does not hold it: {}", format.name(), missing.join(", ")));
     }
     let metadata = image.metadata();
+    if format == Format::Tiff && !metadata.pages.is_empty() {
+        let count = metadata.pages.len() + 1;
+        sentences.push(format!("only the first of {count} pages is changed; the others are copied as they are"));
+    }
     let is_rgb = is_rgb(format, image);
     if format == Format::Hdr {
         sentences.push("samples are rounded to 8 bits with an exponent that the colours of a pixel share".to_owned());
@@ -149,8 +153,11 @@ fn missing(format: Format, image: &Image) -> Vec<String> {
     if format != Format::Jpeg {
         missing.extend(segments::names(image));
     }
+    if format != Format::Tiff && !metadata.pages.is_empty() {
+        missing.push(format!("the pages behind the first ({})", metadata.pages.len()));
+    }
     if format != Format::Tiff {
-        missing.extend(fields::unwritten(image, has_blocks));
+        missing.extend(fields::unwritten(image, has_blocks, |field| format == Format::Jpeg && segments::holds(field)));
     }
     if format != Format::Exr {
         missing.extend(exr::names(image));

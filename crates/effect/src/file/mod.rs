@@ -42,8 +42,10 @@ mod huffman;
 mod interleave;
 mod jpeg;
 mod jpeg_blocks;
+mod jpeg_encode;
 mod jpeg_entropy;
 mod jpeg_rows;
+mod jpeg_write;
 mod limits;
 mod loss;
 mod options;
@@ -205,7 +207,8 @@ fn check_fit(format: Format, image: &Image, options: &WriteOptions) -> Result<()
 pub fn takes_bands(format: Format, image: &Image) -> bool {
     let is_turned = !loss::holds_orientation(format) && image.orientation() != Orientation::Upright;
     // A warning counts colours that disappear, and integers must be exact.
-    let is_divided = matches!(format, Format::Png | Format::WebP | Format::Dpx) && image.alpha() == Alpha::Associated && image.has_alpha();
+    let is_divided =
+        matches!(format, Format::Png | Format::WebP | Format::Dpx) && image.alpha() == Alpha::Associated && image.has_alpha();
     let has_numbers = format != Format::Exr && image.planes().iter().any(|plane| plane.sample_type() == SampleType::U32);
     !is_turned && !is_divided && !has_numbers
 }

@@ -32,7 +32,13 @@ pub struct WriteOptions {
 
 impl Default for WriteOptions {
     fn default() -> WriteOptions {
-        WriteOptions { format: None, samples: None, bits: None, compression: Compression::default(), quality: WriteOptions::QUALITY }
+        WriteOptions {
+            format: None,
+            samples: None,
+            bits: None,
+            compression: Compression::default(),
+            quality: WriteOptions::QUALITY,
+        }
     }
 }
 

@@ -234,10 +234,13 @@ fn write_strips(writer: &mut Writer<&mut dyn Out>, pixels: &Interleaved<'_>, lev
         let content = pixels.rows(first..height.min(first + rows))?;
         let is_last = index + 1 == count;
         let filtered = |group: usize| filter::filtered(&content, pixels.line(), pixels.pixel(), &above, group);
-        Ok((index, match level {
-            None => deflate::fast_strip(&filtered(GROUP), is_last),
-            Some(level) => deflate::strip(&filtered(1), level, is_last)?,
-        }))
+        Ok((
+            index,
+            match level {
+                None => deflate::fast_strip(&filtered(GROUP), is_last),
+                Some(level) => deflate::strip(&filtered(1), level, is_last)?,
+            },
+        ))
     };
     let mut stream = deflate::Stream::new();
     pixels.in_order(count, encode, |(index, strip)| {

@@ -1,7 +1,7 @@
 //! Segments of a JPEG beside its pixels: JFIF, EXIF, XMP, ICC profile and others.
 
-use super::source::Source;
 use super::jpeg_rows::next_marker;
+use super::source::Source;
 use crate::image::{Field, FieldValue, Image, Length, Metadata, Orientation, Profile, Resolution, Segment};
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
@@ -38,6 +38,12 @@ pub(super) fn of_image(image: &Image) -> Vec<(u8, Vec<u8>)> {
     let others = metadata.segments.iter().map(|segment| (segment.marker, segment.bytes.to_vec()));
     let all = exif.into_iter().chain(xmp).chain(resources).chain(others);
     all.filter(|(_, bytes)| bytes.len() <= MAX_SEGMENT).collect()
+}
+
+/// Returns whether a field of a TIFF is written as a segment: the resources of Photoshop, if they fit.
+pub(super) fn holds(field: &Field) -> bool {
+    let fits = |bytes: &[u8]| bytes.len() + RESOURCES.len() <= MAX_SEGMENT;
+    field.tag == PHOTOSHOP && matches!(&field.value, FieldValue::Bytes(bytes) if fits(bytes))
 }
 
 /// Returns the names of segments that only a JPEG holds.
@@ -107,7 +113,10 @@ pub(super) fn read(source: &mut Source) -> std::io::Result<Metadata> {
     if !unkept.is_empty() {
         unkept.sort();
         unkept.dedup();
-        metadata.losses.push(format!("segments that depend on other places of the file or are too long are not kept: {}", unkept.join(", ")));
+        metadata.losses.push(format!(
+            "segments that depend on other places of the file or are too long are not kept: {}",
+            unkept.join(", ")
+        ));
     }
     Ok(metadata)
 }

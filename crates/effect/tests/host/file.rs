@@ -185,7 +185,7 @@ fn lines_of_a_pfm_end_in_one_or_two_bytes() {
     let folder = Folder::new();
     let values = [1.5f32, f32::from_le_bytes([10, 0, 0, 64])];
     let samples: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-    for header in ["Pf\n1 2\n-1\n", "Pf 1 2 -1 ", "Pf\r\n1 2\r\n-1\r\n", "Pf\r1 2\r-1\r"] {
+    for header in ["Pf\n1 2\n-1\n", "Pf\n# by hand\n1 2\n# 3\n-1\n", "Pf 1 2 -1 ", "Pf\r\n1 2\r\n-1\r\n", "Pf\r1 2\r-1\r"] {
         for upward in [false, true] {
             let body = if upward { [&samples[4..], &samples[..4]].concat() } else { samples.clone() };
             std::fs::write(folder.file("x.pfm"), [header.as_bytes(), &body].concat()).unwrap();
