@@ -46,7 +46,7 @@ pub(super) fn lengths(counts: &[u32], most: usize) -> Vec<u8> {
     let (mut weights, leaves) = (used.iter().map(|(count, _)| *count).collect::<Vec<u64>>(), used.len());
     let mut parents = vec![0; 2 * leaves];
     let (mut leaf, mut inner) = (0, leaves);
-    while weights.len() + 1 < 2 * leaves {
+    for _ in 1..leaves {
         let number = weights.len();
         let mut sum = 0;
         for _ in 0..2 {
@@ -192,11 +192,12 @@ pub(super) fn compressed(content: &[u8], is_last: bool) -> Vec<u8> {
     total[END] += 1;
     let bits = lengths(&total, MOST_BITS);
     let size: u64 = total.iter().zip(&bits).map(|(count, bits)| u64::from(*count) * u64::from(*bits)).sum();
-    if size / 8 >= content.len() as u64 {
+    let size = size.div_ceil(8) as usize;
+    if size >= content.len() {
         return stored(content, is_last);
     }
     let codes = codes(&bits);
-    let mut out = Writer { bytes: Vec::with_capacity(size as usize / 8 + 1024), held: 0, count: 0 };
+    let mut out = Writer { bytes: Vec::with_capacity(size + 1024), held: 0, count: 0 };
     header(&bits, &mut out);
     let table: Vec<u32> = codes.iter().zip(&bits).map(|(code, bits)| u32::from(*code) << 8 | u32::from(*bits)).collect();
     let mut word = [(0u32, 0u32); 256];
