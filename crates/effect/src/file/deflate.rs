@@ -67,7 +67,7 @@ pub(super) fn fast_zlib(content: &[u8]) -> Vec<u8> {
     [&Stream::HEADER[..], &strip.bytes, &strip.sum.to_be_bytes()].concat()
 }
 
-/// Compresses a strip. The level is from 1 to 9.
+/// Compresses a strip. The level is from 1 to 9. Without the repetitions that a level finds, the strip may be smaller.
 pub(super) fn strip(content: &[u8], level: u32, is_last: bool) -> Result<Strip, Problem> {
     let mut compress = Compress::new(Compression::new(level), false);
     let mut bytes = Vec::with_capacity(content.len() / 2 + 64);
@@ -83,7 +83,8 @@ pub(super) fn strip(content: &[u8], level: u32, is_last: bool) -> Result<Strip, 
             }
         };
         if is_done {
-            return Ok(Strip { bytes, sum: checksum(content), len: content.len() });
+            let fast = fast_strip(content, is_last);
+            return Ok(if fast.bytes.len() < bytes.len() { fast } else { Strip { bytes, ..fast } });
         }
         bytes.reserve(bytes.capacity().max(1 << 12));
     }

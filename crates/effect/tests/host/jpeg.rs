@@ -1,6 +1,6 @@
 //! Tests of JPEG files.
 
-use crate::values::{Folder, equal, noise, values};
+use crate::values::{equal, noise, values};
 use broadloom_effect::file::{self, Compression, Format, Limits, WriteOptions, decode, encode};
 use broadloom_effect::{Image, Plane, SampleType};
 
