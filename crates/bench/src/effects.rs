@@ -83,8 +83,8 @@ const fn in_portrait(
 static DEGRAIN: Effect = Effect {
     planes: 3,
     height: |width| width * 1545 / 2063,
-    build: |x| effects::degrain(x, 4, 0.02, Boundary::Clamp),
-    same_as: Some("degrain levels=4 threshold=0.02 boundary=clamp"),
+    build: |x| effects::degrain(x, 4, effects::Shrinkage::soft(0.02), Boundary::Clamp),
+    same_as: Some("degrain levels=4 threshold=0.02 decay=0.5 shrink=soft boundary=clamp"),
     error: 1e-5,
 };
 static DIFFUSION: Effect = Effect {

@@ -580,10 +580,10 @@ fn parse_block(text: &str) -> Result<[u32; 3], InvalidValue> {
 #[derive(Debug, Args)]
 #[command(after_help = EFFECT_EXAMPLES, override_usage = EFFECT_USAGE)]
 pub struct Effect {
-    /// Effects, separated by commas; or `list`, or `help`
+    /// Effects, separated by commas; or `list`, `help`, or `noise`, which estimates the noise of images
     #[arg(value_name = "EFFECTS")]
     pub name: String,
-    /// Input images, then the output image: .png, .jpg, .tif, .exr, .webp, .hdr, .pfm; `%04d` or `####` is the frame number, `-` standard input or output
+    /// Input images, then the output image: .png, .jpg, .tif, .exr, .webp, .hdr, .dpx, .pfm; `%04d` or `####` is the frame number, `-` standard input or output
     #[arg(value_name = "FILES")]
     pub files: Vec<PathBuf>,
     /// Parameter of an effect; in a chain `EFFECT.name=value`, or `2.name=value` for the second effect
@@ -643,9 +643,12 @@ pub struct Effect {
     /// Print the kernels of the first frame in this form
     #[arg(long, value_name = "FORM", value_parser = ["ptx"], conflicts_with_all = ["reference", "explain"])]
     pub emit: Option<String>,
-    /// Print the time of reading, each effect, each kernel and writing, and the gain of each optimisation
+    /// Print the times of reading, computing and writing, and of each kernel of a small image
     #[arg(long)]
     pub stats: bool,
+    /// Measure what each technique of the optimiser gains: compiles and runs the first frame without each of them
+    #[arg(long, conflicts_with = "reference")]
+    pub compare: bool,
     /// Print the list, or the help of one effect, as JSON
     #[arg(long)]
     pub json: bool,
@@ -685,6 +688,12 @@ pub enum Depth {
     /// 8-bit integers
     #[value(name = "8")]
     Eight,
+    /// 10-bit integers, of a DPX
+    #[value(name = "10")]
+    Ten,
+    /// 12-bit integers, of a DPX
+    #[value(name = "12")]
+    Twelve,
     /// 16-bit integers
     #[value(name = "16")]
     Sixteen,
@@ -697,7 +706,8 @@ pub enum Depth {
 const EFFECT_USAGE: &str = "\
 broadloom effect <EFFECTS> <IMAGE>… <RESULT> [--set NAME=VALUE]… [OPTIONS]
        broadloom effect list [--json]
-       broadloom effect help <EFFECT>";
+       broadloom effect help <EFFECT>
+       broadloom effect noise <IMAGE>…";
 
 const EFFECT_EXAMPLES: &str = "\
 Examples:

@@ -4,7 +4,7 @@
 //! bands and the rows around them. Images are taken as a whole where an effect reads them anywhere, where a format must
 //! turn or count pixels, and where they are small.
 
-use super::pipeline::{Failed, Work, is_stream, read_stream};
+use super::pipeline::{Failed, Times, Work, is_stream, read_stream};
 use broadloom::effect::catalogue::Chain;
 use broadloom::effect::effects::{BandedChain, OnDevice};
 use broadloom::effect::file::{self, FileError, Limits, RowQueue, RowReader, WriteOptions};
@@ -14,6 +14,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::PoisonError;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
 
 /// Images with at least this many samples are computed band by band.
 const LARGE: u64 = 8 << 20;
@@ -61,13 +62,13 @@ impl Window {
 }
 
 impl Work<'_> {
-    /// Runs the effects on the bands of an image. Returns false if the image must be taken as a whole; its files are open
+    /// Runs the effects on the bands of an image. Returns `None` if the image must be taken as a whole; its files are open
     /// then.
-    pub(super) fn run_banded(&self, engine: &OnDevice, shows: bool) -> Result<bool, Failed> {
+    pub(super) fn run_banded(&self, engine: &OnDevice, shows: bool) -> Result<Option<Times>, Failed> {
         let options = self.options;
-        let is_shown = options.explain || options.stats || options.emit.is_some();
+        let is_shown = options.explain || options.compare || options.emit.is_some();
         let (Some(paths), false) = (self.single_files(), is_shown || options.rows == Some(0) || is_stream(&self.output)) else {
-            return Ok(false);
+            return Ok(None);
         };
         let mut readers = vec![];
         for path in &paths {
@@ -79,9 +80,9 @@ impl Work<'_> {
         let Some(plan) = plan else {
             let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
             open.extend(readers.into_iter().enumerate());
-            return Ok(false);
+            return Ok(None);
         };
-        self.run_plan(&plan, readers, shows).map(|()| true)
+        self.run_plan(&plan, readers, shows).map(Some)
     }
 
     /// Plans the bands of a chain; `None` if the images must be taken as a whole.
@@ -112,43 +113,65 @@ impl Work<'_> {
         Ok(Some(Plan { chain, source, samples, header }))
     }
 
-    fn run_plan(&self, plan: &Plan<'_>, readers: Vec<RowReader>, shows: bool) -> Result<(), Failed> {
+    fn run_plan(&self, plan: &Plan<'_>, readers: Vec<RowReader>, shows: bool) -> Result<Times, Failed> {
         let options = WriteOptions { samples: plan.samples, ..self.write_options };
         let queue = RowQueue::new(self.format, plan.header.bounds());
+        let mut times = Times { pixels: plan.header.bounds().area(), ..Times::default() };
         std::thread::scope(|scope| {
-            let mut windows = vec![];
+            let (mut windows, mut threads) = (vec![], vec![]);
             for reader in readers {
                 let (sender, receiver) = sync_channel(AHEAD);
                 windows.push(Window { bands: VecDeque::new(), receiver });
-                scope.spawn(move || self.read_bands(reader, plan.chain.rows(), &sender));
+                threads.push(scope.spawn(move || self.read_bands(reader, plan.chain.rows(), &sender)));
             }
-            let writer = scope.spawn(|| file::write_rows(&self.output, &plan.header, &queue, &options));
+            let writer = scope.spawn(|| {
+                let started = Instant::now();
+                file::write_rows(&self.output, &plan.header, &queue, &options).map(|()| started.elapsed())
+            });
             let computed = self.compute_bands(plan, windows, &queue, shows);
             if computed.is_err() {
                 queue.stop();
             }
             let written = writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            for thread in threads {
+                times.read += thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            }
             // A stopped writer fails too. The failure before it is the reason.
-            computed?;
-            Ok::<(), Failed>(written.map_err(EffectError::from)?)
+            times.effects = computed?;
+            times.write = written.map_err(EffectError::from)?;
+            Ok::<(), Failed>(())
         })?;
+        let (rows, count) = (plan.chain.rows(), plan.chain.bands().count());
+        times.lines.push(format!("in {count} bands of {rows} rows, which are read, computed and written at the same time"));
         let losses = file::losses_in(self.format, &plan.header, plan.samples);
         losses.iter().for_each(|loss| self.warn(&self.output, loss));
-        Ok(())
+        Ok(times)
     }
 
-    /// Reads the bands of a file until the receiver closes the channel.
-    fn read_bands(&self, mut reader: RowReader, rows: u32, out: &SyncSender<Result<Image, FileError>>) {
-        while let Some(band) = reader.read(rows).map(|band| band.map(|band| self.in_light(band))).transpose() {
+    /// Reads the bands of a file until the receiver closes the channel. Returns the time of reading alone.
+    fn read_bands(&self, mut reader: RowReader, rows: u32, out: &SyncSender<Result<Image, FileError>>) -> Duration {
+        let mut spent = Duration::ZERO;
+        loop {
+            let started = Instant::now();
+            let band = reader.read(rows).map(|band| band.map(|band| self.in_light(band))).transpose();
+            spent += started.elapsed();
+            let Some(band) = band else { return spent };
             let is_last = band.is_err();
             if out.send(band).is_err() || is_last {
-                return;
+                return spent;
             }
         }
     }
 
-    /// Computes all bands, until the writer fails.
-    fn compute_bands(&self, plan: &Plan<'_>, mut windows: Vec<Window>, queue: &RowQueue, shows: bool) -> Result<(), Failed> {
+    /// Computes all bands, until the writer fails. Returns the time of the effects alone.
+    fn compute_bands(
+        &self,
+        plan: &Plan<'_>,
+        mut windows: Vec<Window>,
+        queue: &RowQueue,
+        shows: bool,
+    ) -> Result<Duration, Failed> {
+        let mut spent = Duration::ZERO;
         let count = plan.chain.bands().count();
         for (number, region) in plan.chain.bands().enumerate() {
             let band = plan.chain.band(region)?;
@@ -161,7 +184,11 @@ impl Work<'_> {
                 windows.iter_mut().try_for_each(Window::finish).map_err(EffectError::from)?;
             }
             let failed = |error| Failed { error, output: Some(self.output.as_path().into()) };
-            let image = plan.chain.compute(band, &images).map_err(failed)?;
+            // Colours that are converted later must not be rounded before.
+            let samples = plan.samples.filter(|_| !self.options.linear && self.options.to.is_none());
+            let started = Instant::now();
+            let image = plan.chain.compute(band, &images, samples).map_err(failed)?;
+            spent += started.elapsed();
             let image = self.finished(image, plan.source, plan.samples, &self.output)?;
             if !queue.push(image).map_err(EffectError::from)? {
                 break;
@@ -171,6 +198,6 @@ impl Work<'_> {
                 let _ = std::io::stderr().flush();
             }
         }
-        Ok(())
+        Ok(spent)
     }
 }

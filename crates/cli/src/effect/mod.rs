@@ -2,6 +2,7 @@
 //!
 //! - [`list`]: the catalogue as text and as JSON;
 //! - [`frames`]: file names with a frame number;
+//! - [`noise`]: the noise of images;
 //! - [`pipeline`]: concurrent reading, computing and writing;
 //! - [`bands`]: the same for the bands of one large image;
 //! - [`failure`](mod@failure): failures of effects.
@@ -10,6 +11,7 @@ mod bands;
 mod failure;
 mod frames;
 mod list;
+mod noise;
 mod pipeline;
 
 use crate::failure::{Exit, Failure};
@@ -32,6 +34,13 @@ pub fn run(options: &Effect, terminal: &mut Terminal) -> Result<Exit, Failure> {
             };
             let effect = catalogue::Effect::find(&name.to_string_lossy()).map_err(failure)?;
             list::one(effect, options.json, terminal);
+            return Ok(Exit::Done);
+        }
+        "noise" => {
+            if options.files.is_empty() {
+                return Err(usage("`broadloom effect noise` takes images".to_owned(), "broadloom effect noise in.png"));
+            }
+            noise::print(&options.files, terminal)?;
             return Ok(Exit::Done);
         }
         _ => {}

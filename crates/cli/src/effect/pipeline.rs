@@ -45,15 +45,15 @@ struct Frame {
 
 /// Times of the stages.
 #[derive(Default)]
-struct Times {
-    read: Duration,
-    effects: Duration,
+pub(super) struct Times {
+    pub(super) read: Duration,
+    pub(super) effects: Duration,
     /// Plan of the first frame.
-    plan: String,
+    pub(super) plan: String,
     /// Lines about kernels and optimisations.
-    lines: Vec<String>,
-    write: Duration,
-    pixels: u64,
+    pub(super) lines: Vec<String>,
+    pub(super) write: Duration,
+    pub(super) pixels: u64,
 }
 
 /// Error of a stage.
@@ -87,8 +87,8 @@ pub fn run(
     remove_unfinished_on_signals();
     let outcome = match &mut engine {
         Machine::Device(engine) => match work.run_banded(engine, shows) {
-            Ok(true) => Ok(Times::default()),
-            Ok(false) => work.run(engine, shows),
+            Ok(Some(times)) => Ok(times),
+            Ok(None) => work.run(engine, shows),
             Err(failed) => Err(failed),
         },
         Machine::References(engine) => work.run(engine, shows),
@@ -103,7 +103,7 @@ pub fn run(
         failure_with(error, place)
     })?;
     terminal.write(&times.plan);
-    if options.stats {
+    if options.stats || options.compare {
         report(&work, &times, &device, started.elapsed(), terminal);
     }
     match work.skipped.load(Ordering::Relaxed) {
@@ -440,7 +440,10 @@ impl<'a> Work<'a> {
             times.plan = engine.ptx(&chain)?;
         }
         if self.options.stats && index == 0 {
-            times.lines = engine.statistics(&chain)?;
+            times.lines.extend(engine.statistics(&chain)?);
+        }
+        if self.options.compare && index == 0 {
+            times.lines.extend(engine.comparison(&chain)?);
         }
         times.pixels += image.bounds().area();
         if let Some(display) = self.display(image.bounds(), &source) {
@@ -538,7 +541,7 @@ impl<'a> Work<'a> {
         match (self.options.depth, self.format) {
             (Some(depth), _) => Some(depth.sample_type()),
             (None, Format::Exr) => None,
-            (None, Format::Png) if source.sample_type() != SampleType::U8 => Some(SampleType::U16),
+            (None, Format::Png | Format::Dpx) if source.sample_type() != SampleType::U8 => Some(SampleType::U16),
             (None, _) => Some(source.sample_type()).filter(|sample| types.contains(sample)).or(types.last().copied()),
         }
     }
@@ -577,7 +580,8 @@ fn write_options(options: &Effect, output: &Path) -> WriteOptions {
     };
     let format = options.format.or_else(|| is_stream(output).then_some(Format::Png));
     let samples = options.depth.map(Depth::sample_type);
-    WriteOptions { format, samples, compression, quality: options.quality }
+    let bits = options.depth.and_then(Depth::bits);
+    WriteOptions { format, samples, bits, compression, quality: options.quality }
 }
 
 /// Returns whether a path means standard input or output.
@@ -691,10 +695,21 @@ fn report(work: &Work<'_>, times: &Times, device: &str, total: Duration, termina
 }
 
 impl Depth {
+    /// Returns the number of bits of an integer.
+    fn bits(self) -> Option<u8> {
+        match self {
+            Depth::Eight => Some(8),
+            Depth::Ten => Some(10),
+            Depth::Twelve => Some(12),
+            Depth::Sixteen => Some(16),
+            Depth::Half | Depth::Float => None,
+        }
+    }
+
     fn sample_type(self) -> SampleType {
         match self {
             Depth::Eight => SampleType::U8,
-            Depth::Sixteen => SampleType::U16,
+            Depth::Ten | Depth::Twelve | Depth::Sixteen => SampleType::U16,
             Depth::Half => SampleType::F16,
             Depth::Float => SampleType::F32,
         }

@@ -222,15 +222,26 @@ pub const EFFECTS: &[Effect] = &[
         name: "degrain",
         summary: "removal of film grain by wavelets",
         formula: "for each level l from 0, radius 2^l: high = (x − (x(−r) + x(r))/2)/2, low = x − high, along rows and then along columns \
-                  of both; soft threshold of threshold/2^l of the three high bands; their sum and the low band, which the next level replaces",
+                  of both; t = threshold·decay^l; each of the three high bands b becomes 0 where |b| ≤ t, else b − t²/b, or b − t·sign(b) \
+                  with shrink=soft; their sum and the low band, which the next level replaces",
         inputs: IMAGE,
         parameters: &[
             parameter("levels", Kind::Integer(1, 12), "4", "levels of the wavelet transform"),
-            parameter("threshold", Kind::Number(0.0, 1e30), "0.02", "threshold of the first level"),
+            parameter("threshold", Kind::Number(0.0, 1e30), "0.01", "threshold of the first level: half of the noise"),
+            parameter("decay", Kind::Number(0.0, 1.0), "0.4", "factor from the threshold of a level to that of the next"),
+            parameter("shrink", Kind::Choice(&["garrote", "soft"]), "garrote", "what the threshold removes of large values"),
         ],
         boundary: CLAMP,
-        functor: |call| call.each(|x| effects::degrain(x, call.whole("levels"), call.number("threshold"), call.boundary())),
-        reference: |call| call.each(|x, edge| grain::degrain(x, edge, call.integer("levels"), call.number("threshold"))),
+        functor: |call| {
+            let (threshold, decay) = (call.number("threshold"), call.number("decay"));
+            let shrinkage = effects::Shrinkage { threshold, decay, is_soft: call.settings.choice("shrink") == "soft" };
+            call.each(|x| effects::degrain(x, call.whole("levels"), shrinkage, call.boundary()))
+        },
+        reference: |call| {
+            let (threshold, decay) = (call.number("threshold"), call.number("decay"));
+            let shrinkage = grain::Shrinkage { threshold, decay, is_soft: call.settings.choice("shrink") == "soft" };
+            call.each(|x, edge| grain::degrain(x, edge, call.integer("levels"), shrinkage))
+        },
     },
     Effect {
         name: "demosaic",

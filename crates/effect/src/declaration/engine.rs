@@ -21,9 +21,13 @@ pub trait Engine {
         Ok(String::new())
     }
 
-    /// Measures a chain. Returns lines with the time of each kernel and the gain of each optimisation; empty
-    /// if nothing is measured.
+    /// Measures a chain. Returns lines with the time of each kernel; empty if nothing is measured.
     fn statistics(&mut self, _chain: &Chain<'_>) -> Result<Vec<String>, EffectError> {
+        Ok(vec![])
+    }
+
+    /// Measures a chain without each optimisation. Returns lines with the gains; empty if nothing is measured.
+    fn comparison(&mut self, _chain: &Chain<'_>) -> Result<Vec<String>, EffectError> {
         Ok(vec![])
     }
 }

@@ -56,6 +56,20 @@ pub(crate) fn range(settings: &Settings) -> Result<(f64, f64), EffectError> {
     }
 }
 
+/// Returns the thresholds `low` and `high` of gradients. Fails if `low` is greater than `high`.
+pub(crate) fn thresholds(settings: &Settings) -> Result<(f64, f64), EffectError> {
+    let (low, high) = (settings.number("low"), settings.number("high"));
+    match low <= high {
+        true => Ok((low, high)),
+        false => Err(EffectError::BadValue {
+            effect: settings.effect().name.to_owned(),
+            name: "low".to_owned(),
+            value: low.to_string(),
+            reason: format!("it must be at most high, which is {high}; the values of an image are 0 … 1"),
+        }),
+    }
+}
+
 /// Returns `low` and `high` of a bilateral grid. Fails if the grid has too many cells.
 pub(crate) fn grid_range(settings: &Settings) -> Result<(f64, f64), EffectError> {
     let (low, high) = range(settings)?;

@@ -16,7 +16,7 @@ pub(crate) use engine::{chosen_planes, only_named, other_size};
 pub use error::EffectError;
 pub use meaning::KeyFactor;
 pub(crate) use meaning::{
-    Curve, Turn, alpha_name, channel, check, colors, cropped, grid_range, is_color, layer, levels, new_size, range,
+    Curve, Turn, alpha_name, channel, check, colors, cropped, grid_range, is_color, layer, levels, new_size, range, thresholds,
 };
 pub use nearest::nearest;
 pub(crate) use parameter::InvalidValue;

@@ -7,7 +7,7 @@
 use super::calls::failed;
 use super::engine::{OnDevice, chained, names};
 use crate::declaration::{Chain, EffectError};
-use crate::image::{Image, Plane, Rect};
+use crate::image::{Image, Plane, Rect, SampleType};
 use crate::layers::Layers;
 use crate::plan::{Options, Plan};
 use crate::{Error, Picture, Result};
@@ -164,8 +164,14 @@ impl BandedChain {
         })
     }
 
-    /// Computes a band. `images` hold at least the needed rows of each image of the chain.
-    pub fn compute(&self, band: Band, images: &[Option<Image>]) -> std::result::Result<Image, EffectError> {
+    /// Computes a band. `images` hold at least the needed rows of each image of the chain. Samples of computed planes are
+    /// integers if `samples` is a type of 8 or 16 bits, and else `f32`.
+    pub fn compute(
+        &self,
+        band: Band,
+        images: &[Option<Image>],
+        samples: Option<SampleType>,
+    ) -> std::result::Result<Image, EffectError> {
         let Band { region, plan, .. } = band;
         let rows = |plane: &Plane, bounds: Rect, region: Rect| -> Result<Plane> {
             let image = match self.place(plane) {
@@ -184,7 +190,7 @@ impl BandedChain {
             Ok(Image::new(region, planes.collect::<Result<Vec<Plane>>>()?)?)
         };
         let compute = || {
-            let images = plan.map_or(Ok(vec![]), |plan| plan.run_with_hosts(replaced))?;
+            let images = plan.map_or(Ok(vec![]), |plan| plan.run_with_hosts(samples, replaced))?;
             self.layers.assembled(region, &images, |plane| rows(plane, self.layers.bounds(), region))
         };
         compute().map_err(|error| failed(&self.name, error))

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::declaration::{
     self, DeviceCall, EffectError, KeyFactor, PlaneSource, Turn, alpha_name, channel, colors, cropped, grid_range, is_color,
-    layer, levels, new_size, range,
+    layer, levels, new_size, range, thresholds,
 };
 use crate::file::Cube;
 use crate::image::{Alpha, ImageError};
@@ -171,7 +171,8 @@ pub(crate) fn camera(call: &DeviceCall<'_>) -> Outcome {
 
 /// Calls `canny`, which computes its image.
 pub(crate) fn canny(call: &DeviceCall<'_>) -> Outcome {
-    let (low, high) = (call.number("low"), call.number("high"));
+    let (low, high) = thresholds(call.settings)?;
+    let (low, high) = (low as f32, high as f32);
     call.single(|x| super::canny(x, call.wide("sigma"), low, high, call.boundary(), call.options))
 }
 

@@ -59,6 +59,11 @@ impl Engine for OnDevice {
         let layers = chained(&self.context, chain, &self.options)?;
         statistics(&layers, &self.options).map_err(|error| failed(&names(chain), error))
     }
+
+    fn comparison(&mut self, chain: &Chain<'_>) -> Result<Vec<String>, EffectError> {
+        let layers = chained(&self.context, chain, &self.options)?;
+        comparison(&layers, &self.options).map_err(|error| failed(&names(chain), error))
+    }
 }
 
 /// Returns the names of a chain's effects.
@@ -66,7 +71,7 @@ pub(super) fn names(chain: &Chain<'_>) -> String {
     chain.steps.iter().map(|step| step.effect().name).collect::<Vec<&str>>().join(",")
 }
 
-/// Measures the kernels of an image and the gain of each technique.
+/// Measures the kernels of an image.
 fn statistics(layers: &Layers, options: &Options) -> crate::Result<Vec<String>> {
     let wanted: Vec<(Picture, crate::Rect)> = layers.pictures().into_iter().map(|picture| (picture, layers.bounds())).collect();
     if wanted.is_empty() {
@@ -85,7 +90,19 @@ fn statistics(layers: &Layers, options: &Options) -> crate::Result<Vec<String>> 
         let bytes = (profile.kernel.bytes_read + profile.kernel.bytes_written) as f64 / 1e6;
         lines.push(format!("{:<28}{ms:>10.3} ms {share:>5.1} %  {bytes:>9.2} MB", profile.functors.join(", ")));
     }
-    let gains = plan::gains(&wanted, options)?;
+    Ok(lines)
+}
+
+/// Measures the gain of each technique for an image.
+fn comparison(layers: &Layers, options: &Options) -> crate::Result<Vec<String>> {
+    let wanted: Vec<(Picture, crate::Rect)> = layers.pictures().into_iter().map(|picture| (picture, layers.bounds())).collect();
+    if wanted.is_empty() {
+        return Ok(vec![]);
+    }
+    if !Plan::new(&wanted, options)?.fits() {
+        return Ok(vec!["the image is computed in tiles, without which techniques are not measured".to_owned()]);
+    }
+    let (gains, mut lines) = (plan::gains(&wanted, options)?, vec![]);
     for gain in gains.iter().filter(|gain| gain.changes) {
         lines.push(format!("without {:<20}{:>10.3} ms {:>6.2} ×", gain.name, gain.without.as_secs_f64() * 1e3, gain.factor()));
     }

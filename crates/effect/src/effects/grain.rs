@@ -56,12 +56,54 @@ impl Functor for RemovedPart {
     }
 }
 
-/// Removes grain: soft thresholds of the high bands of a wavelet transform (Listing 1).
+/// The part x·min(1, (threshold/x)²) of a band: all of a small value, and little of a large one.
+struct RemovedMostly(f32);
+
+impl Functor for RemovedMostly {
+    fn name(&self) -> String {
+        "removed".into()
+    }
+
+    fn inputs(&self) -> Vec<Indexer> {
+        vec![Indexer::point()]
+    }
+
+    fn parameters(&self) -> Vec<f32> {
+        vec![self.0]
+    }
+
+    fn kernel<'k>(&self, k: Kernel<'k>) -> Vec<Real<'k>> {
+        let (x, threshold) = (k.input(0).centre(), k.parameter(0));
+        // The least size keeps 0 from being divided by 0.
+        let ratio = threshold / x.abs().max(1e-30);
+        vec![x * (ratio * ratio).min(1.0)]
+    }
+}
+
+/// Thresholds of the high bands of `degrain`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shrinkage {
+    /// Threshold of the first level.
+    pub threshold: f32,
+    /// Factor from the threshold of a level to that of the next.
+    pub decay: f32,
+    /// True for soft thresholds, false for those of the non-negative garrote: x − threshold²/x, 0 below the threshold.
+    pub is_soft: bool,
+}
+
+impl Shrinkage {
+    /// Returns the soft thresholds of the paper: each is half of the one before.
+    pub fn soft(threshold: f32) -> Shrinkage {
+        Shrinkage { threshold, decay: 0.5, is_soft: true }
+    }
+}
+
+/// Removes grain: thresholds of the high bands of a wavelet transform (Listing 1).
 ///
 /// All bands of a level add up to its input. The result is therefore the input minus the removed parts, and
 /// the low band of the last level is not computed.
-pub fn degrain(input: &Picture, levels: u32, threshold: f32, boundary: Boundary) -> Result<Picture> {
-    degrain_recurse(input, input, 0, levels, threshold, boundary)
+pub fn degrain(input: &Picture, levels: u32, shrinkage: Shrinkage, boundary: Boundary) -> Result<Picture> {
+    degrain_recurse(input, input, 0, levels, shrinkage, boundary)
 }
 
 /// Subtracts from `rest` the removed parts of the bands of `input`, and of all following levels.
@@ -70,7 +112,7 @@ fn degrain_recurse(
     rest: &Picture,
     level: u32,
     levels: u32,
-    threshold: f32,
+    shrinkage: Shrinkage,
     boundary: Boundary,
 ) -> Result<Picture> {
     if level == levels {
@@ -88,15 +130,18 @@ fn degrain_recurse(
     let [hh, hl] = v_dwt.clone().with_boundary(doubled).call([&hy])?;
     let [lh, ll] = v_dwt.call([&ly])?;
 
-    let threshold_of_level = threshold / (1u32 << level) as f32;
-    let removed = |scale: f32| RemovedPart(scale * threshold_of_level).build();
+    let threshold = shrinkage.threshold * shrinkage.decay.powi(level as i32);
+    let removed = |scale: f32| match shrinkage.is_soft {
+        true => RemovedPart(scale * threshold).build(),
+        false => RemovedMostly(scale * threshold).build(),
+    };
     let [hh] = removed(4.0)?.call([&hh])?;
     let [lh] = removed(2.0)?.call([&lh])?;
     let [hl] = removed(2.0)?.call([&hl])?;
     let rest = Primitive::point("remove", 4, |x| x[0] - (x[1] * 0.5 + (x[2] + x[3])) * 0.5)?.one(&[rest, &hh, &lh, &hl])?;
 
     // Go to the next level of recursion.
-    degrain_recurse(&ll, &rest, level + 1, levels, threshold, boundary)
+    degrain_recurse(&ll, &rest, level + 1, levels, shrinkage, boundary)
 }
 
 /// Returns the taps of the sparse filter: offsets on a grid of four pixels, and weights exp(−r/1.5) whose sum

@@ -36,7 +36,7 @@ pub use clahe::{Clahe, clahe};
 pub use colour::{ColourKey, Levels, PointCurve, color_matrix, curves, key, levels, tone_map, weighted};
 pub use edges::{gradients, harris, mean_of_components, sobel};
 pub use engine::{OnDevice, apply, chained, run};
-pub use grain::{degrain, diffusion};
+pub use grain::{Shrinkage, degrain, diffusion};
 pub use grid::{GridSettings, bilateral_grid};
 pub use laplacian::{LocalLaplacian, detail, local_laplacian, luma};
 pub use median::median;

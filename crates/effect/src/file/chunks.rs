@@ -166,7 +166,7 @@ pub(super) fn fits(profile: &Profile, is_rgb: bool) -> bool {
 /// Returns the chunks of an image in the order in which they are written. A profile without a chunk is left out.
 pub(super) fn of_image(image: &Image, is_rgb: bool, is_linear: bool) -> Vec<Chunk> {
     let metadata = image.metadata();
-    let ColorDescription { profile, cicp, srgb, gamma, chromaticities } = &metadata.color;
+    let ColorDescription { profile, cicp, srgb, gamma, chromaticities, transfer: _ } = &metadata.color;
     let profile = profile.as_ref().filter(|profile| fits(profile, is_rgb));
     let mut chunks = vec![];
     let mut add = |kind: &[u8; 4], bytes: Vec<u8>| chunks.push(Chunk { kind: *kind, bytes: bytes.into() });

@@ -4,7 +4,7 @@
 //! The checksum of the stream is combined from those of the strips. Rejected: a dictionary of the bytes before each
 //! strip, which gains less than 1 % with strips of a megabyte.
 
-use super::Problem;
+use super::{Problem, huffman};
 use flate2::{Compress, Compression, FlushCompress, Status};
 
 /// Modulus of the checksum Adler-32.
@@ -25,7 +25,20 @@ fn checksum(bytes: &[u8]) -> u32 {
     let (mut a, mut b) = (1u64, 0u64);
     // Sums of this many bytes fit in 32 bits.
     for part in bytes.chunks(5552) {
-        for byte in part {
+        // Sixteen sums side by side: the byte at a place counts as often as there are bytes from it on.
+        let (blocks, rest) = part.as_chunks::<16>();
+        let (mut sums, mut sums_before) = ([0u32; 16], [0u32; 16]);
+        for block in blocks {
+            for ((sum, before), byte) in sums.iter_mut().zip(&mut sums_before).zip(block) {
+                *before += *sum;
+                *sum += u32::from(*byte);
+            }
+        }
+        let total = |sums: &[u32; 16]| sums.iter().map(|sum| u64::from(*sum)).sum::<u64>();
+        let inside = (0..16).zip(&sums).map(|(place, sum)| (16 - place) * u64::from(*sum)).sum::<u64>();
+        b += 16 * blocks.len() as u64 * a + 16 * total(&sums_before) + inside;
+        a += total(&sums);
+        for byte in rest {
             a += u64::from(*byte);
             b += a;
         }
@@ -43,7 +56,18 @@ fn combined(first: u32, second: u32, len: usize) -> u32 {
     (b << 16 | a) as u32
 }
 
-/// Compresses a strip. The level is from 1 to 9.
+/// Compresses a strip quickly.
+pub(super) fn fast_strip(content: &[u8], is_last: bool) -> Strip {
+    Strip { bytes: huffman::compressed(content, is_last), sum: checksum(content), len: content.len() }
+}
+
+/// Compresses content quickly to a stream of its own.
+pub(super) fn fast_zlib(content: &[u8]) -> Vec<u8> {
+    let strip = fast_strip(content, true);
+    [&Stream::HEADER[..], &strip.bytes, &strip.sum.to_be_bytes()].concat()
+}
+
+/// Compresses a strip. The level is from 1 to 9. Without the repetitions that a level finds, the strip may be smaller.
 pub(super) fn strip(content: &[u8], level: u32, is_last: bool) -> Result<Strip, Problem> {
     let mut compress = Compress::new(Compression::new(level), false);
     let mut bytes = Vec::with_capacity(content.len() / 2 + 64);
@@ -59,7 +83,8 @@ pub(super) fn strip(content: &[u8], level: u32, is_last: bool) -> Result<Strip, 
             }
         };
         if is_done {
-            return Ok(Strip { bytes, sum: checksum(content), len: content.len() });
+            let fast = fast_strip(content, is_last);
+            return Ok(if fast.bytes.len() < bytes.len() { fast } else { Strip { bytes, ..fast } });
         }
         bytes.reserve(bytes.capacity().max(1 << 12));
     }

@@ -195,6 +195,16 @@ impl<B: Bytes> Reader<B> {
         Some(FieldValue::Directory(fields))
     }
 
+    /// Returns whether the values of the file have the most significant byte first.
+    pub(super) fn is_big_endian(&self) -> bool {
+        self.is_big_endian
+    }
+
+    /// Returns bytes of the file.
+    pub(super) fn block(&mut self, at: u64, len: usize) -> Option<Vec<u8>> {
+        self.bytes.get(at, len)
+    }
+
     /// Returns the number of directories in the chain that begins at a place.
     pub(super) fn count(&mut self, first: u64) -> usize {
         let (count_bytes, entry_bytes, word) = if self.is_big { (8, 20, 8) } else { (2, 12, 4) };
@@ -257,6 +267,16 @@ impl Field {
         }
     }
 
+    /// Returns unsigned integers of any size.
+    pub(super) fn integers(&self) -> Option<Vec<u64>> {
+        let FieldValue::Bytes(bytes) = &self.value else { return None };
+        let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |sum: u64, byte| sum << 8 | u64::from(*byte));
+        match self.kind {
+            SHORT | LONG | IFD | 16 | 18 => Some(bytes.chunks_exact(size_of_word(self.kind)).map(number).collect()),
+            _ => None,
+        }
+    }
+
     pub(super) fn to_fractions(&self) -> Option<Vec<(u32, u32)>> {
         let FieldValue::Bytes(bytes) = &self.value else { return None };
         let word = |bytes: &[u8; 4]| u32::from_le_bytes(*bytes);
@@ -274,7 +294,7 @@ impl Field {
 }
 
 /// Appends a directory with its values to `out`, whose first byte is at `base` of the file. Returns the place of the
-/// directory. Fields are sorted by their numbers.
+/// directory. Fields are sorted by their numbers. The last bytes are the place of the next directory, which is 0.
 pub(super) fn write(out: &mut Vec<u8>, base: u64, fields: &[Field], is_big: bool) -> u64 {
     let word = if is_big { 8 } else { 4 };
     let placed = |at: u64| if is_big { at.to_le_bytes().to_vec() } else { (at as u32).to_le_bytes().to_vec() };

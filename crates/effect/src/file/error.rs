@@ -43,10 +43,10 @@ pub enum Problem {
     #[error("cannot be written: {0}")]
     Write(io::Error),
     /// The first bytes match no format.
-    #[error("is no image: it begins as neither PNG, JPEG, TIFF, EXR, WebP, HDR nor PFM")]
+    #[error("is no image: it begins as neither PNG, JPEG, TIFF, EXR, WebP, HDR, DPX nor PFM")]
     NoImage,
     /// The name has no extension of a known format.
-    #[error("the format is not known by the name: use .png, .jpg, .tif, .exr, .webp, .hdr or .pfm")]
+    #[error("the format is not known by the name: use .png, .jpg, .tif, .exr, .webp, .hdr, .dpx or .pfm")]
     NoFormat,
     /// The content is broken. `at` is the position after the last byte read.
     #[error("broken {} at byte {at}: {reason}", .format.name())]
@@ -140,5 +140,5 @@ fn types(format: &Format) -> String {
 }
 
 fn alpha(format: &Format) -> &'static str {
-    if matches!(format, Format::Png | Format::WebP) { ", with or without alpha" } else { "" }
+    if matches!(format, Format::Png | Format::WebP | Format::Dpx) { ", with or without alpha" } else { "" }
 }

@@ -317,11 +317,12 @@ fn distributed(image: &Image) -> Vec<WrittenPart<'_>> {
 /// Writes an image with its attributes, each plane to its part.
 pub(super) fn write(out: &mut dyn Out, from: Rows<'_>, options: &WriteOptions) -> Result<(), Problem> {
     let whole;
-    let (image, queue) = match from {
-        Rows::Bands(image, queue) if distributed(image).len() == 1 => (image, Some(queue)),
-        Rows::Bands(..) | Rows::Whole(_) => {
+    let is_single = distributed(from.image()).len() == 1;
+    let image = match is_single {
+        true => from.image(),
+        false => {
             whole = from.whole(options)?;
-            (&whole, None)
+            &whole
         }
     };
     let metadata = image.metadata();
@@ -339,8 +340,8 @@ pub(super) fn write(out: &mut dyn Out, from: Rows<'_>, options: &WriteOptions) -
                 return Err(Problem::Unsupported(format!("the name of the plane `{}` cannot be in an EXR", plane.name())));
             };
             let Some(plane) = view.plane(plane.name()) else { continue };
-            // Rows that come in bands follow later.
-            let part = if queue.is_some() { view.rows(0..1) } else { view.clone() };
+            // The rows of a single part follow later.
+            let part = if is_single { view.rows(0..1) } else { view.clone() };
             let plane = part.plane(plane.name()).unwrap_or(plane);
             let mut channel = AnyChannel::new(text, flat(plane, options.samples));
             channel.quantize_linearly = is_linear.unwrap_or(channel.quantize_linearly);
@@ -354,7 +355,7 @@ pub(super) fn write(out: &mut dyn Out, from: Rows<'_>, options: &WriteOptions) -
         }
         let inch = metadata.resolution.and_then(|resolution| resolution.per(Length::Inch));
         attributes.horizontal_density = attributes.horizontal_density.or(inch.map(|(x, _)| x as f32));
-        let compression = compression(options.compression, &list);
+        let compression = compression(options.compression);
         let encoding = Encoding { compression, blocks: Blocks::ScanLines, line_order: LineOrder::Increasing };
         let size = Vec2(bounds.width as usize, bounds.height as usize);
         layers.push(Layer::new(size, attributes, encoding, AnyChannels::sort(list)));
@@ -375,7 +376,7 @@ pub(super) fn write(out: &mut dyn Out, from: Rows<'_>, options: &WriteOptions) -
         let at = |index: usize| Vec2(of[index] as f32, of[index + 1] as f32);
         Chromaticities { white: at(0), red: at(2), green: at(4), blue: at(6) }
     });
-    if let (Some(queue), [layer], [part]) = (queue, &layers[..], &parts[..]) {
+    if let ([layer], [part]) = (&layers[..], &parts[..]) {
         let description = |channel: &AnyChannel<FlatSamples>| {
             let ty = match channel.sample_data {
                 FlatSamples::F16(_) => exr::meta::attribute::SampleType::F16,
@@ -396,15 +397,9 @@ pub(super) fn write(out: &mut dyn Out, from: Rows<'_>, options: &WriteOptions) -
             .with_encoding(layer.encoding.compression, BlockDescription::ScanLines, layer.encoding.line_order)
             .with_attributes(layer.attributes.clone())
             .with_shared_attributes(shared);
-        return exr_rows::write(out, header, &channels, queue);
+        return exr_rows::write(out, header, &channels, from, options.compression);
     }
-    match layers.len() {
-        1 => {
-            let layer = layers.remove(0);
-            exr::image::Image::new(shared, layer).write().to_buffered(out).map_err(unwritten)
-        }
-        _ => exr::image::Image::from_layers(shared, layers).write().to_buffered(out).map_err(unwritten),
-    }
+    exr::image::Image::from_layers(shared, layers).write().to_buffered(out).map_err(unwritten)
 }
 
 /// Returns the sample type of a channel.
@@ -416,14 +411,10 @@ fn sample_type(ty: exr::meta::attribute::SampleType) -> SampleType {
     }
 }
 
-/// Returns the compression of the channels of a part. All of them are lossless.
-fn compression(effort: options::Compression, channels: &[AnyChannel<FlatSamples>]) -> Compression {
-    let are_half = channels.iter().all(|channel| matches!(channel.sample_data, FlatSamples::F16(_)));
+/// Returns the compression of a part. All of them are lossless.
+fn compression(effort: options::Compression) -> Compression {
     match effort {
-        // Wavelets are faster than ZIP for halves. Floats with noise hardly become smaller by any compression.
-        options::Compression::Fast if are_half => Compression::PIZ,
-        options::Compression::Fast => Compression::RLE,
-        options::Compression::Balanced => Compression::ZIP16,
+        options::Compression::Fast | options::Compression::Balanced => Compression::ZIP16,
         options::Compression::Best => Compression::PIZ,
     }
 }

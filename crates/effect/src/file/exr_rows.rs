@@ -1,12 +1,14 @@
 //! Rows of an EXR of one part in lines: read and written block by block, on all cores.
 
-use super::Problem;
-use super::queue::RowQueue;
+use super::interleave::Rows;
+use super::options::Compression;
 use super::rows::{ReadRows, gathered};
 use super::source::Source;
 use super::strips::in_order;
 use super::target::Out;
+use super::{Problem, deflate};
 use crate::image::{Image, Plane, Rect, Sample, SampleType, reserved};
+use exr::block::chunk::{Chunk, CompressedBlock, CompressedScanLineBlock};
 use exr::block::reader::{ChunksReader, FilteredChunksReader, ParallelBlockDecompressor, Reader, SequentialBlockDecompressor};
 use exr::block::writer::ChunksWriter;
 use exr::block::{UncompressedBlock, enumerate_ordered_header_block_indices};
@@ -14,6 +16,7 @@ use exr::error::Error;
 use exr::meta::header::Header;
 use half::f16;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Blocks of a file in any order.
 enum Blocks {
@@ -135,28 +138,45 @@ pub(super) fn write(
     out: &mut dyn Out,
     header: Header,
     channels: &[(usize, SampleType)],
-    queue: &RowQueue,
+    from: Rows<'_>,
+    effort: Compression,
 ) -> Result<(), Problem> {
     let mut outcome = Ok(());
+    let top = header.own_attributes.layer_position.1;
     let written = exr::block::write(out, std::iter::once(header).collect(), true, |meta, chunks| {
         let blocks: Vec<_> = enumerate_ordered_header_block_indices(&meta.headers).collect();
         let encode = |number: usize| {
             let (place, index) = blocks[number];
             let first = index.pixel_position.1 as u32;
+            let rows = first..first + index.pixel_size.1 as u32;
             let mut data = vec![];
-            queue.take(first..first + index.pixel_size.1 as u32, |band, rows| {
-                let part = band.rows(rows);
+            let mut append = |image: &Image, rows: Range<u32>| {
+                let part = image.rows(rows);
                 let planes: Vec<Plane> = channels.iter().map(|(plane, ty)| part.planes()[*plane].converted(*ty)).collect();
                 (0..part.height()).for_each(|y| planes.iter().for_each(|plane| append_row(plane, y, &mut data)));
-            })?;
+            };
+            match from {
+                Rows::Whole(image) => append(image, rows),
+                Rows::Bands(_, queue) => queue.take(rows, append)?,
+            }
+            if effort == Compression::Fast {
+                let y_coordinate = index.pixel_position.1 as i32 + top;
+                let block = CompressedScanLineBlock { y_coordinate, compressed_pixels_le: zipped(data) };
+                return Ok((place, Chunk { layer_index: 0, compressed_block: CompressedBlock::ScanLine(block) }));
+            }
             let chunk = UncompressedBlock { index, data }.compress_to_chunk(&meta.headers);
             chunk.map(|chunk| (place, chunk)).map_err(|error| Problem::Unsupported(format!("a block is not compressed: {error}")))
         };
-        outcome = in_order(blocks.len(), encode, |encoded| {
-            let (place, chunk) = encoded.inspect_err(|_| queue.stop())?;
-            chunks.write_chunk(place, chunk).map_err(|error| {
-                // Other encoders must not wait for rows.
+        let stop = || {
+            // Other encoders must not wait for rows.
+            if let Rows::Bands(_, queue) = from {
                 queue.stop();
+            }
+        };
+        outcome = in_order(blocks.len(), encode, |encoded| {
+            let (place, chunk) = encoded.inspect_err(|_| stop())?;
+            chunks.write_chunk(place, chunk).map_err(|error| {
+                stop();
                 unwritten(error)
             })
         });
@@ -165,14 +185,34 @@ pub(super) fn write(
     outcome.and(written.map_err(unwritten))
 }
 
-/// Appends the samples of a row.
+/// Compresses a block as ZIP does: differences of the first bytes of pairs, then of the second ones. A block that does not
+/// become smaller stays as it is.
+fn zipped(data: Vec<u8>) -> Vec<u8> {
+    let (pairs, rest) = data.as_chunks::<2>();
+    let mut parted = Vec::with_capacity(data.len());
+    parted.extend(pairs.iter().map(|pair| pair[0]));
+    parted.extend_from_slice(rest);
+    parted.extend(pairs.iter().map(|pair| pair[1]));
+    let mut differences = Vec::with_capacity(data.len());
+    differences.extend(parted.first());
+    differences.extend(parted.array_windows().map(|[before, byte]| byte.wrapping_sub(*before).wrapping_add(128)));
+    let compressed = deflate::fast_zlib(&differences);
+    if compressed.len() < data.len() { compressed } else { data }
+}
+
+/// Appends the samples of a row, the lowest byte first.
 fn append_row(plane: &Plane, y: u32, data: &mut Vec<u8>) {
+    fn append<T: Copy, const N: usize>(row: &[T], data: &mut Vec<u8>, bytes: impl Fn(T) -> [u8; N]) {
+        let start = data.len();
+        data.resize(start + N * row.len(), 0);
+        data[start..].as_chunks_mut::<N>().0.iter_mut().zip(row).for_each(|(place, sample)| *place = bytes(*sample));
+    }
     if let Some(row) = plane.row::<f16>(y) {
-        row.iter().for_each(|sample| data.extend(sample.to_ne_bytes()));
+        append(row, data, f16::to_le_bytes);
     } else if let Some(row) = plane.row::<u32>(y) {
-        row.iter().for_each(|sample| data.extend(sample.to_ne_bytes()));
+        append(row, data, u32::to_le_bytes);
     } else if let Some(row) = plane.row::<f32>(y) {
-        row.iter().for_each(|sample| data.extend(sample.to_ne_bytes()));
+        append(row, data, f32::to_le_bytes);
     }
 }
 

@@ -3,16 +3,25 @@
 //! A field is kept as it is unless it describes the layout of the pixels. Directories of EXIF are kept with their
 //! fields. Fields that refer to other images of the file are named.
 
-use super::directory::{Bytes, EXIF, GPS, Reader, UNDEFINED};
+use super::directory::{Bytes, EXIF, Entry, GPS, Reader, UNDEFINED};
 use super::source::Source;
 use super::{chunks, exif};
-use crate::image::{ColorDescription, Field, FieldValue, Image, Metadata, Orientation, Profile};
+use crate::image::{ColorDescription, Field, FieldValue, Image, Metadata, Orientation, Page, Profile};
+use std::collections::HashSet;
 use std::io::{Read, Seek, SeekFrom};
 
 const XMP: u16 = 700;
 const PROFILE: u16 = 34675;
 const WHITE: u16 = 318;
 const PRIMARIES: u16 = 319;
+/// Maximum number of bytes of the blocks of all pages behind the first.
+const MAX_OF_PAGES: u64 = 1 << 28;
+const BITS: u16 = 258;
+const SUB_DIRECTORIES: u16 = 330;
+/// Fields of the places and the sizes of strips and of tiles.
+const BLOCKS: [(u16, u16); 2] = [(273, 279), (324, 325)];
+/// Fields of places in the file, of an old kind of compression.
+const OLD_JPEG: [u16; 5] = [513, 514, 519, 520, 521];
 /// Fields that place pixels on a map. They are false where pixels are elsewhere.
 const MAP: [u16; 3] = [33550, 33922, 34264];
 /// Fields of values or images that depend on the pixels.
@@ -77,14 +86,59 @@ fn read_fields(metadata: &mut Metadata, mut reader: Reader<&mut Source>) {
     if !unkept.is_empty() {
         metadata.losses.push(format!("fields that depend on the pixels or are broken are not kept: {}", unkept.join(", ")));
     }
-    match reader.count(next) {
+    let count = reader.count(next);
+    metadata.pages = pages(&mut reader, next);
+    let kept = metadata.pages.len();
+    match count - kept.min(count) {
         0 => {}
-        1 => metadata.losses.push("only the first of its 2 pages is read; page 2 is not written".to_owned()),
-        more => {
-            let last = more + 1;
-            metadata.losses.push(format!("only the first of its {last} pages is read; pages 2 to {last} are not written"));
-        }
+        1 => metadata.losses.push(format!("its page {} is not kept: it is too large or of a kind that is not copied", kept + 2)),
+        _ => metadata.losses.push(format!(
+            "its pages {} to {} are not kept: they are too large or of a kind that is not copied",
+            kept + 2,
+            count + 1
+        )),
     }
+}
+
+/// Returns the pages of the chain of directories that begins at a place, up to one that cannot be copied.
+fn pages(reader: &mut Reader<&mut Source>, mut next: u64) -> Vec<Page> {
+    let (mut pages, mut seen, mut left) = (vec![], HashSet::new(), MAX_OF_PAGES);
+    while next != 0 && seen.insert(next) {
+        let Some((entries, behind)) = reader.entries(next) else { break };
+        let Some(page) = page(reader, &entries, &mut left) else { break };
+        pages.push(page);
+        next = behind;
+    }
+    pages
+}
+
+/// Returns a page; `None` if it cannot be copied.
+fn page(reader: &mut Reader<&mut Source>, entries: &[Entry], left: &mut u64) -> Option<Page> {
+    let broken = reader.broken.len();
+    let mut fields = reader.fields(entries, &|tag| tag != SUB_DIRECTORIES);
+    if reader.broken.len() > broken || fields.iter().any(|field| OLD_JPEG.contains(&field.tag)) {
+        return None;
+    }
+    let integers = |tag: u16| fields.iter().find(|field| field.tag == tag)?.integers();
+    // Samples of more than a byte have the byte order of the file.
+    let is_narrow = integers(BITS).is_none_or(|bits| bits.iter().all(|bits| *bits <= 8));
+    if reader.is_big_endian() && !is_narrow {
+        return None;
+    }
+    let (places, (starts, sizes)) = BLOCKS.iter().find_map(|(places, sizes)| {
+        let both = integers(*places).zip(integers(*sizes))?;
+        Some((*places, both))
+    })?;
+    if starts.len() != sizes.len() {
+        return None;
+    }
+    let mut blocks = vec![];
+    for (start, size) in starts.into_iter().zip(sizes) {
+        *left = left.checked_sub(size)?;
+        blocks.push(reader.block(start, usize::try_from(size).ok()?)?.into());
+    }
+    fields.retain(|field| field.tag != places);
+    Some(Page { fields, blocks, places })
 }
 
 fn chromaticities(fields: &[Field]) -> Option<[f64; 8]> {
@@ -134,13 +188,19 @@ fn is_true(tag: u16, image: &Image) -> bool {
 }
 
 /// Returns the names of fields that are not written: all but those of an EXIF block and chromaticities if `has_exif` is
-/// set.
-pub(super) fn unwritten(image: &Image, has_exif: bool) -> Vec<String> {
+/// set, and those that the format holds elsewhere.
+pub(super) fn unwritten(image: &Image, has_exif: bool, is_held: impl Fn(&Field) -> bool) -> Vec<String> {
     let is_left = |field: &&Field| match has_exif {
         true => !exif::is_common(field.tag) && !matches!(field.tag, WHITE | PRIMARIES) || field.is_big(),
         false => !matches!(field.tag, WHITE | PRIMARIES),
     };
-    image.metadata().fields.iter().filter(is_left).map(|field| format!("TIFF {}", name(field.tag))).collect()
+    image
+        .metadata()
+        .fields
+        .iter()
+        .filter(|field| !is_held(field) && is_left(field))
+        .map(|field| format!("TIFF {}", name(field.tag)))
+        .collect()
 }
 
 /// Returns the names of fields that a TIFF could hold and that are false for the pixels.

@@ -42,25 +42,36 @@ fn apply(filter: u8, pixel: usize, row: &[u8], above: &[u8], out: &mut [u8]) {
     }
 }
 
-/// Filters rows, each by the filter with the smallest sum of magnitudes, and puts its number before the row. `above` is
-/// the row before the first one; 0 above the image.
-pub(super) fn filtered(rows: &[u8], line: usize, pixel: usize, above: &[u8]) -> Vec<u8> {
+/// Filters rows and puts the number of the filter before each. The filter with the smallest sum of magnitudes is chosen
+/// for groups of `group` rows by the first of them. `above` is the row before the first one; 0 above the image.
+pub(super) fn filtered(rows: &[u8], line: usize, pixel: usize, above: &[u8], group: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(rows.len() + rows.len() / line);
     let (mut best, mut tried) = (vec![0; line], vec![0; line]);
-    let mut above = above;
-    for row in rows.chunks_exact(line) {
-        let (mut number, mut least) = (0, u64::MAX);
-        for filter in 0..FILTERS {
-            apply(filter, pixel, row, above, &mut tried);
-            let sum: u64 = tried.iter().map(|byte| u64::from((*byte as i8).unsigned_abs())).sum();
-            if sum < least {
-                (number, least) = (filter, sum);
-                std::mem::swap(&mut best, &mut tried);
+    let (mut above, mut number) = (above, 0);
+    for (index, row) in rows.chunks_exact(line).enumerate() {
+        if index.is_multiple_of(group) {
+            let mut least = u64::MAX;
+            for filter in 0..FILTERS {
+                apply(filter, pixel, row, above, &mut tried);
+                let sum = magnitudes(&tried);
+                if sum < least {
+                    (number, least) = (filter, sum);
+                    std::mem::swap(&mut best, &mut tried);
+                }
             }
+        } else {
+            apply(number, pixel, row, above, &mut best);
         }
         bytes.push(number);
-        bytes.extend(&best);
+        bytes.extend_from_slice(&best);
         above = row;
     }
     bytes
+}
+
+/// Returns the sum of the magnitudes of signed bytes.
+fn magnitudes(bytes: &[u8]) -> u64 {
+    // Sums of this many bytes fit in 16 bits.
+    let sum = |part: &[u8]| u64::from(part.iter().map(|byte| u16::from((*byte as i8).unsigned_abs())).sum::<u16>());
+    bytes.chunks(256).map(sum).sum()
 }

@@ -18,6 +18,8 @@ pub enum Format {
     WebP,
     /// Radiance HDR.
     Hdr,
+    /// Digital Picture Exchange.
+    Dpx,
     /// Portable float map.
     Pfm,
 }
@@ -38,6 +40,7 @@ impl Format {
             "pfm" => Some(Format::Pfm),
             "webp" => Some(Format::WebP),
             "hdr" | "pic" => Some(Format::Hdr),
+            "dpx" => Some(Format::Dpx),
             _ => None,
         }
     }
@@ -45,7 +48,7 @@ impl Format {
     /// Returns the image with the alpha of the format.
     pub(super) fn with_alpha(self, image: &Image) -> Result<Image, ImageError> {
         match self {
-            Format::Png | Format::WebP => image.straight(),
+            Format::Png | Format::WebP | Format::Dpx => image.straight(),
             Format::Exr => image.associated(),
             Format::Jpeg | Format::Tiff | Format::Hdr | Format::Pfm => Ok(image.clone()),
         }
@@ -66,6 +69,8 @@ impl Format {
             Some(Format::WebP)
         } else if starts(b"#?") {
             Some(Format::Hdr)
+        } else if starts(b"SDPX") || starts(b"XPDS") {
+            Some(Format::Dpx)
         } else if starts(b"PF") || starts(b"Pf") {
             Some(Format::Pfm)
         } else {
@@ -82,6 +87,7 @@ impl Format {
             Format::Exr => "EXR",
             Format::WebP => "WebP",
             Format::Hdr => "HDR",
+            Format::Dpx => "DPX",
             Format::Pfm => "PFM",
         }
     }
@@ -89,7 +95,7 @@ impl Format {
     /// Returns the sample types that can be written.
     pub fn sample_types(self) -> &'static [SampleType] {
         match self {
-            Format::Png => &[SampleType::U8, SampleType::U16],
+            Format::Png | Format::Dpx => &[SampleType::U8, SampleType::U16],
             Format::Jpeg | Format::WebP => &[SampleType::U8],
             Format::Tiff => &[SampleType::U8, SampleType::U16, SampleType::F16, SampleType::F32],
             Format::Exr => &[SampleType::F16, SampleType::F32],

@@ -87,6 +87,24 @@ impl Interleaved<'_> {
         Ok(bytes)
     }
 
+    /// Returns the samples of rows plane by plane, as integers of 8 bits. Rows of bands are returned once.
+    pub(super) fn planar(&self, rows: Range<u32>) -> Result<Vec<Vec<u8>>, Problem> {
+        let area = self.planes[0].width() as usize * rows.len();
+        let mut all: Vec<Vec<u8>> = self.planes.iter().map(|_| Vec::with_capacity(area)).collect();
+        let mut append = |planes: &[&Plane], rows: Range<u32>| {
+            for (plane, own) in planes.iter().zip(&mut all) {
+                with_samples!(plane.samples(), samples => rows.clone().for_each(|y| {
+                    own.extend(row_of(samples, plane, y).iter().map(|sample| converted::<_, u8>(*sample)));
+                }));
+            }
+        };
+        match self.from {
+            Rows::Whole(_) => append(&self.planes, rows),
+            Rows::Bands(image, queue) => queue.take(rows, |band, rows| append(&self.planes_of(image, band), rows))?,
+        }
+        Ok(all)
+    }
+
     /// Returns the bytes of the row above a row; zeros above the image. Must be called before that row is taken.
     pub(super) fn above(&self, row: u32) -> Result<Vec<u8>, Problem> {
         let mut bytes = vec![0; self.line()];
@@ -99,30 +117,6 @@ impl Interleaved<'_> {
             }
         }
         Ok(bytes)
-    }
-
-    /// Returns the bytes of groups of rows that represent the image, without taking them: of the whole image, or of its
-    /// first band.
-    pub(super) fn samples(&self, groups: u32, rows: u32) -> Result<Option<Vec<u8>>, Problem> {
-        let of = |planes: &[&Plane]| {
-            let height = planes[0].height();
-            let first = |group: u32| (height - rows) / (groups - 1) * group;
-            (height >= groups * rows).then(|| {
-                let mut bytes = vec![0; self.line() * (groups * rows) as usize];
-                for (group, part) in (0..groups).zip(bytes.chunks_exact_mut(self.line() * rows as usize)) {
-                    self.fill(planes, first(group)..first(group) + rows, &mut part.chunks_exact_mut(self.line()));
-                }
-                bytes
-            })
-        };
-        match self.from {
-            Rows::Whole(_) => Ok(of(&self.planes)),
-            Rows::Bands(image, queue) => {
-                let mut found = None;
-                queue.above(0, |band, _| found = of(&self.planes_of(image, band)))?;
-                Ok(found)
-            }
-        }
     }
 
     /// Encodes strips on all cores and writes them in order, as [`in_order`] does.
@@ -151,40 +145,87 @@ impl Interleaved<'_> {
 
     /// Writes rows of planes to lines of bytes.
     fn fill<'b>(&self, planes: &[&Plane], rows: Range<u32>, lines: &mut impl Iterator<Item = &'b mut [u8]>) {
-        for (y, line) in rows.zip(lines) {
-            for (index, plane) in planes.iter().enumerate() {
-                with_samples!(plane.samples(), samples => self.scatter(row_of(samples, plane, y), index, line));
+        let is_big = self.order == ByteOrder::Big;
+        match (self.wanted, is_big) {
+            (SampleType::U8, _) => fill_with(planes, rows, lines, |value: u8| [value]),
+            (SampleType::U16, true) => fill_with(planes, rows, lines, u16::to_be_bytes),
+            (SampleType::U16, false) => fill_with(planes, rows, lines, u16::to_le_bytes),
+            (SampleType::F16, true) => fill_with(planes, rows, lines, f16::to_be_bytes),
+            (SampleType::F16, false) => fill_with(planes, rows, lines, f16::to_le_bytes),
+            (SampleType::F32, true) => fill_with(planes, rows, lines, f32::to_be_bytes),
+            (SampleType::F32, false) => fill_with(planes, rows, lines, f32::to_le_bytes),
+            (SampleType::U32, true) => fill_with(planes, rows, lines, u32::to_be_bytes),
+            (SampleType::U32, false) => fill_with(planes, rows, lines, u32::to_le_bytes),
+        }
+    }
+}
+
+/// Writes rows of planes to lines of samples of a type. Samples that have the type already are copied bit for bit.
+fn fill_with<'b, T: Sample, const N: usize>(
+    planes: &[&Plane],
+    rows: Range<u32>,
+    lines: &mut impl Iterator<Item = &'b mut [u8]>,
+    bytes: impl Fn(T) -> [u8; N] + Copy,
+) {
+    let mut converted: Vec<Vec<T>> = planes.iter().map(|_| vec![]).collect();
+    for (y, line) in rows.zip(lines) {
+        for (plane, own) in planes.iter().zip(&mut converted).filter(|(plane, _)| plane.sample_type() != T::TYPE) {
+            own.clear();
+            with_samples!(plane.samples(), samples => {
+                own.extend(row_of(samples, plane, y).iter().map(|sample| T::from_f32(Sample::to_f32(*sample))));
+            });
+        }
+        let rows: Vec<&[T]> = planes.iter().zip(&converted).map(|(plane, own)| plane.row::<T>(y).unwrap_or(own)).collect();
+        let places = line.as_chunks_mut::<N>().0;
+        // Usual numbers of planes, so that the compiler knows the distance of their samples.
+        match rows[..] {
+            [only] => places.iter_mut().zip(only).for_each(|(place, sample)| *place = bytes(*sample)),
+            [r, g, b] => {
+                for (((pixel, r), g), b) in places.as_chunks_mut::<3>().0.iter_mut().zip(r).zip(g).zip(b) {
+                    *pixel = [bytes(*r), bytes(*g), bytes(*b)];
+                }
+            }
+            [r, g, b, a] => {
+                for ((((pixel, r), g), b), a) in places.as_chunks_mut::<4>().0.iter_mut().zip(r).zip(g).zip(b).zip(a) {
+                    *pixel = [bytes(*r), bytes(*g), bytes(*b), bytes(*a)];
+                }
+            }
+            _ => {
+                for (index, row) in rows.iter().enumerate() {
+                    for (place, sample) in places[index..].iter_mut().step_by(rows.len()).zip(*row) {
+                        *place = bytes(*sample);
+                    }
+                }
             }
         }
     }
+}
 
-    /// Writes a row of a plane to its places among the samples of a line.
-    fn scatter<T: Sample>(&self, row: &[T], index: usize, line: &mut [u8]) {
-        let is_big = self.order == ByteOrder::Big;
-        match (self.wanted, is_big) {
-            (SampleType::U8, _) => self.put(row, index, line, |value: u8| [value]),
-            (SampleType::U16, true) => self.put(row, index, line, u16::to_be_bytes),
-            (SampleType::U16, false) => self.put(row, index, line, u16::to_le_bytes),
-            (SampleType::F16, true) => self.put(row, index, line, f16::to_be_bytes),
-            (SampleType::F16, false) => self.put(row, index, line, f16::to_le_bytes),
-            (SampleType::F32, true) => self.put(row, index, line, f32::to_be_bytes),
-            (SampleType::F32, false) => self.put(row, index, line, f32::to_le_bytes),
-            (SampleType::U32, true) => self.put(row, index, line, u32::to_be_bytes),
-            (SampleType::U32, false) => self.put(row, index, line, u32::to_le_bytes),
+/// Appends interleaved samples to the vectors of their planes.
+pub(super) fn separate<F: Copy, T>(samples: &[F], planes: &mut [Vec<T>], convert: impl Fn(F) -> T) {
+    fn split<F: Copy, T, const N: usize>(samples: &[F], planes: &mut [Vec<T>], convert: impl Fn(F) -> T) {
+        let (pixels, _) = samples.as_chunks::<N>();
+        for (index, plane) in planes.iter_mut().enumerate() {
+            plane.extend(pixels.iter().map(|pixel| convert(pixel[index])));
         }
     }
-
-    fn put<T: Sample, U: Sample, const N: usize>(&self, row: &[T], index: usize, line: &mut [u8], bytes: impl Fn(U) -> [u8; N]) {
-        // A sample that has the type already is copied bit for bit.
-        let convert = |sample: &T| match (sample as &dyn std::any::Any).downcast_ref::<U>() {
-            Some(same) => *same,
-            None => U::from_f32(sample.to_f32()),
-        };
-        let count = self.planes.len();
-        let (places, _) = line.as_chunks_mut::<N>();
-        for (place, sample) in places[index..].iter_mut().step_by(count).zip(row) {
-            *place = bytes(convert(sample));
+    match planes.len() {
+        1 => split::<F, T, 1>(samples, planes, convert),
+        3 => split::<F, T, 3>(samples, planes, convert),
+        4 => split::<F, T, 4>(samples, planes, convert),
+        count => {
+            for (index, plane) in planes.iter_mut().enumerate() {
+                plane.extend(samples.chunks_exact(count).map(|pixel| convert(pixel[index])));
+            }
         }
+    }
+}
+
+/// Converts a sample. One that has the type already is copied.
+fn converted<T: Sample, U: Sample>(sample: T) -> U {
+    match (&sample as &dyn std::any::Any).downcast_ref::<U>() {
+        Some(same) => *same,
+        None => U::from_f32(sample.to_f32()),
     }
 }
 

@@ -15,6 +15,10 @@ pub(super) fn losses(format: Format, image: &Image, samples: Option<SampleType>)
         sentences.push(format!("not written, because {} does not hold it: {}", format.name(), missing.join(", ")));
     }
     let metadata = image.metadata();
+    if format == Format::Tiff && !metadata.pages.is_empty() {
+        let count = metadata.pages.len() + 1;
+        sentences.push(format!("only the first of {count} pages is changed; the others are copied as they are"));
+    }
     let is_rgb = is_rgb(format, image);
     if format == Format::Hdr {
         sentences.push("samples are rounded to 8 bits with an exponent that the colours of a pixel share".to_owned());
@@ -49,7 +53,7 @@ fn encoding(format: Format, image: &Image, samples: Option<SampleType>) -> Optio
         Format::Exr | Format::Hdr | Format::Pfm => true,
         Format::Jpeg | Format::WebP => false,
         Format::Tiff => matches!(samples.unwrap_or(tiff::sample_type(image)), SampleType::F16 | SampleType::F32),
-        Format::Png => return None,
+        Format::Png | Format::Dpx => return None,
     };
     if holds_blocks(format) && color.profile.is_some() {
         return None;
@@ -76,7 +80,7 @@ fn alpha(format: Format, image: &Image) -> Option<String> {
         return None;
     }
     match (format, image.alpha()) {
-        (Format::Png | Format::WebP, Alpha::Associated) => {
+        (Format::Png | Format::WebP | Format::Dpx, Alpha::Associated) => {
             let lost = match image.colors_without_alpha() {
                 0 => String::new(),
                 count => format!("; colours of {count} pixels with an alpha of 0 are not shown"),
@@ -90,7 +94,7 @@ fn alpha(format: Format, image: &Image) -> Option<String> {
 
 /// Returns whether a format can say how an image is oriented.
 pub(super) fn holds_orientation(format: Format) -> bool {
-    holds_blocks(format)
+    holds_blocks(format) || format == Format::Dpx
 }
 
 /// Returns whether a format holds ICC profiles, EXIF and XMP.
@@ -109,7 +113,7 @@ fn is_rgb(format: Format, image: &Image) -> bool {
 /// Returns the names of what the format has no place for.
 fn missing(format: Format, image: &Image) -> Vec<String> {
     let metadata = image.metadata();
-    let (has_blocks, is_plain) = (holds_blocks(format), matches!(format, Format::Pfm | Format::Hdr));
+    let (has_blocks, is_plain) = (holds_blocks(format), matches!(format, Format::Pfm | Format::Hdr | Format::Dpx));
     let is_small = matches!(format, Format::Jpeg | Format::WebP);
     let mut missing = vec![];
     let mut add = |is_missing: bool, name: &str| missing.extend(is_missing.then(|| name.to_owned()));
@@ -143,8 +147,17 @@ fn missing(format: Format, image: &Image) -> Vec<String> {
     if format != Format::Png {
         missing.extend(chunks::names(&metadata.chunks));
     }
+    if format != Format::Dpx && metadata.dpx.is_some() {
+        missing.push("the header of the DPX".to_owned());
+    }
+    if format != Format::Jpeg {
+        missing.extend(segments::names(image));
+    }
+    if format != Format::Tiff && !metadata.pages.is_empty() {
+        missing.push(format!("the pages behind the first ({})", metadata.pages.len()));
+    }
     if format != Format::Tiff {
-        missing.extend(fields::unwritten(image, has_blocks));
+        missing.extend(fields::unwritten(image, has_blocks, |field| format == Format::Jpeg && segments::holds(field)));
     }
     if format != Format::Exr {
         missing.extend(exr::names(image));
@@ -175,7 +188,7 @@ pub(super) fn check(format: Format, image: &Image, samples: Option<SampleType>) 
         Format::Tiff => samples.unwrap_or(tiff::sample_type(image)),
         Format::Hdr | Format::Pfm => SampleType::F32,
         Format::Jpeg | Format::WebP => SampleType::U8,
-        Format::Png => samples.unwrap_or(SampleType::U16),
+        Format::Png | Format::Dpx => samples.unwrap_or(SampleType::U16),
     };
     match image.planes().iter().find(|plane| !is_exact(plane, wanted)) {
         None => Ok(()),

@@ -1,4 +1,4 @@
-//! Images in files: PNG, JPEG, TIFF, EXR, WebP, HDR and PFM; and tables of colours in `.cube` files.
+//! Images in files: PNG, JPEG, TIFF, EXR, WebP, HDR, DPX and PFM; and tables of colours in `.cube` files.
 //!
 //! | format | read | written | planes |
 //! | --- | --- | --- | --- |
@@ -8,6 +8,7 @@
 //! | EXR | half, float and 32-bit integers; tiles and several parts | half and float | any number, with layers |
 //! | WebP | 8 bits, lossy and lossless | 8 bits, lossless | RGB, with or without alpha |
 //! | HDR | bytes with a common exponent | the same | RGB |
+//! | DPX | 8, 10, 12 and 16 bits | the same | grey or RGB, RGB with alpha |
 //! | PFM | float | float | grey or RGB |
 //!
 //! The first bytes of a file determine its format when it is read. The name of a file determines its format
@@ -28,6 +29,7 @@ mod chunks;
 mod cube;
 mod deflate;
 mod directory;
+mod dpx;
 mod error;
 mod exif;
 mod exr;
@@ -36,8 +38,14 @@ mod fields;
 mod filter;
 mod format;
 mod hdr;
+mod huffman;
 mod interleave;
 mod jpeg;
+mod jpeg_blocks;
+mod jpeg_encode;
+mod jpeg_entropy;
+mod jpeg_rows;
+mod jpeg_write;
 mod limits;
 mod loss;
 mod options;
@@ -133,6 +141,7 @@ fn opened(path: &Path, mut source: Source, limits: Limits) -> Result<(Format, Re
         Format::Exr => exr::open(source, limits),
         Format::WebP => webp::read(source, limits).map(Opened::Whole),
         Format::Hdr => hdr::open(source, limits),
+        Format::Dpx => dpx::open(source, limits),
         Format::Pfm => pfm::open(source, limits),
     };
     Ok((format, opened))
@@ -184,7 +193,7 @@ fn check_fit(format: Format, image: &Image, options: &WriteOptions) -> Result<()
     let most = match format {
         Format::Jpeg => jpeg::MAX_SIDE,
         Format::WebP => webp::MAX_SIDE,
-        Format::Png | Format::Tiff | Format::Exr | Format::Hdr | Format::Pfm => u32::MAX,
+        Format::Png | Format::Tiff | Format::Exr | Format::Hdr | Format::Dpx | Format::Pfm => u32::MAX,
     };
     if image.width().max(image.height()) > most {
         return Err(Problem::Unsupported(format!("{} has at most {most} columns and rows: write .png or .tif", format.name())));
@@ -198,7 +207,8 @@ fn check_fit(format: Format, image: &Image, options: &WriteOptions) -> Result<()
 pub fn takes_bands(format: Format, image: &Image) -> bool {
     let is_turned = !loss::holds_orientation(format) && image.orientation() != Orientation::Upright;
     // A warning counts colours that disappear, and integers must be exact.
-    let is_divided = matches!(format, Format::Png | Format::WebP) && image.alpha() == Alpha::Associated && image.has_alpha();
+    let is_divided =
+        matches!(format, Format::Png | Format::WebP | Format::Dpx) && image.alpha() == Alpha::Associated && image.has_alpha();
     let has_numbers = format != Format::Exr && image.planes().iter().any(|plane| plane.sample_type() == SampleType::U32);
     !is_turned && !is_divided && !has_numbers
 }
@@ -251,6 +261,7 @@ fn encode_to(out: &mut dyn target::Out, format: Format, rows: Rows<'_>, options:
         Format::Exr => exr::write(out, rows, options),
         Format::WebP => webp::write(out, rows),
         Format::Hdr => hdr::write(out, rows),
+        Format::Dpx => dpx::write(out, rows, options),
         Format::Pfm => pfm::write(out, rows),
     }
 }

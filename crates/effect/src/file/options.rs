@@ -22,6 +22,8 @@ pub struct WriteOptions {
     pub format: Option<Format>,
     /// Type of the samples; `None` for that of the image, or the nearest that the format holds.
     pub samples: Option<SampleType>,
+    /// Number of bits of the samples of a DPX; `None` for those of the file that was read, or what suits the type.
+    pub bits: Option<u8>,
     /// Effort of lossless compression.
     pub compression: Compression,
     /// Quality of lossy compression, from 1 to 100.
@@ -30,7 +32,13 @@ pub struct WriteOptions {
 
 impl Default for WriteOptions {
     fn default() -> WriteOptions {
-        WriteOptions { format: None, samples: None, compression: Compression::default(), quality: WriteOptions::QUALITY }
+        WriteOptions {
+            format: None,
+            samples: None,
+            bits: None,
+            compression: Compression::default(),
+            quality: WriteOptions::QUALITY,
+        }
     }
 }
 

@@ -14,11 +14,11 @@ use std::io::{BufRead, Read, Seek, SeekFrom};
 const BAND: usize = 1 << 20;
 
 /// Maximum length of a header.
-const MAX_HEADER: usize = 256;
+const MAX_HEADER: usize = 4096;
 
-/// Reads a word of the header and the blank after it. Returns both.
+/// Reads a word of the header and the blank after it. Returns both. A comment reaches from `#` to the end of its line.
 fn word_and_blank(source: &mut Source, budget: &mut usize) -> Result<(String, u8), Problem> {
-    let mut word = String::new();
+    let (mut word, mut is_comment) = (String::new(), false);
     loop {
         let byte = match source.fill_buf().map_err(Problem::Read)?.first() {
             Some(byte) => *byte,
@@ -27,6 +27,8 @@ fn word_and_blank(source: &mut Source, budget: &mut usize) -> Result<(String, u8
         source.consume(1);
         *budget = budget.checked_sub(1).ok_or_else(|| Problem::Decode("the header has no end".to_owned()))?;
         match byte {
+            byte if is_comment => is_comment = !matches!(byte, b'\n' | b'\r'),
+            b'#' if word.is_empty() => is_comment = true,
             byte if byte.is_ascii_whitespace() && word.is_empty() => {}
             byte if byte.is_ascii_whitespace() => return Ok((word, byte)),
             byte if byte.is_ascii_graphic() => word.push(char::from(byte)),

@@ -1,6 +1,6 @@
 //! PNG, by the `png` crate.
 
-use super::interleave::{ByteOrder, Interleaved, Rows};
+use super::interleave::{ByteOrder, Interleaved, Rows, separate};
 use super::limits::check_size;
 use super::options::{Compression, WriteOptions};
 use super::planes::simple_planes;
@@ -11,7 +11,6 @@ use super::{Format, Limits, Problem, chunks, deflate, filter};
 use crate::image::{Alpha, ColorDescription, ColorSpace, Image, Plane, Rect, Sample, SampleType, reserved};
 use png::chunk::ChunkType;
 use png::{BitDepth, ColorType, Decoder, Encoder, Info, Transformations, Writer};
-use std::io::Write;
 
 /// Maximum number of bytes from one byte of compressed data.
 const MOST_COMPRESSED: u64 = 1100;
@@ -148,19 +147,8 @@ impl Planes {
     /// Appends a row of pixels with interleaved samples.
     pub(super) fn push(&mut self, row: &[u8]) {
         match self {
-            Planes::U8(planes) => {
-                let count = planes.len();
-                for (index, plane) in planes.iter_mut().enumerate() {
-                    plane.extend(row.chunks_exact(count).map(|pixel| pixel[index]));
-                }
-            }
-            Planes::U16(planes) => {
-                let count = planes.len();
-                let (words, _) = row.as_chunks::<2>();
-                for (index, plane) in planes.iter_mut().enumerate() {
-                    plane.extend(words.chunks_exact(count).map(|pixel| u16::from_be_bytes(pixel[index])));
-                }
-            }
+            Planes::U8(planes) => separate(row, planes, |sample| sample),
+            Planes::U16(planes) => separate(row.as_chunks::<2>().0, planes, u16::from_be_bytes),
         }
     }
 
@@ -212,11 +200,7 @@ pub(super) fn write(out: &mut dyn Out, from: Rows<'_>, options: &WriteOptions) -
     info.bit_depth = if wanted == SampleType::U8 { BitDepth::Eight } else { BitDepth::Sixteen };
     info.icc_profile = chunks::new_profile(image, is_rgb(image)).map(|profile| profile.to_vec().into());
     let pixels = Interleaved { planes, wanted, order: ByteOrder::Big, from };
-    let mut encoder = Encoder::with_info(out, info.clone()).map_err(unwritten)?;
-    encoder.set_compression(match is_larger_compressed(&pixels, &info)? {
-        true => png::Compression::NoCompression,
-        false => png::Compression::Fast,
-    });
+    let encoder = Encoder::with_info(out, info).map_err(unwritten)?;
     let mut writer = encoder.write_header().map_err(unwritten)?;
     for chunk in chunks::of_image(image, is_rgb(image), image.color() == ColorSpace::Linear) {
         writer.write_chunk(ChunkType(chunk.kind), &chunk.bytes).map_err(unwritten)?;
@@ -226,27 +210,8 @@ pub(super) fn write(out: &mut dyn Out, from: Rows<'_>, options: &WriteOptions) -
         Compression::Balanced => Some(6),
         Compression::Best => Some(9),
     };
-    match level {
-        None => write_fast(&mut writer, &pixels)?,
-        Some(level) => write_strips(&mut writer, &pixels, level)?,
-    }
+    write_strips(&mut writer, &pixels, level)?;
     writer.finish().map_err(unwritten)
-}
-
-/// Returns whether the fast compression makes some rows of an image larger, as it does with noise.
-fn is_larger_compressed(pixels: &Interleaved<'_>, info: &Info<'_>) -> Result<bool, Problem> {
-    const GROUPS: u32 = 16;
-    const ROWS: u32 = 4;
-    let Some(rows) = pixels.samples(GROUPS, ROWS)? else { return Ok(false) };
-    let mut file = vec![];
-    let mut info = info.clone();
-    (info.height, info.icc_profile) = (GROUPS * ROWS, None);
-    let mut encoder = Encoder::with_info(&mut file, info).map_err(unwritten)?;
-    encoder.set_compression(png::Compression::Fast);
-    let mut writer = encoder.write_header().map_err(unwritten)?;
-    writer.write_image_data(&rows).map_err(unwritten)?;
-    writer.finish().map_err(unwritten)?;
-    Ok(file.len() >= rows.len())
 }
 
 /// Returns the number of rows of a strip, and the number of strips.
@@ -256,21 +221,11 @@ fn strips_of(pixels: &Interleaved<'_>) -> (u32, usize) {
     (rows, height.div_ceil(rows) as usize)
 }
 
-/// Writes rows by the fast compression, which one core does faster than disks write.
-fn write_fast(writer: &mut Writer<&mut dyn Out>, pixels: &Interleaved<'_>) -> Result<(), Problem> {
-    let mut stream = writer.stream_writer_with_size(1 << 18).map_err(unwritten)?;
-    let (rows, count) = strips_of(pixels);
-    let height = pixels.planes[0].height();
-    let encode = |index: usize| {
-        let first = index as u32 * rows;
-        pixels.rows(first..height.min(first + rows))
-    };
-    pixels.in_order(count, encode, |strip| stream.write_all(&strip).map_err(Problem::Write))?;
-    stream.finish().map_err(unwritten)
-}
+/// Rows whose filter the fast compression chooses together.
+const GROUP: usize = 16;
 
-/// Writes rows in strips that are filtered and compressed on all cores.
-fn write_strips(writer: &mut Writer<&mut dyn Out>, pixels: &Interleaved<'_>, level: u32) -> Result<(), Problem> {
+/// Writes rows in strips that are filtered and compressed on all cores; quickly without a level.
+fn write_strips(writer: &mut Writer<&mut dyn Out>, pixels: &Interleaved<'_>, level: Option<u32>) -> Result<(), Problem> {
     let (rows, count) = strips_of(pixels);
     let height = pixels.planes[0].height();
     let encode = |index: usize| {
@@ -278,8 +233,14 @@ fn write_strips(writer: &mut Writer<&mut dyn Out>, pixels: &Interleaved<'_>, lev
         let above = pixels.above(first)?;
         let content = pixels.rows(first..height.min(first + rows))?;
         let is_last = index + 1 == count;
-        let strip = deflate::strip(&filter::filtered(&content, pixels.line(), pixels.pixel(), &above), level, is_last);
-        strip.map(|strip| (index, strip))
+        let filtered = |group: usize| filter::filtered(&content, pixels.line(), pixels.pixel(), &above, group);
+        Ok((
+            index,
+            match level {
+                None => deflate::fast_strip(&filtered(GROUP), is_last),
+                Some(level) => deflate::strip(&filtered(1), level, is_last)?,
+            },
+        ))
     };
     let mut stream = deflate::Stream::new();
     pixels.in_order(count, encode, |(index, strip)| {

@@ -1,7 +1,8 @@
 //! Segments of a JPEG beside its pixels: JFIF, EXIF, XMP, ICC profile and others.
 
+use super::jpeg_rows::next_marker;
 use super::source::Source;
-use crate::image::{Field, Image, Length, Metadata, Orientation, Profile, Resolution};
+use crate::image::{Field, FieldValue, Image, Length, Metadata, Orientation, Profile, Resolution, Segment};
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
 
@@ -14,16 +15,46 @@ const PHOTOSHOP: u16 = 34377;
 /// Beginnings of the segments of EXIF and XMP.
 const EXIF: &[u8] = b"Exif\0\0";
 const XMP: &[u8] = b"http://ns.adobe.com/xap/1.0/\0";
+/// Beginning of the segments of Photoshop's resources.
+const RESOURCES: &[u8] = b"Photoshop 3.0\0";
+
+/// Markers of the first segment of programs and of comments.
+const APP: u8 = 0xe0;
+const COMMENT: u8 = 0xfe;
 
 /// Maximum number of bytes of a segment.
 const MAX_SEGMENT: usize = 65533;
 
-/// Returns the segments of EXIF and XMP with their numbers. Blocks that are too long for a segment are left out.
+/// Returns the segments of an image with their markers. Blocks that are too long for a segment are left out.
 pub(super) fn of_image(image: &Image) -> Vec<(u8, Vec<u8>)> {
-    let exif = super::exif::of_image(image).map(|block| [EXIF, &block].concat());
-    let upright = image.metadata().orientation.unwrap_or(Orientation::Upright);
-    let xmp = image.metadata().xmp.as_ref().map(|packet| [XMP, &super::exif::updated_xmp(packet, upright)].concat());
-    exif.into_iter().chain(xmp).filter(|bytes| bytes.len() <= MAX_SEGMENT).map(|bytes| (1, bytes)).collect()
+    let metadata = image.metadata();
+    let exif = super::exif::of_image(image).map(|block| (APP + 1, [EXIF, &block].concat()));
+    let upright = metadata.orientation.unwrap_or(Orientation::Upright);
+    let xmp = metadata.xmp.as_ref().map(|packet| (APP + 1, [XMP, &super::exif::updated_xmp(packet, upright)].concat()));
+    let resources = metadata.fields.iter().find(|field| field.tag == PHOTOSHOP).and_then(|field| match &field.value {
+        FieldValue::Bytes(bytes) => Some((APP + 13, [RESOURCES, bytes].concat())),
+        FieldValue::Directory(_) => None,
+    });
+    let others = metadata.segments.iter().map(|segment| (segment.marker, segment.bytes.to_vec()));
+    let all = exif.into_iter().chain(xmp).chain(resources).chain(others);
+    all.filter(|(_, bytes)| bytes.len() <= MAX_SEGMENT).collect()
+}
+
+/// Returns whether a field of a TIFF is written as a segment: the resources of Photoshop, if they fit.
+pub(super) fn holds(field: &Field) -> bool {
+    let fits = |bytes: &[u8]| bytes.len() + RESOURCES.len() <= MAX_SEGMENT;
+    field.tag == PHOTOSHOP && matches!(&field.value, FieldValue::Bytes(bytes) if fits(bytes))
+}
+
+/// Returns the names of segments that only a JPEG holds.
+pub(super) fn names(image: &Image) -> Vec<String> {
+    let name = |segment: &Segment| match segment.marker {
+        COMMENT => "the comment of the JPEG".to_owned(),
+        marker => format!("the segment APP{} of the JPEG", marker & 15),
+    };
+    let mut names: Vec<String> = image.metadata().segments.iter().map(name).collect();
+    names.dedup();
+    names
 }
 
 /// Returns the names of blocks that are too long for a segment.
@@ -58,13 +89,14 @@ pub(super) fn read(source: &mut Source) -> std::io::Result<Metadata> {
                 count_of_parts = bytes[13];
                 parts.insert(bytes[12], bytes[14..].to_vec());
             }
-            0xed if bytes.starts_with(b"Photoshop 3.0\0") && !metadata.fields.iter().any(|field| field.tag == PHOTOSHOP) => {
+            0xed if bytes.starts_with(RESOURCES) && !metadata.fields.iter().any(|field| field.tag == PHOTOSHOP) => {
                 metadata.fields.push(Field::bytes(PHOTOSHOP, 1, &bytes[14..]));
             }
             // The transform of Adobe belongs to the pixels.
             0xee if bytes.starts_with(b"Adobe") => {}
-            0xfe => unkept.push("comment".to_owned()),
-            0xe0..=0xef => unkept.push(format!("APP{}", marker - 0xe0)),
+            // It has places of other images in the file.
+            0xe2 if bytes.starts_with(b"MPF\0") => unkept.push("the list of further images (MPF)".to_owned()),
+            COMMENT | APP..=0xef => metadata.segments.push(Segment { marker, bytes: bytes.into() }),
             _ => {}
         }
     }
@@ -81,25 +113,18 @@ pub(super) fn read(source: &mut Source) -> std::io::Result<Metadata> {
     if !unkept.is_empty() {
         unkept.sort();
         unkept.dedup();
-        metadata.losses.push(format!("segments that no written format holds are not kept: {}", unkept.join(", ")));
+        metadata.losses.push(format!(
+            "segments that depend on other places of the file or are too long are not kept: {}",
+            unkept.join(", ")
+        ));
     }
     Ok(metadata)
 }
 
 /// Reads the next segment: its marker and its bytes. Returns `None` before the pixels, and where there is no segment.
 fn segment(source: &mut Source) -> Option<(u8, Vec<u8>)> {
-    let mut byte = [0];
-    let mut read = |byte: &mut [u8; 1]| source.read_exact(byte).ok();
-    read(&mut byte)?;
-    if byte[0] != 0xff {
-        return None;
-    }
-    // Bytes of 255 may stand before a marker.
-    while byte[0] == 0xff {
-        read(&mut byte)?;
-    }
-    let marker = byte[0];
-    if matches!(marker, 0 | 0x01 | 0xd0..=0xda) {
+    let marker = next_marker(source)?;
+    if matches!(marker, 0x01 | 0xd0..=0xda) {
         return None;
     }
     let mut len = [0; 2];

@@ -2,13 +2,16 @@
 //! compression is asked for.
 
 use super::interleave::{self, Interleaved, Rows};
+use super::jpeg_blocks::append_colors;
 use super::limits::check_size;
 use super::options::{Compression, WriteOptions};
 use super::rows::{Opened, ReadRows, gathered};
 use super::source::Source;
 use super::target::Out;
 use super::{Limits, Problem, deflate, directory, fields};
-use crate::image::{Alpha, ColorSpace, Field, Image, Metadata, Plane, Profile, Rect, Sample, SampleType, Samples, reserved};
+use crate::image::{
+    Alpha, ColorSpace, Field, Image, Metadata, Page, Plane, Profile, Rect, Sample, SampleType, Samples, reserved, srgb_of_inks,
+};
 use half::f16;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
@@ -149,6 +152,8 @@ struct TiffRows {
     strips: u32,
     /// Rows of a strip that are not returned yet.
     pending: Option<Image>,
+    /// True if samples are brightness and two differences of colours.
+    is_ycc: bool,
 }
 
 impl TiffRows {
@@ -161,7 +166,8 @@ impl TiffRows {
         let result = self.decoder.read_chunk(self.next).map_err(broken)?;
         self.next += 1;
         let layout = Layout { tile: (columns as usize, rows as usize), tiles: (1, 1), is_planar: false };
-        typed(&self.names, Rect::sized(columns, rows).checked()?, result, &layout)
+        let (image, loss) = typed(&self.names, Rect::sized(columns, rows).checked()?, result, &layout)?;
+        Ok((if self.is_ycc { of_differences(&image)? } else { image }, loss))
     }
 }
 
@@ -225,10 +231,11 @@ pub(super) fn open(mut source: Source, limits: Limits) -> Result<Opened, Problem
     let (width, height) = decoder.dimensions().map_err(broken)?;
     let extra = decoder.find_tag_unsigned_vec::<u16>(Tag::ExtraSamples).map_err(broken)?.unwrap_or_default();
     let is_cmyk = matches!(color, ColorType::CMYK(_));
-    if !is_cmyk && !matches!(color, ColorType::Gray(_) | ColorType::RGB(_) | ColorType::Multiband { .. }) {
+    let is_ycc = matches!(color, ColorType::YCbCr(8));
+    if !is_cmyk && !is_ycc && !matches!(color, ColorType::Gray(_) | ColorType::RGB(_) | ColorType::Multiband { .. }) {
         return Err(Problem::Unsupported(format!("a TIFF of colours that are not read: {color:?}")));
     }
-    let names = names(is_rgb, count, &extra);
+    let names = names(is_rgb || is_ycc, count, &extra);
     let depth = u64::from(color.bit_depth());
     let is_packed = matches!(depth, 1 | 2 | 4) && count == 1 && decoder.get_chunk_type() == ChunkType::Strip;
     if !is_packed && !matches!(depth, 8 | 16 | 32 | 64) || palette.is_some() && depth > 8 {
@@ -260,7 +267,7 @@ pub(super) fn open(mut source: Source, limits: Limits) -> Result<Opened, Problem
     let is_in_strips = decoder.get_chunk_type() == ChunkType::Strip && (planar == 1 || count == 1);
     if is_in_strips && !is_packed && palette.is_none() && !is_cmyk {
         let strips = decoder.strip_count().map_err(broken)?;
-        let mut rows = TiffRows { decoder, names, next: 0, strips, pending: None };
+        let mut rows = TiffRows { decoder, names, next: 0, strips, pending: None, is_ycc };
         let (first, loss) = rows.strip()?;
         if first.width() != width {
             return Err(Problem::Decode(format!("its strips have {} columns of {width}", first.width())));
@@ -281,13 +288,20 @@ pub(super) fn open(mut source: Source, limits: Limits) -> Result<Opened, Problem
     }
     let (mut image, loss) = typed(&names, bounds, result, &layout)?;
     metadata.losses.extend(loss.map(str::to_owned));
+    if is_ycc {
+        image = of_differences(&image)?;
+    }
     if let Some(palette) = palette {
         image = colored(&image, &palette, depth as usize)?;
     }
     if is_cmyk {
-        metadata.losses.push("its CMYK is read as RGB, each colour times the missing black, without its profile".to_owned());
-        metadata.color.profile = None;
-        image = without_ink(&image)?;
+        let profile = metadata.color.profile.take().filter(|profile| profile.components() == Some(4));
+        let (rgb, is_converted) = without_ink(&image, profile.as_ref())?;
+        image = rgb;
+        metadata.losses.push(match is_converted {
+            true => "its CMYK is converted to sRGB by its profile".to_owned(),
+            false => "its CMYK is read as RGB, each colour times the missing black".to_owned(),
+        });
     }
     Ok(Opened::Whole(described(image, metadata, is_associated)))
 }
@@ -345,16 +359,43 @@ fn colored(image: &Image, palette: &[u16], bits: usize) -> Result<Image, Problem
     Ok(Image::new(image.bounds(), planes.collect::<Result<Vec<Plane>, _>>()?)?)
 }
 
-/// Returns RGB of the four planes of CMYK: (1 − ink) · (1 − black).
-fn without_ink(image: &Image) -> Result<Image, Problem> {
-    let [inks @ .., black] = image.planes() else { return Ok(image.clone()) };
+/// Returns RGB of brightness and the differences of blue and red, as JPEG strips have them.
+fn of_differences(image: &Image) -> Result<Image, Problem> {
+    let samples: Vec<&[u8]> = image
+        .planes()
+        .iter()
+        .filter_map(|plane| match plane.samples() {
+            Samples::U8(samples) => Some(&samples[..]),
+            _ => None,
+        })
+        .collect();
+    let [luma, blue, red] = samples[..] else { return Err(Problem::Decode("its colours have not three components".to_owned())) };
+    let (mut r, mut g, mut b) = (vec![], vec![], vec![]);
+    append_colors(luma, blue, red, [&mut r, &mut g, &mut b]);
+    let planes = ["R", "G", "B"].into_iter().zip([r, g, b]);
+    let planes = planes.map(|(name, samples)| Plane::new(name, image.width(), image.height(), samples));
+    Ok(Image::new(image.bounds(), planes.collect::<Result<_, _>>()?)?)
+}
+
+/// Returns RGB of the four planes of CMYK: sRGB by their profile, or (1 − ink) · (1 − black) without one. Also returns
+/// whether a profile was applied.
+fn without_ink(image: &Image, profile: Option<&Profile>) -> Result<(Image, bool), Problem> {
+    let [inks @ .., black] = image.planes() else { return Ok((image.clone(), false)) };
     let wanted = if image.sample_type() == SampleType::U8 { SampleType::U8 } else { SampleType::U16 };
-    let black = black.to_f32();
-    let planes = ["R", "G", "B"].into_iter().zip(inks).map(|(name, ink)| {
-        let values = ink.to_f32().iter().zip(&black).map(|(ink, black)| (1.0 - ink) * (1.0 - black)).collect::<Vec<f32>>();
-        Ok(Plane::new(name, image.width(), image.height(), values)?.converted(wanted))
-    });
-    Ok(Image::new(image.bounds(), planes.collect::<Result<Vec<Plane>, Problem>>()?)?)
+    let values: Vec<Vec<f32>> = image.planes().iter().map(Plane::to_f32).collect();
+    let by_profile = profile.and_then(|profile| srgb_of_inks(profile, &values));
+    let is_converted = by_profile.is_some();
+    let rgb: Vec<Vec<f32>> = match by_profile {
+        Some(rgb) => rgb.into(),
+        None => {
+            let black = black.to_f32();
+            let light = |(ink, black): (&f32, &f32)| (1.0 - ink) * (1.0 - black);
+            inks.iter().map(|ink| ink.to_f32().iter().zip(&black).map(light).collect()).collect()
+        }
+    };
+    let planes = ["R", "G", "B"].into_iter().zip(rgb);
+    let planes = planes.map(|(name, values)| Ok(Plane::new(name, image.width(), image.height(), values)?.converted(wanted)));
+    Ok((Image::new(image.bounds(), planes.collect::<Result<Vec<Plane>, Problem>>()?)?, is_converted))
 }
 
 /// Splits interleaved or planar samples into planes.
@@ -371,6 +412,12 @@ fn planes<F: Copy, T: Sample>(
         return Err(Problem::Decode(format!("{bounds} pixels of {count} samples need more than {} samples", samples.len())));
     }
     let (width, height) = (bounds.width as usize, bounds.height as usize);
+    if !layout.is_planar && layout.tiles == (1, 1) && columns == width {
+        let mut own = names.iter().map(|_| reserved::<T>(bounds.area())).collect::<Result<Vec<Vec<T>>, _>>()?;
+        interleave::separate(&samples[..width * height * count], &mut own, convert);
+        let planes = names.iter().zip(own).map(|(name, own)| Plane::new(name, bounds.width, bounds.height, own));
+        return Ok(Image::new(bounds, planes.collect::<Result<_, _>>()?)?);
+    }
     let mut planes = vec![];
     for (index, name) in names.iter().enumerate() {
         let mut own = reserved(bounds.area())?;
@@ -445,7 +492,27 @@ pub(super) fn write(mut out: &mut dyn Out, from: Rows<'_>, options: &WriteOption
         Compression::Balanced => Some(6),
         Compression::Best => Some(9),
     };
-    WrittenTiff { pixels, is_rgb, alpha: image.alpha(), fields, level }.write(&mut out)
+    let pages = image.metadata().pages.clone();
+    WrittenTiff { pixels, is_rgb, alpha: image.alpha(), fields, level, pages }.write(&mut out)
+}
+
+/// Appends a page behind the directory of the page before, which ends `behind`. The first byte of `behind` is at `base`.
+fn append_page(page: &Page, base: u64, is_big: bool, behind: &mut Vec<u8>) {
+    let word = if is_big { 8 } else { 4 };
+    let next = behind.len() - word..behind.len();
+    let mut places = vec![];
+    for block in &page.blocks {
+        behind.resize(behind.len().next_multiple_of(2), 0);
+        places.push(base + behind.len() as u64);
+        behind.extend_from_slice(block);
+    }
+    let places = match is_big {
+        true => Field::long8s(page.places, &places),
+        false => Field::longs(page.places, &places.iter().map(|place| *place as u32).collect::<Vec<u32>>()),
+    };
+    let fields: Vec<Field> = page.fields.iter().cloned().chain([places]).collect();
+    let directory = directory::write(behind, base, &fields, is_big);
+    behind[next].copy_from_slice(&directory.to_le_bytes()[..word]);
 }
 
 /// An image that is being written.
@@ -457,6 +524,8 @@ struct WrittenTiff<'a> {
     fields: Vec<Field>,
     /// Level of compression; `None` for none.
     level: Option<u32>,
+    /// Pages behind the first, which are copied.
+    pages: Vec<Page>,
 }
 
 impl WrittenTiff<'_> {
@@ -491,7 +560,9 @@ impl WrittenTiff<'_> {
     fn write(&self, out: &mut dyn Out) -> Result<(), Problem> {
         let (width, height) = (self.pixels.planes[0].width(), self.pixels.planes[0].height());
         let line = self.pixels.line();
-        let is_big = line as u64 * u64::from(height) >= BIG || self.fields.iter().any(Field::is_big);
+        let of_pages: usize = self.pages.iter().flat_map(|page| &page.blocks).map(|block| block.len()).sum();
+        let mut fields = self.fields.iter().chain(self.pages.iter().flat_map(|page| &page.fields));
+        let is_big = line as u64 * u64::from(height) + of_pages as u64 >= BIG || fields.any(Field::is_big);
         let header: &[u8] = if is_big { b"II+\0\x08\0\0\0\0\0\0\0\0\0\0\0" } else { b"II*\0\0\0\0\0" };
         out.write_all(header).map_err(Problem::Write)?;
         let mut place = header.len() as u64;
@@ -509,6 +580,9 @@ impl WrittenTiff<'_> {
         let mut behind = vec![0; padding as usize];
         let fields = self.directory(is_big, rows, [width, height], [&offsets, &sizes]);
         let directory = directory::write(&mut behind, place, &fields, is_big);
+        for page in &self.pages {
+            append_page(page, place, is_big, &mut behind);
+        }
         out.write_all(&behind).map_err(Problem::Write)?;
         out.seek(SeekFrom::Start(if is_big { 8 } else { 4 })).map_err(Problem::Write)?;
         match is_big {

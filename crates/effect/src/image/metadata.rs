@@ -28,6 +28,12 @@ pub struct Metadata {
     pub(crate) chunks: Vec<Chunk>,
     /// Fields of a TIFF that do not describe the layout of its pixels.
     pub(crate) fields: Vec<Field>,
+    /// Pages of a TIFF behind the first.
+    pub(crate) pages: Vec<Page>,
+    /// Segments of a JPEG that are copied to a JPEG: comments, and those of programs.
+    pub(crate) segments: Vec<Segment>,
+    /// Header of a DPX with the user data behind it.
+    pub(crate) dpx: Option<Arc<[u8]>>,
     /// Attributes of an EXR.
     pub(crate) attributes: Option<Arc<Attributes>>,
     /// Rectangle of the image when it was read.
@@ -47,6 +53,8 @@ pub struct ColorDescription {
     pub gamma: Option<u32>,
     /// Chromaticities x, y of white, red, green and blue.
     pub chromaticities: Option<[f64; 8]>,
+    /// Transfer characteristic of a DPX (SMPTE 268M).
+    pub transfer: Option<u8>,
 }
 
 impl ColorDescription {
@@ -136,6 +144,24 @@ impl Length {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Chunk {
     pub(crate) kind: [u8; 4],
+    pub(crate) bytes: Arc<[u8]>,
+}
+
+/// Page of a TIFF, which is copied as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Page {
+    /// Fields without the places of its blocks.
+    pub(crate) fields: Vec<Field>,
+    /// Strips or tiles as they are in the file.
+    pub(crate) blocks: Vec<Arc<[u8]>>,
+    /// Field of the places of its blocks.
+    pub(crate) places: u16,
+}
+
+/// Segment of a JPEG.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Segment {
+    pub(crate) marker: u8,
     pub(crate) bytes: Arc<[u8]>,
 }
 

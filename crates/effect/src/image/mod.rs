@@ -22,26 +22,30 @@ mod error;
 mod host;
 mod limits;
 mod metadata;
+mod noise;
 mod orientation;
 mod placeholder;
 mod plane;
 mod profile;
 mod rect;
 mod space;
+mod tables;
 
 pub use alpha::Alpha;
 pub use color::{ColorSpace, linear_to_srgb, srgb_to_linear};
 pub use error::ImageError;
 pub use metadata::{ColorDescription, Length, Metadata, Profile, Resolution};
+pub use noise::NoiseEstimate;
 pub use orientation::Orientation;
 pub use plane::{Plane, Sample, SampleType, Samples};
 pub use rect::Rect;
 pub use space::{SpaceError, TargetSpace, UnknownColors};
 
 pub(crate) use limits::reserved;
-pub(crate) use metadata::{Attributes, Chunk, Field, FieldValue, Part, PartChannel};
+pub(crate) use metadata::{Attributes, Chunk, Field, FieldValue, Page, Part, PartChannel, Segment};
 pub(crate) use plane::with_samples;
 pub(crate) use profile::is_srgb_gamma;
+pub(crate) use space::srgb_of_inks;
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -81,10 +81,12 @@ macro_rules! sample {
         impl Sample for $type {
             const TYPE: SampleType = SampleType::$variant;
 
+            #[inline]
             fn to_f32(self) -> f32 {
                 $to(self)
             }
 
+            #[inline]
             fn from_f32(value: f32) -> Self {
                 $from(value)
             }
@@ -292,7 +294,9 @@ impl Plane {
     /// Returns all values, row by row without gaps.
     pub fn to_f32(&self) -> Vec<f32> {
         with_samples!(&self.samples, samples => {
-            (0..self.height).flat_map(|y| self.slice(samples, y).iter().map(|sample| sample.to_f32())).collect()
+            let mut values = Vec::with_capacity(self.width * self.height);
+            (0..self.height).for_each(|y| values.extend(self.slice(samples, y).iter().map(|sample| sample.to_f32())));
+            values
         })
     }
 
@@ -314,8 +318,10 @@ impl Plane {
 
     fn collect<T: Sample>(&self) -> Vec<T> {
         with_samples!(&self.samples, samples => {
-            let rows = (0..self.height).flat_map(|y| self.slice(samples, y));
-            rows.map(|sample| T::from_f32(sample.to_f32())).collect()
+            let mut converted = Vec::with_capacity(self.width * self.height);
+            let convert = |sample: &_| T::from_f32(Sample::to_f32(*sample));
+            (0..self.height).for_each(|y| converted.extend(self.slice(samples, y).iter().map(convert)));
+            converted
         })
     }
 

@@ -198,6 +198,9 @@ impl Image {
             let name = profile.name().map_or(String::new(), |name| format!(" `{name}`"));
             return (!profile.has_srgb_curve()).then(|| format!("its ICC profile{name} has other curves"));
         }
+        if let Some(transfer) = color.transfer {
+            return Some(format!("its DPX has the transfer characteristic {transfer}"));
+        }
         let gamma = color.gamma.filter(|gamma| color.srgb.is_none() && !is_srgb_gamma(*gamma))?;
         Some(format!("its gamma is {}", f64::from(gamma) / 1e5))
     }

@@ -7,6 +7,7 @@
 use super::profile::{D50, fixed, written};
 use super::{
     Alpha, ColorDescription, ColorSpace, Image, ImageError, Plane, Profile, SampleType, Samples, linear_to_srgb, srgb_to_linear,
+    tables,
 };
 
 /// A matrix of three rows.
@@ -218,6 +219,17 @@ fn source(image: &Image, is_rgb: bool) -> Result<Source, UnknownColors> {
         let (curves, to_xyz) = profile.model().ok_or(UnknownColors::Tables)?;
         return Ok(Source { curves, to_xyz });
     }
+    match color.transfer {
+        // Rec. 709 and video of 625 and 525 lines have its curve.
+        Some(6..=8) => {
+            return Ok(Source {
+                curves: vec![Curve::Rec709],
+                to_xyz: to_xyz(REC709).ok_or(UnknownColors::NoMatrix("primaries"))?,
+            });
+        }
+        Some(transfer @ (1 | 3)) => return Err(UnknownColors::Density(transfer)),
+        _ => {}
+    }
     let curve = match (image.color(), color.gamma, color.srgb) {
         (ColorSpace::Linear, ..) => Curve::Linear,
         (ColorSpace::Srgb, Some(gamma), None) if gamma > 0 && !super::is_srgb_gamma(gamma) => {
@@ -257,7 +269,10 @@ impl Image {
     pub fn to_space(&self, target: TargetSpace) -> Result<Image, SpaceError> {
         let is_color = |plane: &Plane| !matches!(plane.channel(), "A" | "Z") && plane.sample_type() != SampleType::U32;
         let is_rgb = self.planes().iter().any(|plane| plane.channel() == "R");
-        let Source { curves, to_xyz: from } = source(self, is_rgb)?;
+        let Source { curves, to_xyz: from } = match source(self, is_rgb) {
+            Err(UnknownColors::Tables) if is_rgb => return self.by_tables(target),
+            known => known?,
+        };
         let back = to_xyz(target.chromaticities()).and_then(inverse);
         let back = back.ok_or(UnknownColors::Target)?;
         let matrix = product(back, from).map(|row| row.map(|value| value as f32));
@@ -307,6 +322,38 @@ impl Image {
     }
 }
 
+impl Image {
+    /// Returns the image with the colours of red, green and blue in another space, converted by the tables of its profile.
+    /// Values are limited to the range of the target.
+    fn by_tables(&self, target: TargetSpace) -> Result<Image, SpaceError> {
+        let image = self.straight()?;
+        let (Some(from), Some(to)) = (&self.metadata().color.profile, Profile::of_space(target)) else {
+            return Err(UnknownColors::Tables.into());
+        };
+        let mut planes = image.planes().to_vec();
+        for red in image.planes().iter().filter(|plane| plane.channel() == "R") {
+            let of = |channel: &str| {
+                image.planes().iter().position(|plane| plane.channel() == channel && plane.layer() == red.layer())
+            };
+            let (Some(r), Some(g), Some(b)) = (of("R"), of("G"), of("B")) else { continue };
+            let values = [r, g, b].map(|index| image.planes()[index].to_f32());
+            let results = tables::converted(from, &to, &values).ok_or(UnknownColors::Tables)?;
+            for (index, values) in [r, g, b].into_iter().zip(results) {
+                planes[index] = Plane::new(image.planes()[index].name(), self.width(), self.height(), values)?;
+            }
+        }
+        let mut image = image.with_planes(planes)?.with_implied_color(target.color());
+        image.metadata_mut().color = target.description(true);
+        let image = if self.alpha() == Alpha::Associated { image.associated()? } else { image };
+        Ok(image.with_alpha(self.alpha()))
+    }
+}
+
+/// Returns sRGB of cyan, magenta, yellow and black by their profile; `None` if it has no conversion.
+pub(crate) fn srgb_of_inks(profile: &Profile, inks: &[Vec<f32>]) -> Option<[Vec<f32>; 3]> {
+    tables::converted(profile, &Profile::of_space(TargetSpace::Srgb)?, inks)
+}
+
 /// Colours of an image that have no conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownColors {
@@ -316,8 +363,11 @@ pub enum UnknownColors {
     /// Unknown transfer function.
     #[error("its code points name the transfer function {0}, which is not converted")]
     Transfer(u8),
-    /// Profile with tables.
-    #[error("its ICC profile has tables, which are not converted")]
+    /// Density of a film, of a DPX.
+    #[error("its DPX has the transfer characteristic {0}, the density of a film, which is not converted")]
+    Density(u8),
+    /// Profile with tables that have no conversion.
+    #[error("its ICC profile has tables that cannot be converted")]
     Tables,
     /// Target space without a matrix.
     #[error("the target has no matrix")]

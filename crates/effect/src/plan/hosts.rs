@@ -1,8 +1,9 @@
 //! Images of the host that stand for images that are read band by band.
 
 use super::items::Work;
+use super::quantise::quantised;
 use super::{Plan, image};
-use crate::image::{Image, Rect};
+use crate::image::{Image, Rect, SampleType};
 use crate::{Error, Result};
 
 impl Plan {
@@ -19,8 +20,13 @@ impl Plan {
         self.items.peak()
     }
 
-    /// Computes the images with other images of the host. These hold at least the regions of [`Plan::hosts`].
-    pub(crate) fn run_with_hosts(mut self, replace: impl Fn(&Image, Rect) -> Result<Image>) -> Result<Vec<Image>> {
+    /// Computes the images with other images of the host. These hold at least the regions of [`Plan::hosts`]. Results are
+    /// integers if `samples` is a type of 8 or 16 bits, and else `f32`.
+    pub(crate) fn run_with_hosts(
+        mut self,
+        samples: Option<SampleType>,
+        replace: impl Fn(&Image, Rect) -> Result<Image>,
+    ) -> Result<Vec<Image>> {
         for item in &mut self.items.items {
             if let (Work::Host(image), Some(needed)) = (&item.work, item.needed) {
                 item.work = Work::Host(replace(image, needed)?);
@@ -31,6 +37,6 @@ impl Plan {
             return Err(Error::Memory { width: region.width, height: region.height, needed, allowed: self.memory() });
         }
         let nodes = self.nodes()?;
-        nodes.iter().zip(&self.results).map(|(node, (_, region))| image(node, *region)).collect()
+        nodes.iter().zip(&self.results).map(|(node, (_, region))| image(&quantised(node, samples)?, *region)).collect()
     }
 }

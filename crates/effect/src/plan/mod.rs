@@ -17,6 +17,7 @@ mod measure;
 mod memory;
 mod options;
 mod order;
+mod quantise;
 mod regions;
 mod tiles;
 mod transpose;
@@ -26,9 +27,9 @@ pub use options::{Options, Switch};
 
 use crate::functor::{Axis, PixelDependence, Primitive, Reach, reported};
 use crate::graph::{Frame, Picture, allocated, uploaded};
-use crate::image::{Image, Plane, Rect, reserved};
+use crate::image::{Image, Plane, Rect, Sample, reserved};
 use crate::{Error, Result};
-use broadloom_device::{Device, Stream};
+use broadloom_device::{Device, Element, Stream};
 use broadloom_graph::{AxisMap, Combine, Context, Node, Shape, Summary, Template};
 use broadloom_scalar::{Literal, Type};
 use broadloom_skeleton::Tile;
@@ -583,17 +584,25 @@ fn check(primitive: &Primitive, report: &Node) -> Result<()> {
     Err(Error::Outside { name: primitive.name().to_owned(), input, x, y, window })
 }
 
-/// Reads an array as an image, plane by plane.
+/// Reads an array of `f32`, or of integers of 8 or 16 bits, as an image, plane by plane.
 fn image(node: &Node, region: Rect) -> Result<Image> {
+    match node.ty() {
+        Type::U8 => image_of::<u8>(node, region),
+        Type::U16 => image_of::<u16>(node, region),
+        _ => image_of::<f32>(node, region),
+    }
+}
+
+fn image_of<T: Sample + Element>(node: &Node, region: Rect) -> Result<Image> {
     let buffer = node.evaluate()?;
-    let all = buffer.view::<f32>();
+    let all = buffer.view::<T>();
     let size = region.area() as usize;
     let mut planes = vec![];
     for number in 0..node.shape().extents()[0] {
         let part = all.as_ref().and_then(|all| all.slice(number * size, size));
         let part = part.ok_or_else(|| Error::Call { name: "picture".into(), reason: "no samples".into() })?;
-        let mut samples = reserved::<f32>(size as u64)?;
-        samples.resize(size, 0.0);
+        let mut samples = reserved::<T>(size as u64)?;
+        samples.resize(size, T::default());
         part.read_into(Stream::default(), &mut samples).map_err(broadloom_graph::Error::from)?;
         planes.push(Plane::new(&number.to_string(), region.width, region.height, samples)?);
     }

@@ -2,7 +2,7 @@
 
 use super::field::{Edge, Field};
 use super::{blur, mean_of_planes};
-use crate::declaration::{EffectError, ReferenceCall};
+use crate::declaration::{EffectError, ReferenceCall, thresholds};
 use crate::image::Image;
 
 /// Computes the gradients by [1 2 1]ᵀ·[−1 0 1] and its transpose.
@@ -43,7 +43,7 @@ pub(crate) fn canny(call: &ReferenceCall<'_>) -> Result<Image, EffectError> {
     let size = gx.zip(&gy, |gx, gy| (gx * gx + gy * gy).sqrt());
     let inside = |x: i64, y: i64| (0..size.width).contains(&x) && (0..size.height).contains(&y);
     let at = |x: i64, y: i64| if inside(x, y) { size.get(x, y) } else { 0.0 };
-    let (low, high) = (settings.number("low"), settings.number("high"));
+    let (low, high) = thresholds(settings)?;
     let tan = (std::f64::consts::PI / 8.0).tan();
     let thin = size.around(|x, y| {
         let (dx, dy) = (gx.get(x, y), gy.get(x, y));

@@ -12,23 +12,39 @@ fn split(x: &Field, edge: Edge, dx: i64, dy: i64) -> (Field, Field) {
     (high, low)
 }
 
-/// Moves a value towards 0 by a threshold.
-fn soft(value: f64, threshold: f64) -> f64 {
-    (value.abs() - threshold).max(0.0).copysign(value)
+/// Thresholds of the high bands: that of the first level, the factor to the next, and whether they are soft.
+#[derive(Clone, Copy)]
+pub(crate) struct Shrinkage {
+    pub(crate) threshold: f64,
+    pub(crate) decay: f64,
+    pub(crate) is_soft: bool,
 }
 
-/// Computes `degrain`: soft thresholds of the high bands of an undecimated wavelet transform.
-pub(crate) fn degrain(x: &Field, edge: Edge, levels: i64, threshold: f64) -> Field {
-    degrain_level(x, edge, 0, levels, threshold)
+impl Shrinkage {
+    /// Moves a value towards 0: by a threshold, or by the square of the threshold over the value.
+    fn shrunk(self, value: f64, level: i32) -> f64 {
+        let threshold = self.threshold * self.decay.powi(level);
+        match (value.abs() > threshold, self.is_soft) {
+            (false, _) => 0.0,
+            (true, true) => value - threshold.copysign(value),
+            (true, false) => value - threshold * threshold / value,
+        }
+    }
 }
 
-fn degrain_level(x: &Field, edge: Edge, level: i64, levels: i64, threshold: f64) -> Field {
-    let (radius, limit) = (1 << level, threshold / f64::from(1 << level));
+/// Computes `degrain`: thresholds of the high bands of an undecimated wavelet transform.
+pub(crate) fn degrain(x: &Field, edge: Edge, levels: i64, shrinkage: Shrinkage) -> Field {
+    degrain_level(x, edge, 0, levels as i32, shrinkage)
+}
+
+fn degrain_level(x: &Field, edge: Edge, level: i32, levels: i32, shrinkage: Shrinkage) -> Field {
+    let radius = 1 << level;
     let (hy, ly) = split(x, edge, radius, 0);
     let (hh, hl) = split(&hy, edge, 0, radius);
     let (lh, ll) = split(&ly, edge, 0, radius);
-    let ll = if level + 1 < levels { degrain_level(&ll, edge, level + 1, levels, threshold) } else { ll };
-    let part = hh.zip(&lh, |hh, lh| soft(hh, limit) + soft(lh, limit)).zip(&hl, |sum, hl| sum + soft(hl, limit));
+    let ll = if level + 1 < levels { degrain_level(&ll, edge, level + 1, levels, shrinkage) } else { ll };
+    let shrunk = |value: f64| shrinkage.shrunk(value, level);
+    let part = hh.zip(&lh, |hh, lh| shrunk(hh) + shrunk(lh)).zip(&hl, |sum, hl| sum + shrunk(hl));
     part.zip(&ll, |part, ll| part + ll)
 }
 

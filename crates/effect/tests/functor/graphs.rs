@@ -179,7 +179,8 @@ fn reductions_are_pictures_and_nobody_waits_for_them() -> Result<()> {
 #[test]
 fn kernels_and_gains_are_measured() -> Result<()> {
     let context = &contexts()[0];
-    let picture = effects::degrain(&Picture::new(context, &Random(43).image(1, 8, 6))?, 2, 0.1, Boundary::Clamp)?;
+    let picture =
+        effects::degrain(&Picture::new(context, &Random(43).image(1, 8, 6))?, 2, effects::Shrinkage::soft(0.1), Boundary::Clamp)?;
     let wanted = [(picture.clone(), picture.bounds())];
     let (nodes, profiles) = Plan::new(&wanted, &Options::default())?.profile()?;
     assert_eq!(nodes.len(), 1);
@@ -200,7 +201,7 @@ fn gains_compile_nothing_else() -> Result<()> {
     let image = Random(47).image(1, 9, 7).converted(SampleType::U8);
     let fresh = || Context::new(&Device::new(broadloom_interp::Interp::new(broadloom_interp::Options::default())));
     let wanted = |context: &Context| -> Result<[(Picture, Rect); 1]> {
-        let picture = effects::degrain(&Picture::from_image(context, &image), 2, 0.1, Boundary::Clamp)?;
+        let picture = effects::degrain(&Picture::from_image(context, &image), 2, effects::Shrinkage::soft(0.1), Boundary::Clamp)?;
         Ok([(picture.clone(), picture.bounds())])
     };
     let (measured, run) = (fresh(), fresh());

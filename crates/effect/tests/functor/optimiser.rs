@@ -117,7 +117,7 @@ fn every_combination_of_options_gives_the_same_image() -> Result<()> {
 fn the_point_operations_of_degrain_cause_no_kernel_of_their_own() -> Result<()> {
     for context in contexts() {
         let picture = Picture::new(context, &Random(22).image(3, 64, 48))?;
-        let result = effects::degrain(&picture, 4, 0.02, Boundary::Clamp)?;
+        let result = effects::degrain(&picture, 4, effects::Shrinkage::soft(0.02), Boundary::Clamp)?;
         let whole = |options: &Options| Plan::new(&[(result.clone(), result.bounds())], options)?.explain();
         let straight = whole(&Options::straight())?;
         let fused = whole(&Options::default())?;
@@ -140,7 +140,7 @@ fn degrain_is_one_chain_on_a_cpu() -> Result<()> {
         [clamped, (1, Boundary::Clamp), (1, Boundary::Mirror), (1, Boundary::Constant(0.25)), (1, Boundary::Wrap)]
     {
         let picture = Picture::new(context, &Random(22).image(planes, 640, height))?;
-        let result = effects::degrain(&picture, 4, 0.02, boundary)?;
+        let result = effects::degrain(&picture, 4, effects::Shrinkage::soft(0.02), boundary)?;
         let plan = Plan::new(&[(result.clone(), result.bounds())], &Options::default())?;
         let explanation = plan.explain()?;
         if boundary != Boundary::Wrap {
@@ -227,7 +227,10 @@ fn small_images_keep_rows_between_windows_in_rings() -> Result<()> {
 fn effects_are_no_chains_on_a_gpu() -> Result<()> {
     let context = &as_gpu();
     let picture = Picture::new(context, &Random(22).image(1, 301, 70))?;
-    for result in [effects::degrain(&picture, 4, 0.02, Boundary::Clamp)?, effects::resize(&picture, 100, 80, Filter::Bicubic)?] {
+    for result in [
+        effects::degrain(&picture, 4, effects::Shrinkage::soft(0.02), Boundary::Clamp)?,
+        effects::resize(&picture, 100, 80, Filter::Bicubic)?,
+    ] {
         let told =
             |chain: Switch| Plan::new(&[(result.clone(), result.bounds())], &Options { chain, ..Options::default() })?.explain();
         let is_chain = |kernel: &KernelSummary| matches!(kernel.name.as_str(), "chain" | "relay");
@@ -258,9 +261,10 @@ fn joined(cases: &[(u32, Boundary)]) -> Result<()> {
         let picture = Picture::new(context, &Random(24).image(2, width, 70))?;
         // Patches of other widths read more, so fusing the means may not pay.
         let most = if width % 4 == 0 { 3 } else { 5 };
-        for (result, kernels) in
-            [(effects::degrain(&picture, 4, 0.02, boundary)?, 2..=3), (effects::diffusion(&picture, 8, 0.5, boundary)?, 3..=most)]
-        {
+        for (result, kernels) in [
+            (effects::degrain(&picture, 4, effects::Shrinkage::soft(0.02), boundary)?, 2..=3),
+            (effects::diffusion(&picture, 8, 0.5, boundary)?, 3..=most),
+        ] {
             let plan = Plan::new(&[(result.clone(), result.bounds())], &Options::default())?;
             // Code near the edges is larger with other rules, so kernels may have less room.
             if boundary == Boundary::Clamp {
@@ -279,8 +283,10 @@ fn joined(cases: &[(u32, Boundary)]) -> Result<()> {
 fn later_runs_have_as_few_kernels_as_the_first() -> Result<()> {
     let context = &as_gpu();
     let picture = Picture::new(context, &Random(25).image(2, 100, 70))?;
-    for result in [effects::degrain(&picture, 4, 0.02, Boundary::Clamp)?, effects::diffusion(&picture, 8, 0.5, Boundary::Clamp)?]
-    {
+    for result in [
+        effects::degrain(&picture, 4, effects::Shrinkage::soft(0.02), Boundary::Clamp)?,
+        effects::diffusion(&picture, 8, 0.5, Boundary::Clamp)?,
+    ] {
         let plan = Plan::new(&[(result.clone(), result.bounds())], &Options::default())?;
         let programs = context.statistics().programs;
         let told = plan.explain()?;
@@ -305,7 +311,7 @@ fn degrain_is_two_kernels_on_a_gpu() -> Result<()> {
     let context = &as_gpu();
     // Only the plan is examined.
     let picture = Picture::new(context, &Image::filled(Rect::sized(2063, 1545), &["R", "G", "B"], 0.5f32)?)?;
-    let result = effects::degrain(&picture, 4, 0.02, Boundary::Clamp)?;
+    let result = effects::degrain(&picture, 4, effects::Shrinkage::soft(0.02), Boundary::Clamp)?;
     let told = Plan::new(&[(result.clone(), result.bounds())], &Options::default())?.explain()?;
     assert_eq!(told.kernels(), 2, "{}", told.text());
     // Lanes exchange what they have filtered: columns of a level are computed once.

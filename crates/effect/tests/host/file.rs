@@ -185,7 +185,7 @@ fn lines_of_a_pfm_end_in_one_or_two_bytes() {
     let folder = Folder::new();
     let values = [1.5f32, f32::from_le_bytes([10, 0, 0, 64])];
     let samples: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-    for header in ["Pf\n1 2\n-1\n", "Pf 1 2 -1 ", "Pf\r\n1 2\r\n-1\r\n", "Pf\r1 2\r-1\r"] {
+    for header in ["Pf\n1 2\n-1\n", "Pf\n# by hand\n1 2\n# 3\n-1\n", "Pf 1 2 -1 ", "Pf\r\n1 2\r\n-1\r\n", "Pf\r1 2\r-1\r"] {
         for upward in [false, true] {
             let body = if upward { [&samples[4..], &samples[..4]].concat() } else { samples.clone() };
             std::fs::write(folder.file("x.pfm"), [header.as_bytes(), &body].concat()).unwrap();
@@ -256,7 +256,7 @@ fn extra_samples_of_a_tiff_are_planes() {
 fn samples(folder: &Folder) -> Vec<(String, Vec<u8>)> {
     let image = noise(6, 5, &["Y"], 3);
     let mut files = vec![("grey.jpg".to_owned(), GREY.to_vec()), ("progressive.jpg".to_owned(), PROGRESSIVE.to_vec())];
-    for name in ["a.png", "a.tif", "a.exr", "a.pfm", "a.hdr", "a.webp"] {
+    for name in ["a.png", "a.jpg", "a.tif", "a.exr", "a.pfm", "a.hdr", "a.dpx", "a.webp"] {
         write(folder.file(name), &image).unwrap();
         files.push((name.to_owned(), std::fs::read(folder.file(name)).unwrap()));
     }
@@ -273,11 +273,13 @@ fn truncated_files_are_errors_with_their_names() {
     let folder = Folder::new();
     for (name, bytes) in samples(&folder) {
         let path = folder.file(&name);
-        // The last bytes of a TIFF say that no directory follows.
-        let needed = bytes.len() - if name.ends_with("tif") { 4 } else { 0 };
+        // The last bytes of a TIFF say that no directory follows. Viewers do not need the end marker of a JPEG.
+        let needed = bytes.len() - if name.ends_with("tif") { 4 } else { 2 * usize::from(name.ends_with("jpg")) };
         for len in 0..needed {
             std::fs::write(&path, &bytes[..len]).unwrap();
             match read(&path) {
+                // The scans before the end are a whole picture.
+                Ok(image) if image.metadata().losses.concat().contains("no end marker") => assert_eq!(name, "progressive.jpg"),
                 Ok(_) => panic!("{name}: {len} of {} bytes are taken for all", bytes.len()),
                 Err(error) => {
                     assert!(error.to_string().contains(&name), "{error}");
@@ -395,7 +397,7 @@ fn files_that_cannot_be_are_told() {
     let image = noise(2, 2, &["R", "G", "B", "Z"], 0);
     assert_eq!(
         text(write(folder.file("x.gif"), &image)),
-        "the format is not known by the name: use .png, .jpg, .tif, .exr, .webp, .hdr or .pfm"
+        "the format is not known by the name: use .png, .jpg, .tif, .exr, .webp, .hdr, .dpx or .pfm"
     );
     assert_eq!(
         text(write(folder.file("x.png"), &image)),

@@ -2,9 +2,11 @@
 
 mod bands;
 mod catalogue;
+mod dpx;
 mod file;
 mod formats;
 mod image;
+mod jpeg;
 mod metadata;
 mod parts;
 mod reference;

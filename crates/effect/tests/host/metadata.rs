@@ -231,8 +231,12 @@ fn metadata_of_a_jpeg_reach_png_and_tiff() {
     // A TIFF holds the resources of Photoshop.
     assert!(has(&std::fs::read(folder.file("out.tif")).unwrap(), b"8BIM"));
     let image = read(folder.file("in.jpg")).unwrap();
-    assert_eq!(losses("x.png", &image, None), ["not written, because PNG does not hold it: TIFF Photoshop resources"]);
-    assert_eq!(image.metadata().losses, ["segments that no written format holds are not kept: comment"]);
+    let missing = "not written, because PNG does not hold it: the comment of the JPEG, TIFF Photoshop resources";
+    assert_eq!(losses("x.png", &image, None), [missing]);
+    assert_eq!((losses("x.jpg", &image, None), image.metadata().losses.clone()), (vec![], vec![]));
+    keep(&folder, "in.jpg", "out.jpg");
+    let bytes = std::fs::read(folder.file("out.jpg")).unwrap();
+    assert!(has(&bytes, b"\xff\xfe\0\x0ba comment") && has(&bytes, b"Photoshop 3.0\x008BIM"));
     // From TIFF to PNG and back.
     keep(&folder, "out.tif", "again.png");
     let back = keep(&folder, "again.png", "again.tif");
@@ -331,7 +335,7 @@ fn pages_and_frames_that_are_not_read_are_named() {
     let (second, third) = (endless.len() as u32, endless.len() as u32 + 6);
     endless.extend([&[0, 0][..], &third.to_le_bytes(), &[0, 0], &second.to_le_bytes()].concat());
     std::fs::write(folder.file("in.tif"), endless).unwrap();
-    assert!(read(folder.file("in.tif")).unwrap().metadata().losses.concat().contains("of its 3 pages"));
+    assert!(read(folder.file("in.tif")).unwrap().metadata().losses.concat().contains("its pages 2 to 3 are not kept"));
     let mut three = tiff(&[], single.len() as u32);
     for last in [false, true] {
         let next = if last { 0 } else { three.len() as u32 + 6 };
@@ -339,10 +343,40 @@ fn pages_and_frames_that_are_not_read_are_named() {
     }
     std::fs::write(folder.file("in.tif"), three).unwrap();
     let image = read(folder.file("in.tif")).unwrap();
-    assert_eq!(image.metadata().losses, ["only the first of its 3 pages is read; pages 2 to 3 are not written"]);
+    assert_eq!(image.metadata().losses, ["its pages 2 to 3 are not kept: they are too large or of a kind that is not copied"]);
     let animated = png(&folder, &[chunk(b"acTL", &[0, 0, 0, 4, 0, 0, 0, 0])]);
     std::fs::write(folder.file("in.png"), animated).unwrap();
     assert_eq!(read(folder.file("in.png")).unwrap().metadata().losses, ["only the first of its 4 frames is read"]);
+}
+
+/// Pages behind the first are copied to a TIFF bit for bit, and named elsewhere.
+#[test]
+fn pages_of_a_tiff_are_copied() {
+    use tiff::encoder::{TiffEncoder, colortype::Gray16, colortype::RGB8};
+    let folder = Folder::new();
+    let mut file = std::io::Cursor::new(vec![]);
+    let mut encoder = TiffEncoder::new(&mut file).unwrap();
+    encoder.write_image::<RGB8>(2, 1, &[1, 2, 3, 4, 5, 6]).unwrap();
+    let second: Vec<u16> = (0..70 * 40).map(|at| at * 23).collect();
+    encoder.write_image::<Gray16>(70, 40, &second).unwrap();
+    encoder.write_image::<RGB8>(1, 2, &[9, 8, 7, 6, 5, 4]).unwrap();
+    std::fs::write(folder.file("in.tif"), file.into_inner()).unwrap();
+    let image = read(folder.file("in.tif")).unwrap();
+    assert_eq!(losses("x.tif", &image, None), ["only the first of 3 pages is changed; the others are copied as they are"]);
+    assert_eq!(losses("x.png", &image, None), ["not written, because PNG does not hold it: the pages behind the first (2)"]);
+    write_as(folder.file("out.tif"), &image.converted(SampleType::U16), None).unwrap();
+    let mut decoder = tiff::decoder::Decoder::new(std::fs::File::open(folder.file("out.tif")).unwrap()).unwrap();
+    let mut pages = vec![];
+    loop {
+        pages.push((decoder.dimensions().unwrap(), decoder.read_image().unwrap()));
+        if !decoder.more_images() {
+            break;
+        }
+        decoder.next_image().unwrap();
+    }
+    assert_eq!(pages.iter().map(|(size, _)| *size).collect::<Vec<_>>(), [(2, 1), (70, 40), (1, 2)]);
+    assert!(matches!(&pages[1].1, tiff::decoder::DecodingResult::U16(samples) if *samples == second));
+    assert!(matches!(&pages[2].1, tiff::decoder::DecodingResult::U8(samples) if *samples == [9, 8, 7, 6, 5, 4]));
 }
 
 #[test]
