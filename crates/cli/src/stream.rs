@@ -25,6 +25,7 @@ use broadloom::stream::picture::Picture;
 use broadloom::stream::{Binding, Program};
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 /// The host of programs in the command: the files of this machine, the standard output, and a list of warnings.
 struct Console {
@@ -58,6 +59,10 @@ impl Host for Console {
 
     fn amend(&mut self, path: &str, start: &[u8]) -> io::Result<bool> {
         amend_file(path, start)
+    }
+
+    fn has_file_threads(&self) -> bool {
+        true
     }
 
     fn warn(&mut self, warning: Diagnostic) {
@@ -121,6 +126,9 @@ fn compile(inputs: &[Input], binding: &Binding<'_>, host: &mut dyn Host) -> Resu
 fn limits() -> Limits {
     Limits { stop: Some(&STOP), ..Limits::default() }
 }
+
+/// Time that a run waits for its kernels before the evaluator begins.
+const PATIENCE: Duration = Duration::from_millis(30);
 
 /// Default number of steady states of a check.
 const CHECKED: u64 = 10;
@@ -269,7 +277,8 @@ pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     };
     let opened = open(Some(device), false, terminal)?.device();
     let precision = options.math.precision();
-    let chosen = Options { latency, timed: options.stats, precision, ..Options::default() };
+    let patience = (!options.stats).then_some(PATIENCE);
+    let chosen = Options { latency, timed: options.stats, precision, patience, ..Options::default() };
     let compiled = Compiled::with(&program, &opened, chosen).map_err(|error| failure(Exit::Machine, error))?;
     compiled.run(&mut host, &settings).map_err(|error| failure(Exit::Failed, error))?;
     host.report(&program, terminal);

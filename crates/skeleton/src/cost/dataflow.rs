@@ -28,12 +28,19 @@ pub const INDEPENDENT_ROUNDS: u32 = 1 << 14;
 /// longer than a second translation.
 pub const COMPARED_SCALARS: usize = 1 << 14;
 
+/// Maximum firings of a steady state that the evaluator runs while kernels are compiled. More of them might take longer
+/// than the compilation.
+pub const EVALUATED_FIRINGS: u64 = 1 << 16;
+
 // Firings that threads of a block share.
 
 /// Minimum input words of a firing whose loops threads share.
 pub const SHARED_FIRING_WORDS: u64 = 256;
 /// Minimum rounds of a loop that threads share.
 pub const SHARED_LOOP_ROUNDS: u32 = 128;
+/// True if threads share sums of floats even in accurate programs: one thread for each firing would leave most
+/// threads idle. Cores of a CPU add in the written order.
+pub const SHARES_FLOAT_SUMS: Each<bool> = Each { vectors: false, threads: true };
 /// Maximum elements of an array in shared memory.
 pub const SHARED_ARRAY_ELEMENTS: u32 = 4096;
 /// Words that a thread of a shared loop loads together: an access of 16 bytes.

@@ -7,7 +7,7 @@ use crate::planner::recurrence::{Recurrence, recognise};
 use crate::planner::translate::{FilterCode, Induction, Reason, Subject, Words, check_in_order, translate};
 use broadloom_skeleton::cost::dataflow;
 use cranelift_entity::EntityRef;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -160,7 +160,7 @@ fn mark(graph: &Graph, some: Vec<NodeId>, classified: &mut [ClassifiedNode], fla
 
 /// Marks the nodes before filters that convert floats to integers or compare them.
 fn mark_exact(program: &Program, graph: &Graph, classified: &mut [ClassifiedNode]) {
-    let mut known: HashMap<crate::language::core::StreamId, bool> = HashMap::new();
+    let mut known: FxHashMap<crate::language::core::StreamId, bool> = FxHashMap::default();
     let mut decides = |node: NodeId| {
         let filter = graph.nodes[node].filter(program);
         let mut known = |stream, filter| *known.entry(stream).or_insert_with(|| facts(program, filter).decides);
@@ -173,9 +173,9 @@ fn mark_exact(program: &Program, graph: &Graph, classified: &mut [ClassifiedNode
 /// A cache of translated filters. Equal instances share their code.
 #[derive(Default)]
 struct TranslationCache {
-    codes: HashMap<Key, Result<Arc<FilterCode>, Reason>>,
-    recurrences: HashMap<Key, Option<Arc<Recurrence>>>,
-    ordered: HashMap<Key, Result<(), Reason>>,
+    codes: FxHashMap<Key, Result<Arc<FilterCode>, Reason>>,
+    recurrences: FxHashMap<Key, Option<Arc<Recurrence>>>,
+    ordered: FxHashMap<Key, Result<(), Reason>>,
     numbers: ValueNumbers,
 }
 
@@ -200,8 +200,8 @@ fn scalars(value: &Value) -> usize {
 #[derive(Default)]
 struct ValueNumbers {
     /// Numbers by address, because equal instances share their values.
-    shared: HashMap<usize, usize>,
-    values: HashMap<Vec<u32>, usize>,
+    shared: FxHashMap<usize, usize>,
+    values: FxHashMap<Vec<u32>, usize>,
 }
 
 impl ValueNumbers {

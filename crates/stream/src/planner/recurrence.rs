@@ -74,6 +74,14 @@ pub struct Recurrence {
     pub(crate) output: Option<Words>,
 }
 
+impl Recurrence {
+    /// Returns whether a scan adds floats in another order than the firings.
+    pub(crate) fn adds_floats(&self) -> bool {
+        let is_sum = |(element, rule): (&Element, &Rule)| element.is_float() && matches!(rule, Rule::Sum(_));
+        self.elements.iter().zip(&self.rules).any(is_sum)
+    }
+}
+
 /// Recognises a recurrence. Returns `None` if the firings cannot be combined.
 pub(crate) fn recognise(subject: &Subject<'_>) -> Option<Recurrence> {
     let fields = written_fields(subject.program, subject.filter, subject.instance).ok()?;

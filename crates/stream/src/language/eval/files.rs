@@ -7,6 +7,8 @@
 //! Files take part in the checkpoints of a run. A reader keeps the bytes since the last checkpoint and can go back
 //! to it. A writer holds its bytes back until they are committed.
 
+use super::prefetch::Prefetch;
+use super::write_behind::WriteBehind;
 use crate::language::core::{Type, Value};
 use crate::language::format::{Decoder, Encoder, Item};
 use std::borrow::Cow;
@@ -25,9 +27,17 @@ struct Bits {
     count: u32,
 }
 
+/// The file of a reader.
+enum Source {
+    /// It is read when its items are wanted.
+    Direct(Decoder),
+    /// A thread reads it.
+    Prefetched(Prefetch),
+}
+
 /// A reader of items.
 pub(super) struct Reader {
-    file: Decoder,
+    file: Source,
     /// The bytes since the last checkpoint, and those that are read ahead.
     bytes: Vec<u8>,
     /// Number of bytes that items have taken.
@@ -39,8 +49,10 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) fn new(file: Decoder) -> Self {
-        Reader { file, bytes: vec![], taken: 0, bits: Default::default(), end: None }
+    /// Makes a reader of a file. `prefetches` says that a thread may read it.
+    pub(super) fn new(file: Decoder, prefetches: bool) -> io::Result<Self> {
+        let file = if prefetches { Source::Prefetched(Prefetch::begin(file)?) } else { Source::Direct(file) };
+        Ok(Reader { file, bytes: vec![], taken: 0, bits: Default::default(), end: None })
     }
 
     /// Reads ahead: at least `least` items unless the file ends, and at most `most`. Between them, no more than
@@ -70,14 +82,28 @@ impl Reader {
             if missing == 0 {
                 break;
             }
-            let wanted = missing.min(READ_AHEAD);
-            self.bytes.resize(there + wanted, 0);
-            let read = self.file.read(&mut self.bytes[there..]);
-            let count = read.as_ref().map_or(0, |count| (*count).min(wanted));
-            self.bytes.truncate(there + count);
+            let read = match &mut self.file {
+                Source::Direct(file) => {
+                    let wanted = missing.min(READ_AHEAD);
+                    self.bytes.resize(there + wanted, 0);
+                    let read = file.read(&mut self.bytes[there..]).map(|count| count.min(wanted));
+                    let count = read.as_ref().map_or(0, |count| *count);
+                    self.bytes.truncate(there + count);
+                    is_ready = count == wanted;
+                    read
+                }
+                Source::Prefetched(file) => match file.append(&mut self.bytes, ahead < least) {
+                    Ok(None) => break,
+                    Ok(Some(count)) => {
+                        is_ready = true;
+                        Ok(count)
+                    }
+                    Err(error) => Err(error),
+                },
+            };
             match read {
                 Ok(0) => self.end = Some(None),
-                Ok(_) => is_ready = count == wanted,
+                Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => self.end = Some(Some(error)),
             }
@@ -97,7 +123,11 @@ impl Reader {
 
     /// Returns the bytes behind the last item, and the bytes of an item, if the file ends within an item.
     pub(super) fn partial_item(&self, ty: &Type) -> Option<(u32, usize)> {
-        let (bytes, size) = self.file.partial_item((self.bytes.len() - self.taken, item_bytes(ty)?));
+        let words = (self.bytes.len() - self.taken, item_bytes(ty)?);
+        let (bytes, size) = match &self.file {
+            Source::Direct(file) => file.partial_item(words),
+            Source::Prefetched(file) => file.partial_item(words),
+        };
         (self.end.is_some() && (1..size).contains(&bytes)).then_some((bytes as u32, size))
     }
 
@@ -242,9 +272,17 @@ fn item_bytes(ty: &Type) -> Option<usize> {
     }
 }
 
+/// The file of a writer.
+enum Target {
+    /// It is written when items are committed.
+    Direct(Encoder),
+    /// A thread writes it. Absent while it is closed.
+    Behind(Option<WriteBehind>),
+}
+
 /// A writer of items.
 pub(super) struct Writer {
-    file: Encoder,
+    file: Target,
     /// Bytes that are not written yet.
     bytes: Vec<u8>,
     /// Bits that wait for a full byte, now and at the last commit.
@@ -252,8 +290,10 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn new(file: Encoder) -> Self {
-        Writer { file, bytes: vec![], bits: Default::default() }
+    /// Makes a writer of a file. `behind` says that a thread may write it.
+    pub(super) fn new(file: Encoder, behind: bool) -> io::Result<Self> {
+        let file = if behind { Target::Behind(Some(WriteBehind::begin(file)?)) } else { Target::Direct(file) };
+        Ok(Writer { file, bytes: vec![], bits: Default::default() })
     }
 
     /// Writes an item. `holds` says that the item may have to be dropped.
@@ -303,11 +343,20 @@ impl Writer {
     /// Writes all items so far. They cannot be dropped any more.
     pub(super) fn commit(&mut self) -> io::Result<()> {
         self.bits.1 = self.bits.0;
-        let bytes = std::mem::take(&mut self.bytes);
-        self.file.write_all(&bytes)?;
-        self.bytes = bytes;
-        self.bytes.clear();
-        Ok(())
+        if self.bytes.is_empty() {
+            return Ok(());
+        }
+        let mut bytes = std::mem::take(&mut self.bytes);
+        match &mut self.file {
+            Target::Direct(file) => {
+                file.write_all(&bytes)?;
+                bytes.clear();
+                self.bytes = bytes;
+                Ok(())
+            }
+            Target::Behind(Some(file)) => file.write(bytes),
+            Target::Behind(None) => Err(io::Error::other("it is closed")),
+        }
     }
 
     /// Drops the items since the last commit.
@@ -323,11 +372,22 @@ impl Writer {
             self.bytes.push(bits.byte << (8 - bits.count));
         }
         self.commit()?;
-        self.file.close()
+        if let Target::Behind(file) = &mut self.file
+            && let Some(file) = file.take()
+        {
+            self.file = Target::Direct(file.finish()?);
+        }
+        match &mut self.file {
+            Target::Direct(file) => file.close(),
+            Target::Behind(_) => Ok(()),
+        }
     }
 
-    /// Returns the header of the file with its final sizes, if it has one.
+    /// Returns the header of a closed file with its final sizes, if it has one.
     pub(super) fn final_header(&self) -> io::Result<Option<Vec<u8>>> {
-        self.file.final_header()
+        match &self.file {
+            Target::Direct(file) => file.final_header(),
+            Target::Behind(_) => Ok(None),
+        }
     }
 }

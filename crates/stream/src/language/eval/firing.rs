@@ -50,10 +50,15 @@ impl Firing<'_, '_> {
         let NodeKind::Filter(instance) = &graph.nodes[self.node].kind else { return Ok(()) };
         let index = self.node.index();
         let fields = std::mem::take(&mut self.machine.nodes[index].fields);
+        // A firing within this one, which a pop from a dynamic tape begins, has a stack of its own.
+        let stack = std::mem::take(&mut self.machine.stack);
         let mut code = Code::new(program, &instance.params, fields, graph.statics.clone(), self);
+        code.stack = stack;
         let result = code.enter(function, args);
-        let fields = std::mem::take(&mut code.fields);
+        let (fields, mut stack) = (std::mem::take(&mut code.fields), std::mem::take(&mut code.stack));
+        stack.clear();
         self.machine.nodes[index].fields = fields;
+        self.machine.stack = stack;
         result.map(drop)
     }
 

@@ -27,6 +27,11 @@ pub trait Host: Send {
         Ok(false)
     }
 
+    /// Tests if each file may have a thread of its own, which reads or writes it while items are computed.
+    fn has_file_threads(&self) -> bool {
+        false
+    }
+
     /// Tests if files give and take the words of items, whatever format the program names.
     fn passes_words(&self) -> bool {
         false
@@ -133,5 +138,9 @@ impl<F: FnMut(&str) -> io::Result<()> + Send> Host for System<F> {
 
     fn amend(&mut self, path: &str, start: &[u8]) -> io::Result<bool> {
         amend_file(path, start)
+    }
+
+    fn has_file_threads(&self) -> bool {
+        true
     }
 }

@@ -6,7 +6,7 @@ use super::host::Host;
 use super::mail::{Messages, PendingMessage};
 use super::stop::{PATHS, Stop};
 use crate::language::codes;
-use crate::language::core::{Layout, Program, Value};
+use crate::language::core::{Layout, Program, StreamKind, Value, facts};
 use crate::language::format::{Decoder, Encoder, StreamFile};
 use crate::language::graph::{Flow, Graph, Node, NodeId, NodeKind, TapeId};
 use crate::language::limits::Limits;
@@ -49,7 +49,16 @@ const LONGEST_WAIT: Duration = Duration::from_millis(5);
 /// Help text for files that were opened and cannot be written.
 const DISK: &str = "check the space on its disk, and whether its reader still runs";
 
+fn is_standard_output(file: &StreamFile) -> bool {
+    matches!(&*file.name, "-" | "/dev/stdout")
+}
+
+/// Returns the end of a run that cannot write a file. A reader of the standard output that needs no more ends the run
+/// as it does for printed text.
 fn not_written(name: &StreamFile, error: &std::io::Error, span: Span) -> Stop {
+    if error.kind() == std::io::ErrorKind::BrokenPipe && is_standard_output(name) {
+        return Stop::OutputClosed;
+    }
     Stop::error(codes::FILE, format!("`{name}` cannot be written: {error}"), span)
 }
 
@@ -112,6 +121,8 @@ pub(crate) struct Machine<'a> {
     /// For each tape, how many popped items are kept, and those items.
     pub(crate) past: Vec<(usize, VecDeque<Value>)>,
     pub(crate) nodes: Vec<State>,
+    /// The memory of the locals of a firing, for the next one.
+    pub(super) stack: Vec<Value>,
     pub(super) flows: Vec<Flow>,
     pub(crate) budget: Budget,
     pub(super) random: u64,
@@ -128,6 +139,8 @@ pub(crate) struct Machine<'a> {
     pub(super) states_left: Option<u64>,
     /// The time of the last output.
     written_at: Instant,
+    /// True if a filter prints.
+    prints: bool,
 }
 
 impl<'a> Machine<'a> {
@@ -144,6 +157,10 @@ impl<'a> Machine<'a> {
             reader: None,
             writer: None,
         };
+        let prints = program.streams.values().any(|stream| match &stream.kind {
+            StreamKind::Filter(filter) => facts(program, filter).prints,
+            StreamKind::Composite(..) => false,
+        });
         Machine {
             program,
             graph,
@@ -151,6 +168,7 @@ impl<'a> Machine<'a> {
             tapes: graph.tapes.values().map(|tape| tape.enqueued.iter().cloned().collect()).collect(),
             past: vec![(0, VecDeque::new()); graph.tapes.len()],
             nodes: graph.nodes.values().map(state).collect(),
+            stack: vec![],
             flows: graph.nodes.values().map(Node::flow).collect(),
             budget: Budget::new(settings.limits.clone()),
             random: graph.random,
@@ -162,6 +180,7 @@ impl<'a> Machine<'a> {
             states_wanted: settings.iterations,
             states_left: settings.iterations,
             written_at: Instant::now(),
+            prints,
         }
     }
 
@@ -254,7 +273,7 @@ impl<'a> Machine<'a> {
                     Some(item) => Decoder::new(opened, &file.name, &file.format, item)?,
                     None => Decoder::plain(opened),
                 };
-                absent.insert(Reader::new(decoder))
+                absent.insert(Reader::new(decoder, self.host.has_file_threads())?)
             }
         })
     }
@@ -282,7 +301,10 @@ impl<'a> Machine<'a> {
                     let message = format!("`{name}` is a pipe, and a `.npy` file begins with its length");
                     return Err(Stop::error(codes::FILE, message, span).help("write it to a file, or as `raw` or `wav`"));
                 }
-                absent.insert(Writer::new(encoder))
+                // Text and items of the same output keep their order.
+                let is_shared = is_standard_output(name) && self.prints;
+                let behind = self.host.has_file_threads() && !is_shared;
+                absent.insert(Writer::new(encoder, behind).map_err(failed)?)
             }
         })
     }

@@ -22,10 +22,12 @@ mod machine;
 mod mail;
 mod messages;
 mod place;
+mod prefetch;
 mod run;
 mod scalar;
 mod show;
 mod stop;
+mod write_behind;
 
 pub(crate) use arithmetic::{binary, complex as complex_math, convert, math};
 pub(crate) use budget::{Budget, with_stack};

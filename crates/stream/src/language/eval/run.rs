@@ -59,15 +59,22 @@ impl Machine<'_> {
     pub(crate) fn run_steady(&mut self, schedule: &Schedule, mut left: Option<u64>) -> Result<Outcome, Stop> {
         self.states_left = left;
         while left != Some(0) {
-            for phase in &schedule.steady {
-                self.phase(phase)?;
-            }
-            self.flush_if_endless(left)?;
-            self.write_in_time()?;
+            self.run_state(schedule, left.is_none())?;
             left = left.map(|left| left - 1);
             self.states_left = left;
         }
         Ok(Outcome::Done)
+    }
+
+    /// Runs a steady state. `is_endless` says that nobody knows how many will follow.
+    pub(crate) fn run_state(&mut self, schedule: &Schedule, is_endless: bool) -> Result<(), Stop> {
+        for phase in &schedule.steady {
+            self.phase(phase)?;
+        }
+        if is_endless {
+            self.flush()?;
+        }
+        self.write_in_time()
     }
 
     /// Ends a run: passes on what was read before the input ended, and writes the pending output.
@@ -94,15 +101,10 @@ impl Machine<'_> {
         if left.is_none() { self.flush() } else { Ok(()) }
     }
 
-    fn phase(&mut self, phase: &Phase) -> Result<(), Stop> {
-        self.phase_of(phase, &|_| true)
-    }
-
-    /// Fires the chosen nodes of a phase.
-    pub(crate) fn phase_of(&mut self, phase: &Phase, chosen: &dyn Fn(NodeId) -> bool) -> Result<(), Stop> {
+    /// Fires the nodes of a phase.
+    pub(crate) fn phase(&mut self, phase: &Phase) -> Result<(), Stop> {
         for (entry, count) in &phase.entries {
             match entry {
-                Entry::Fire(node) if !chosen(*node) => {}
                 Entry::Fire(node) => {
                     for _ in 0..*count {
                         self.fire(*node)?;
@@ -110,7 +112,7 @@ impl Machine<'_> {
                 }
                 Entry::Phase(inner) => {
                     for _ in 0..*count {
-                        self.phase_of(inner, chosen)?;
+                        self.phase(inner)?;
                     }
                 }
             }
@@ -285,10 +287,10 @@ impl Machine<'_> {
     /// Provides the items that a firing needs at its start, as far as the rates are known.
     fn pull_inputs(&mut self, id: NodeId) -> Result<(), Stop> {
         let graph = self.graph;
-        let first = graph.nodes[id].first_flow().filter(|_| self.nodes[id.index()].fired == 0);
-        let flow = first.unwrap_or_else(|| self.flows[id.index()].clone());
-        for (need, tape) in flow.peek.iter().zip(&graph.nodes[id].inputs) {
-            if let Some(need) = need.known() {
+        let first = if self.nodes[id.index()].fired == 0 { graph.nodes[id].first_flow() } else { None };
+        for (port, tape) in graph.nodes[id].inputs.iter().enumerate() {
+            let flow = first.as_ref().unwrap_or(&self.flows[id.index()]);
+            if let Some(need) = flow.peek.get(port).and_then(|need| need.known()) {
                 self.ensure(*tape, need as usize)?;
             }
         }

@@ -3,7 +3,7 @@
 use super::phased::{Entry, Phase, Scheduler, Stream, gcd, totals};
 use crate::language::graph::{NodeId, Rate, Tree};
 use cranelift_entity::EntityRef;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// A splitter or joiner: the phase that fires it, and the items of each branch.
@@ -48,8 +48,8 @@ impl Scheduler<'_> {
     }
 
     /// Returns the branch of each node in the branches of a splitjoin.
-    fn branches(children: &[Tree]) -> HashMap<NodeId, usize> {
-        let mut found = HashMap::new();
+    fn branches(children: &[Tree]) -> FxHashMap<NodeId, usize> {
+        let mut found = FxHashMap::default();
         for (branch, child) in children.iter().enumerate() {
             let mut waiting = vec![child];
             while let Some(tree) = waiting.pop() {

@@ -20,6 +20,7 @@
 use crate::language::graph::{Flow, Graph, NodeId, Rate, Tree};
 use crate::language::limits::Limits;
 use cranelift_entity::EntityRef;
+use rustc_hash::FxHashMap;
 use std::ops::Rem;
 use std::sync::Arc;
 
@@ -34,6 +35,37 @@ pub struct Phase {
     pub pop: u64,
     /// Items pushed to the output.
     pub push: u64,
+}
+
+impl Phase {
+    /// Returns the firings of the chosen nodes alone, in the same order.
+    pub(crate) fn restricted_to(&self, chosen: &dyn Fn(NodeId) -> bool) -> Phase {
+        self.restricted(chosen, &mut FxHashMap::default())
+    }
+
+    /// `known` has the inner phases that were restricted before, by address: phases share them.
+    fn restricted(&self, chosen: &dyn Fn(NodeId) -> bool, known: &mut FxHashMap<*const Phase, Arc<Phase>>) -> Phase {
+        let mut entries = vec![];
+        for (entry, count) in &self.entries {
+            match entry {
+                Entry::Fire(node) => entries.extend(chosen(*node).then_some((Entry::Fire(*node), *count))),
+                Entry::Phase(inner) => {
+                    let own = match known.get(&Arc::as_ptr(inner)) {
+                        Some(own) => own.clone(),
+                        None => {
+                            let own = Arc::new(inner.restricted(chosen, known));
+                            known.insert(Arc::as_ptr(inner), own.clone());
+                            own
+                        }
+                    };
+                    if !own.entries.is_empty() {
+                        entries.push((Entry::Phase(own), *count));
+                    }
+                }
+            }
+        }
+        Phase { entries, ..*self }
+    }
 }
 
 /// A part of a phase.

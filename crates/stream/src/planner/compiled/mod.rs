@@ -26,6 +26,7 @@ mod hand_back;
 mod launch;
 mod picture;
 mod plan;
+mod prepare;
 mod program;
 mod refill;
 mod regions;
@@ -165,7 +166,7 @@ impl<'p> Compiled<'p> {
             }
         };
         let counters = Counters { stages: stages.iter().map(|_| AtomicU64::new(0)).collect(), ..Counters::default() };
-        Ok(Compiled { program, device: device.clone(), options, classified, stages, counters })
+        Ok(Compiled { program, device: device.clone(), options, classified, stages: stages.into(), counters })
     }
 
     /// Returns the class and placement of each node, by index.

@@ -12,12 +12,14 @@ use crate::language::schedule::Schedule;
 use crate::planner::classify::{Class, ClassifiedNode, Placement, classify, feedback_members, runs_in_order};
 use crate::planner::disjoint_sets::DisjointSets;
 use crate::planner::restructure::island::{island, order};
-use crate::planner::restructure::{Island, Section, section};
+use crate::planner::restructure::{Island, Restructuring, Section, section};
 use crate::planner::translate::{Reason, Words};
 use broadloom_device::Machine;
+use broadloom_scalar::Precision;
 use broadloom_skeleton::cost::{self, Costs, dataflow};
 use cranelift_entity::EntityRef;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeSet;
 
 /// The reason why nodes with a long tape stay on the host.
 const TOO_LONG: &str = "a steady state has more items than indices of 32 bits reach";
@@ -58,9 +60,11 @@ pub(crate) fn plan(
     options: Options,
 ) -> Plan {
     let mut classified = classify(program, graph);
+    let costs = Costs::of(machine);
+    let is_ordered = options.precision == Precision::Accurate && !costs.pick(dataflow::SHARES_FLOAT_SUMS);
     for node in &mut classified {
         if let Placement::Scan(recurrence) = &node.placement
-            && !Costs::of(machine).scans_states(cost::function(&recurrence.function))
+            && (!costs.scans_states(cost::function(&recurrence.function)) || is_ordered && recurrence.adds_floats())
         {
             node.placement = Placement::Sequential;
         }
@@ -76,6 +80,11 @@ pub(crate) fn plan(
     if !options.straight {
         absorb(program, graph, schedule, &mut classified, Costs::of(machine).pick(dataflow::ABSORBED_OPERATIONS));
     }
+    let restructuring = match (options.straight, options.precision) {
+        (true, _) => Restructuring::Straight,
+        (false, Precision::Accurate) => Restructuring::Exact,
+        (false, Precision::Fast) => Restructuring::Reassociating,
+    };
     loop {
         let islands = islands(graph, &mut classified);
         wires_without_filters(graph, &mut classified);
@@ -100,7 +109,7 @@ pub(crate) fn plan(
             }
             let (mut pieces, mut problems) = (vec![], vec![]);
             for part in components(graph, &parallel) {
-                match section(graph, schedule, &classified, &part, !options.straight) {
+                match section(graph, schedule, &classified, &part, restructuring) {
                     Ok(found) if found.buffers.iter().any(|own| is_too_long(own.items, found.units, own.words)) => {
                         problems.push((part, TOO_LONG.into()));
                     }
@@ -223,7 +232,7 @@ fn components(graph: &Graph, nodes: &[NodeId]) -> Vec<Vec<NodeId>> {
 /// Returns the islands of a stage.
 fn parts_of(nodes: &[NodeId], islands: &[Option<NodeId>]) -> Vec<Vec<NodeId>> {
     let mut parts: Vec<Vec<NodeId>> = vec![];
-    let mut numbers: HashMap<Option<NodeId>, usize> = HashMap::new();
+    let mut numbers: FxHashMap<Option<NodeId>, usize> = FxHashMap::default();
     for node in nodes {
         let number = *numbers.entry(islands[node.index()]).or_insert(parts.len());
         if number == parts.len() {
@@ -242,7 +251,8 @@ fn nodes_of_stages(graph: &Graph, numbers: &[u32]) -> Vec<Vec<NodeId>> {
 }
 
 /// Returns the island of each node, named by one of its nodes. Neighbours whose firings run one after the
-/// other form one island: a filter has one input, so no other path leads into it.
+/// other form one island: a filter has one input, so no other path leads into it. A long row of filters becomes
+/// several islands, because the order of the firings of an island is written out.
 ///
 /// An island stays on the host if all its neighbours are there, or if a node of its feedbackloop must stay
 /// there.
@@ -252,8 +262,16 @@ fn islands(graph: &Graph, classified: &mut [ClassifiedNode]) -> Vec<Option<NodeI
         let in_order = |node: NodeId| matches!(classified[node.index()].placement, Placement::Sequential);
         let ordered = |node: NodeId| in_order(node) || matches!(classified[node.index()].placement, Placement::Scan(_));
         let mut sets = DisjointSets::new(graph.nodes.len());
+        let mut sizes = vec![1; graph.nodes.len()];
         for tape in graph.tapes.values().filter(|tape| in_order(tape.from.0) && in_order(tape.to.0)) {
-            sets.unite(tape.from.0.index(), tape.to.0.index());
+            let (from, to) = (tape.from.0.index(), tape.to.0.index());
+            let (one, other) = (sets.first(from), sets.first(to));
+            let size = sizes[one] + sizes[other];
+            // Outside of loops an island is a row of filters, which may end anywhere.
+            if one != other && (size <= dataflow::ISLAND_STEPS / 4 || (loops[from] && loops[to])) {
+                sets.unite(from, to);
+                sizes[one.min(other)] = size;
+            }
         }
         let mut first = |node: NodeId| NodeId::new(sets.first(node.index()));
         let found: Vec<Option<NodeId>> = graph.nodes.keys().map(|node| ordered(node).then(|| first(node))).collect();
@@ -284,8 +302,8 @@ fn islands(graph: &Graph, classified: &mut [ClassifiedNode]) -> Vec<Option<NodeI
 }
 
 /// Returns the islands whose neighbours all run on the host, and that took in no other filters.
-fn without_neighbours(graph: &Graph, classified: &[ClassifiedNode], islands: &[Option<NodeId>]) -> HashSet<NodeId> {
-    let mut far: HashSet<NodeId> = islands.iter().flatten().copied().collect();
+fn without_neighbours(graph: &Graph, classified: &[ClassifiedNode], islands: &[Option<NodeId>]) -> FxHashSet<NodeId> {
+    let mut far: FxHashSet<NodeId> = islands.iter().flatten().copied().collect();
     for node in graph.nodes.keys() {
         let Some(own) = islands[node.index()] else { continue };
         let near = |other: NodeId| {
@@ -312,7 +330,7 @@ fn wires_without_filters(graph: &Graph, classified: &mut [ClassifiedNode]) {
         let on_device = |node: NodeId| {
             matches!(classified[node.index()].placement, Placement::Kernel(_) | Placement::Sequential | Placement::Scan(_))
         };
-        let inside: HashSet<NodeId> = part.iter().copied().collect();
+        let inside: FxHashSet<NodeId> = part.iter().copied().collect();
         let outside = || part.iter().flat_map(|node| neighbours(graph, *node)).filter(|node| !inside.contains(node));
         let between_files = outside().all(|node| classified[node.index()].class == Class::File);
         if !between_files && !part.iter().copied().chain(outside()).any(on_device) {

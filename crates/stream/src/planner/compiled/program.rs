@@ -16,6 +16,7 @@ use broadloom_scalar::Precision;
 use broadloom_skeleton::LoadedProgram;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// Options of a caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,11 +31,15 @@ pub struct Options {
     pub timed: bool,
     /// The accuracy of floats. With [`Precision::Fast`], stateless filters use the machine's approximations
     /// of elementary functions, divisions and square roots, and products are not rounded before they are
-    /// added.
+    /// added. Linear filters are combined, and long convolutions are transformed. Otherwise floats are added in
+    /// the written order, except those that threads of a GPU share.
     pub precision: Precision,
     /// Enables prefetch. Loops shared by threads prefetch the words of their next rounds, and blocks that
     /// stage inputs prefetch those of their next tiles. By default the cost model decides.
     pub prefetch: Option<bool>,
+    /// Longest time that a run without a number of steady states waits for kernels that are compiled. The evaluator then
+    /// runs steady states until they are ready. Without it, a run waits.
+    pub patience: Option<Duration>,
 }
 
 /// A program that is ready to run on a device.
@@ -44,7 +49,7 @@ pub struct Compiled<'p> {
     pub(super) device: Device,
     pub(super) options: Options,
     pub(super) classified: Vec<ClassifiedNode>,
-    pub(super) stages: Vec<CompiledStage>,
+    pub(super) stages: Arc<[CompiledStage]>,
     pub(super) counters: Counters,
 }
 

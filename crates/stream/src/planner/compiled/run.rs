@@ -3,6 +3,7 @@
 use super::batch_end::BatchEnd;
 use super::device_state::DeviceState;
 use super::hand_back::{Checkpoint, changing_filters};
+use super::prepare::Preparation;
 use super::program::{Compiled, CompiledIsland, CompiledPiece, CompiledSection, CompiledStage};
 use super::words::decode_all;
 use crate::language::codes;
@@ -90,6 +91,7 @@ fn batches(
     if left == Some(0) {
         return Ok(Outcome::Done);
     }
+    done += run_until_ready(compiled, schedule, machine, settings)?;
     // What is held back belongs to a batch.
     machine.commit()?;
     let mut live = DeviceState::default();
@@ -139,6 +141,30 @@ fn batches(
     Ok(Outcome::Done)
 }
 
+/// Runs steady states on the evaluator while kernels are compiled. Returns their number.
+fn run_until_ready(
+    compiled: &Compiled<'_>,
+    schedule: &Schedule,
+    machine: &mut Machine<'_>,
+    settings: &Settings,
+) -> Result<u64, Stop> {
+    let firings: u64 = compiled.program.graph.nodes.keys().fold(0, |all, node| all.saturating_add(schedule.repetition(node)));
+    let Some(patience) = compiled.options.patience.filter(|_| settings.iterations.is_none()) else { return Ok(0) };
+    if firings > dataflow::EVALUATED_FIRINGS {
+        return Ok(0);
+    }
+    let Some(preparation) = Preparation::begin(compiled).filter(|kernels| !kernels.is_ready_within(patience)) else {
+        return Ok(0);
+    };
+    let mut states = 0;
+    while !preparation.is_ready() {
+        settings.limits.check_stop(Span::default()).map_err(Stop::Error)?;
+        machine.run_state(schedule, true)?;
+        states += 1;
+    }
+    Ok(states)
+}
+
 /// Runs the initial schedule and steady states on the evaluator. It keeps the items that kernels look back
 /// at.
 pub(super) fn begin(compiled: &Compiled<'_>, schedule: &Schedule, machine: &mut Machine<'_>, states: u64) -> Result<(), Stop> {
@@ -147,11 +173,11 @@ pub(super) fn begin(compiled: &Compiled<'_>, schedule: &Schedule, machine: &mut 
     }
     machine.print(&|text| text.push_str(&compiled.program.graph.printed))?;
     for phase in &schedule.init {
-        machine.phase_of(phase, &|_| true)?;
+        machine.phase(phase)?;
     }
     for _ in 0..states {
         for phase in &schedule.steady {
-            machine.phase_of(phase, &|_| true)?;
+            machine.phase(phase)?;
         }
     }
     Ok(())
@@ -186,7 +212,7 @@ pub(super) fn batch(
     if compiled.stages.is_empty() {
         for _ in 0..states {
             for phase in &schedule.steady {
-                machine.phase_of(phase, &|_| true)?;
+                machine.phase(phase)?;
             }
         }
     }
@@ -245,13 +271,14 @@ fn on_host(
             files.push((id, rate));
         }
     }
+    let steady: Vec<Phase> = schedule.steady.iter().map(|phase| phase.restricted_to(&|node| chosen[node.index()])).collect();
     let mut left = states;
     while left > 0 {
         let count = left.min(block);
         readers.iter().try_for_each(|(id, rate)| machine.read_block(*id, (count * rate) as usize))?;
         for _ in 0..count {
-            for phase in &schedule.steady {
-                machine.phase_of(phase, &|node| chosen[node.index()])?;
+            for phase in &steady {
+                machine.phase(phase)?;
             }
         }
         writers.iter().try_for_each(|(id, rate)| machine.write_block(*id, (count * rate) as usize))?;

@@ -5,6 +5,7 @@ use crate::language::text::plural;
 use crate::planner::restructure::Actor;
 use crate::planner::restructure::cut::{BufferPlace, Cut, Shape, cost};
 use broadloom_device::Machine;
+use broadloom_scalar::Precision;
 use broadloom_skeleton::cost::{Costs, Execution};
 
 /// A technique: its name, whether it was applied, and why.
@@ -165,11 +166,13 @@ impl Compiled<'_> {
                 _ => "its loops have too many rounds, or their number is not known".into(),
             },
         );
+        let is_accurate = ready.precision == Precision::Accurate;
         add(
             "combination of linear filters",
             actor.combined,
             match actor.combined {
                 true => format!("{} filters are one matrix, with no more products", actor.nodes.len()),
+                false if is_accurate => "only with fast floats: one matrix adds in another order".into(),
                 false => "it is not linear, has no linear neighbour, or one matrix would have more products".into(),
             },
         );
@@ -184,6 +187,7 @@ impl Compiled<'_> {
                 (Some(taps), false) => {
                     format!("{} take less time than transforms", plural(taps.coefficients.len() as u64, "product"))
                 }
+                (None, _) if is_accurate => "only with fast floats: transforms round in another order".into(),
                 (None, _) => "it is no convolution, has few coefficients, or its items are printed".into(),
             },
         );

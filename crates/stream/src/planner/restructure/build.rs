@@ -10,8 +10,8 @@ use crate::planner::translate::{FilterCode, Reason, Window, Words};
 use broadloom_scalar::{AccessorKind, Builder, Type};
 use broadloom_skeleton::cost::dataflow;
 use cranelift_entity::EntityRef;
+use rustc_hash::FxHashMap;
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 struct SectionBuilder<'a> {
@@ -20,9 +20,9 @@ struct SectionBuilder<'a> {
     member: Vec<bool>,
     units: u64,
     buffers: Vec<Buffer>,
-    by_tape: HashMap<TapeId, usize>,
+    by_tape: FxHashMap<TapeId, usize>,
     /// A cache of joiners that are index arithmetic.
-    shuffles: RefCell<HashMap<NodeId, Option<(Step, TapeId)>>>,
+    shuffles: RefCell<FxHashMap<NodeId, Option<(Step, TapeId)>>>,
 }
 
 /// The producer or consumer at an end of a tape.
@@ -34,20 +34,37 @@ enum TapeEnd {
     Joiner,
 }
 
-/// Makes a section from nodes that run on the device. Equal branches and linear filters are merged on
-/// request.
+/// The changes that a section's actors may undergo.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Restructuring {
+    /// None: the straight translation.
+    Straight,
+    /// Those that keep each bit of floats: equal branches become one actor.
+    Exact,
+    /// Those that round floats in other places, too: linear filters are combined, transformed and contracted.
+    Reassociating,
+}
+
+/// Makes a section from nodes that run on the device.
 pub(crate) fn section(
     graph: &Graph,
     schedule: &Schedule,
     classified: &[ClassifiedNode],
     nodes: &[NodeId],
-    restructures: bool,
+    restructuring: Restructuring,
 ) -> Result<Section, Reason> {
     let mut member = vec![false; graph.nodes.len()];
     nodes.iter().for_each(|node| member[node.index()] = true);
     let units = nodes.iter().fold(0, |shared, node| gcd(shared, schedule.repetition(*node))).max(1);
-    let mut maker =
-        SectionBuilder { graph, schedule, member, units, buffers: vec![], by_tape: HashMap::new(), shuffles: RefCell::default() };
+    let mut maker = SectionBuilder {
+        graph,
+        schedule,
+        member,
+        units,
+        buffers: vec![],
+        by_tape: FxHashMap::default(),
+        shuffles: RefCell::default(),
+    };
     let mut actors = vec![];
     for id in in_order(graph, nodes) {
         let node = &graph.nodes[id];
@@ -113,8 +130,10 @@ pub(crate) fn section(
         }
     }
     let mut made = Section { nodes: nodes.to_vec(), actors, buffers: maker.buffers, units };
-    if restructures {
+    if restructuring != Restructuring::Straight {
         collapse::collapse(&mut made);
+    }
+    if restructuring == Restructuring::Reassociating {
         linear::combine(&mut made, classified);
         linear::find_taps(&mut made, classified);
         linear::contract(&mut made, classified);
@@ -126,8 +145,8 @@ pub(crate) fn section(
 /// Orders actors so that producers come first, in rounds: a round has the actors whose producers are all
 /// done.
 fn sorted(actors: Vec<Actor>) -> Vec<Actor> {
-    let mut writers: HashMap<usize, usize> = HashMap::new();
-    let mut readers: HashMap<usize, Vec<usize>> = HashMap::new();
+    let mut writers: FxHashMap<usize, usize> = FxHashMap::default();
+    let mut readers: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
     for (index, actor) in actors.iter().enumerate() {
         if let Some(port) = &actor.output {
             *writers.entry(port.buffer).or_default() += 1;

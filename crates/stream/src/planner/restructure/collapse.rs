@@ -13,7 +13,9 @@
 
 use super::section::{Actor, Buffer, Port, Role, Section};
 use super::wiring::{Step, lcm};
-use std::collections::{BTreeSet, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+
 use std::sync::Arc;
 
 /// The way collapsed branches alternate.
@@ -109,7 +111,7 @@ struct Collapser<'s> {
     readers: Vec<BTreeSet<usize>>,
     writers: Vec<BTreeSet<usize>>,
     /// Actors by the branch that they read.
-    by_branch: HashMap<BranchKey, BTreeSet<usize>>,
+    by_branch: FxHashMap<BranchKey, BTreeSet<usize>>,
     /// Actors that may be the first of equal branches.
     waiting: BTreeSet<usize>,
 }
@@ -120,7 +122,7 @@ impl Collapser<'_> {
         let waiting = (0..actors.len()).collect();
         let actors: Vec<Option<Actor>> = actors.into_iter().map(Some).collect();
         let (readers, writers) = (none.clone(), none);
-        let mut collapser = Collapser { actors, buffers, readers, writers, by_branch: HashMap::new(), waiting };
+        let mut collapser = Collapser { actors, buffers, readers, writers, by_branch: FxHashMap::default(), waiting };
         (0..collapser.actors.len()).for_each(|index| collapser.note(index));
         collapser
     }

@@ -47,6 +47,8 @@ struct FiringWriter<'m> {
     flag: usize,
     /// The memory in which parts store their words.
     kept: Option<usize>,
+    /// True if sums of floats are added in the written order.
+    is_ordered: bool,
 }
 
 /// The parts of a firing.
@@ -138,7 +140,8 @@ pub(crate) fn program(
     let input = actor.input.as_ref().map(|port| draft.input(element(port)));
     let output = last.output.as_ref().map(|port| draft.output(Output { ty: element(port), count: Count::Constant(0) }));
     let flag = draft.output(Output { ty: Type::U32, count: Count::Constant(1) });
-    let maker = FiringWriter { program, graph, section, cut, starts, number, input, output, flag, kept: None };
+    let is_ordered = precision == Precision::Accurate && !Costs::of(machine).pick(dataflow::SHARES_FLOAT_SUMS);
+    let maker = FiringWriter { program, graph, section, cut, starts, number, input, output, flag, kept: None, is_ordered };
     // The length of the loop and the words that a part stores are only known after a part was written.
     let measure = Cell::new(PartSize::default());
     let probe = Writer::new(name, [cut.threads, 1, 1]);
@@ -271,7 +274,7 @@ impl FiringWriter<'_> {
         });
         let problem: Cell<bool> = Cell::new(false);
         let reduce = |fold: Fold, value: Value| match operator(fold, k.type_of(value).element()) {
-            Ok(operator) => {
+            Ok(operator) if !(self.is_ordered && k.type_of(value).element().is_float()) => {
                 let all = reduce_block(k, &operator, &[value], thread, self.cut.threads);
                 let shared = Shared::new(k, &operator.types(), 1);
                 k.if_then(k.eq(thread, 0), || shared.set(k, k.literal(0u32), &all));
@@ -280,7 +283,7 @@ impl FiringWriter<'_> {
                 k.barrier();
                 all
             }
-            Err(_) => {
+            Ok(_) | Err(_) => {
                 problem.set(true);
                 value
             }

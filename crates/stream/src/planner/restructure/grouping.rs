@@ -8,8 +8,8 @@ use super::wiring::{Range, preimage, target};
 use crate::planner::disjoint_sets::DisjointSets;
 use broadloom_scalar::{Binding, Builder, Function, Id, Literal, Op, Type, Value, reading, writing};
 use broadloom_skeleton::cost::dataflow;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
 
 /// Words that an operation reads and writes.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ pub(super) fn components(section: &Section, cut: &Cut, words: usize, by_place: b
     if cut.actors.len() > dataflow::SEARCHED_ACTORS {
         return vec![];
     }
-    let known: HashMap<usize, Vec<Accesses>> =
+    let known: FxHashMap<usize, Vec<Accesses>> =
         cut.actors.iter().filter_map(|index| Some((*index, accesses(section, cut, *index)?))).collect();
     let all = users(section, section.actors.iter());
     let (mut found, mut at) = (vec![], 0);
@@ -130,7 +130,7 @@ fn trace(actor: &Actor) -> Option<Vec<Accesses>> {
 fn depends_on_items(function: &Function) -> bool {
     let body = function.body();
     let mut work: Vec<Id> = function.results().to_vec();
-    let mut seen: HashSet<Id> = work.iter().copied().collect();
+    let mut seen: FxHashSet<Id> = work.iter().copied().collect();
     while let Some(id) = work.pop() {
         let op = &body.node(id).op;
         if matches!(op, Op::Parameter(1..)) || !op.is_pure() {
@@ -165,9 +165,9 @@ fn users<'s>(section: &Section, actors: impl Iterator<Item = &'s Actor>) -> Vec<
 
 /// Returns how a group uses its buffers. Returns `None` if a buffer between its actors is also used by
 /// others.
-fn uses(section: &Section, actors: &[usize], all: &[(usize, usize)]) -> Option<HashMap<usize, BufferUse>> {
+fn uses(section: &Section, actors: &[usize], all: &[(usize, usize)]) -> Option<FxHashMap<usize, BufferUse>> {
     let own = users(section, actors.iter().map(|index| &section.actors[*index]));
-    let mut found = HashMap::new();
+    let mut found = FxHashMap::default();
     for (buffer, own) in own.into_iter().enumerate() {
         let others = section.buffers[buffer].role != Role::Inner || own != all[buffer];
         match own {
@@ -206,7 +206,7 @@ fn find(
     section: &Section,
     cut: &Cut,
     actors: &[usize],
-    known: &HashMap<usize, Vec<Accesses>>,
+    known: &FxHashMap<usize, Vec<Accesses>>,
     users: &[(usize, usize)],
     most: usize,
     by_place: bool,
@@ -216,7 +216,7 @@ fn find(
     let ends = |index: usize| Some((buffer(&section.actors[index].input)?, buffer(&section.actors[index].output)?));
     let all: Vec<(usize, &Accesses)> = actors.iter().flat_map(|index| known[index].iter().map(|own| (*index, own))).collect();
     let mut sets = DisjointSets::new(all.len());
-    let mut writers: HashMap<(usize, i64), usize> = HashMap::new();
+    let mut writers: FxHashMap<(usize, i64), usize> = FxHashMap::default();
     for (operation, (index, own)) in all.iter().enumerate() {
         let (from, to) = ends(*index)?;
         if uses[&from] == BufferUse::Inner {
@@ -230,7 +230,7 @@ fn find(
         }
     }
     // Components are in the order of their first operations.
-    let mut number: HashMap<usize, usize> = HashMap::new();
+    let mut number: FxHashMap<usize, usize> = FxHashMap::default();
     let mut members: Vec<Vec<usize>> = vec![];
     for operation in 0..all.len() {
         let next = members.len();
@@ -294,10 +294,10 @@ fn find(
 fn form(
     operations: &[(usize, &Accesses)],
     ends: &dyn Fn(usize) -> Option<(usize, usize)>,
-    uses: &HashMap<usize, BufferUse>,
+    uses: &FxHashMap<usize, BufferUse>,
 ) -> Option<(ComponentForm, ComponentNumbers)> {
     let (mut form, mut numbers) = (ComponentForm::default(), ComponentNumbers::default());
-    let mut registers: HashMap<(usize, i64), usize> = HashMap::new();
+    let mut registers: FxHashMap<(usize, i64), usize> = FxHashMap::default();
     for (index, own) in operations {
         let (from, to) = ends(*index)?;
         let mut reads = vec![];

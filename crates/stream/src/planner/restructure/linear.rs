@@ -20,7 +20,9 @@ use broadloom_scalar::Unroll;
 use broadloom_scalar::{AccessorKind, BinaryOp, Builder, Element, Function, Literal, Op, Statement, Type, UnaryOp};
 use broadloom_skeleton::cost::dataflow;
 use cranelift_entity::EntityRef;
-use std::collections::{BTreeSet, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+
 use std::sync::Arc;
 
 /// The dependence of a value on the input.
@@ -257,7 +259,7 @@ fn code_of(linear: &Linear, window: Window) -> Result<FilterCode, Reason> {
 /// A cache of examined codes by address: the code, true if it is linear, and its coefficients once they were
 /// computed.
 #[derive(Default)]
-struct LinearCache(HashMap<*const FilterCode, (Arc<FilterCode>, bool, Option<Linear>)>);
+struct LinearCache(FxHashMap<*const FilterCode, (Arc<FilterCode>, bool, Option<Linear>)>);
 
 impl LinearCache {
     fn entry(&mut self, code: &Arc<FilterCode>) -> &mut (Arc<FilterCode>, bool, Option<Linear>) {
@@ -331,7 +333,7 @@ pub(super) fn find_taps(section: &mut Section, classified: &[ClassifiedNode]) {
 /// Contracts products and sums of linear filters, except those whose last digits decide something or are
 /// printed.
 pub(super) fn contract(section: &mut Section, classified: &[ClassifiedNode]) {
-    let mut known: HashMap<*const FilterCode, (Arc<FilterCode>, Arc<FilterCode>)> = HashMap::new();
+    let mut known: FxHashMap<*const FilterCode, (Arc<FilterCode>, Arc<FilterCode>)> = FxHashMap::default();
     for actor in &mut section.actors {
         if !is_loose(actor, classified) {
             continue;

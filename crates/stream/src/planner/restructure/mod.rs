@@ -32,7 +32,7 @@ pub(crate) mod sequential;
 pub(crate) mod spectrum;
 pub mod wiring;
 
-pub(crate) use build::{in_order, section};
+pub(crate) use build::{Restructuring, in_order, section};
 pub use island::Island;
 pub(crate) use refine::refine;
 pub use section::{Actor, Buffer, Needs, Port, Role, Section, Taps};

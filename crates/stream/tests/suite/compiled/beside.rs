@@ -1,7 +1,7 @@
 //! Interactions between filters: messages, neighbours of stateful filters, and decisions after linear
 //! filters.
 
-use super::{check, compile, devices};
+use super::{FAST, check, compile, devices};
 use broadloom_stream::compiled::Compiled;
 
 const HANDLERS: &str = "
@@ -99,7 +99,7 @@ fn linear_filters_before_decisions_stay_exact() {
     for device in devices() {
         for (last, combined) in [(floats, true), (whole, false), (compared, false)] {
             let program = compile(&program(last));
-            let explained = Compiled::new(&program, &device).unwrap().explain();
+            let explained = Compiled::with(&program, &device, FAST).unwrap().explain();
             assert_eq!(explained.contains("2 linear filters as one"), combined, "{explained}");
         }
         check(&program(whole), 200, &device);

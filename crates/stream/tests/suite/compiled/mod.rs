@@ -12,6 +12,7 @@ mod ahead;
 mod beside;
 mod convolution;
 mod ends;
+mod exact;
 mod files;
 mod growth;
 mod reductions;
@@ -28,13 +29,22 @@ fn compile(text: &str) -> Program {
     Program::compile("x.str", text, &mut host, &Limits::default()).unwrap_or_else(|failure| panic!("{failure}"))
 }
 
+/// Options of fast floats: sums may be added in another order.
+const FAST: Options =
+    Options { precision: Precision::Fast, latency: None, straight: false, timed: false, prefetch: None, patience: None };
+
 /// Runs a program on the evaluator and on a device. Returns the summary and the statistics of the latter.
 fn check(text: &str, iterations: u64, device: &Device) -> (Summary, Statistics) {
+    check_with(text, iterations, device, Options::default())
+}
+
+/// Does the same as [`check`] with options.
+fn check_with(text: &str, iterations: u64, device: &Device, options: Options) -> (Summary, Statistics) {
     let program = compile(text);
     let settings = Settings { iterations: Some(iterations), ..Settings::default() };
     let mut expected = Memory::default();
     let wanted = program.run(&mut expected, &settings);
-    let compiled = Compiled::new(&program, device).unwrap_or_else(|failure| panic!("{failure}\n{text}"));
+    let compiled = Compiled::with(&program, device, options).unwrap_or_else(|failure| panic!("{failure}\n{text}"));
     let mut host = Memory::default();
     let found = compiled.run(&mut host, &settings);
     let outcome = |result: Result<_, broadloom_stream::Failure>| result.map_err(|failure| failure.to_string());
@@ -319,10 +329,10 @@ fn sums_and_histograms_are_reductions() {
     for device in devices() {
         for (filter, states) in [(histogram(512), 5), (histogram(8704), 1), (sums(400), 5), (sums(8712), 1)] {
             let text = program(&filter);
-            let (summary, statistics) = check(&text, states, &device);
+            let (summary, statistics) = check_with(&text, states, &device, FAST);
             assert!(summary.on_host == 1 && statistics.handed_back == 0, "{summary:?} {statistics:?}\n{filter}");
             let compiled = compile(&text);
-            let explained = Compiled::new(&compiled, &device).unwrap().explain();
+            let explained = Compiled::with(&compiled, &device, FAST).unwrap().explain();
             assert!(explained.contains("reduction: yes"), "{explained}");
         }
     }
@@ -489,7 +499,7 @@ fn linear_filters_are_combined() {
     let mut expected = Memory::default();
     program.run(&mut expected, &settings).unwrap();
     for device in devices() {
-        let compiled = Compiled::new(&program, &device).unwrap();
+        let compiled = Compiled::with(&program, &device, FAST).unwrap();
         let summary = compiled.summary();
         // The actors: the source, all linear filters, the square.
         assert_eq!((summary.actors, summary.filters, summary.on_host), (3, 12, 1), "{}", compiled.explain());
@@ -766,7 +776,7 @@ fn a_bank_of_linear_filters_is_one_filter() {
     let text = include_str!("../../../../../examples/stream/filter_bank.str");
     let program = compile_stream(text, "FilterBank(8, 32)").unwrap();
     for device in devices() {
-        let compiled = Compiled::new(&program, &device).unwrap();
+        let compiled = Compiled::with(&program, &device, FAST).unwrap();
         let explained = compiled.explain();
         assert_eq!((compiled.summary().kernels, compiled.summary().actors), (1, 1), "{explained}");
         assert!(explained.contains("41 linear filters as one"), "{explained}");
