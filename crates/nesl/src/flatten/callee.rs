@@ -11,6 +11,8 @@ pub(crate) enum Callee {
     Lambda(LambdaId, Vec<TypeId>),
     /// The steps of an apply-to-each whose elements are computed one after the other.
     Serial(usize),
+    /// An expression that has a loop form, flattened.
+    Elements(usize),
 }
 
 /// Function, independent of its types.
@@ -28,4 +30,16 @@ pub(super) struct Steps {
     pub(super) each: ExprId,
     /// Variables of the body that are bound outside it.
     pub(super) free: Vec<LocalId>,
+}
+
+/// An expression that has a loop form.
+#[derive(Clone)]
+pub(super) struct Elements {
+    pub(super) body: Rc<Body>,
+    pub(super) instance: Vec<TypeId>,
+    pub(super) expr: ExprId,
+    /// Variables of the body that are bound outside it. They are the first operands.
+    pub(super) free: Vec<LocalId>,
+    /// Types of the operands.
+    pub(super) types: Vec<TypeId>,
 }

@@ -93,6 +93,9 @@ impl Compiler<'_> {
         if let Callee::Serial(index) = key.callee {
             return self.lower_serial(id, key, index);
         }
+        if let Callee::Elements(index) = key.callee {
+            return self.lower_elements(id, index);
+        }
         if !key.single
             && !key.plain
             && let Some(form) = self.tail_loop(&key.callee)
@@ -109,14 +112,14 @@ impl Compiler<'_> {
         let body = self.body(&key.callee)?;
         let (name, source) = (self.program.functions[id].name.clone(), self.program.functions[id].source.clone());
         let captures = match &key.callee {
-            Callee::Definition(..) | Callee::Serial(_) => vec![],
+            Callee::Definition(..) | Callee::Serial(_) | Callee::Elements(_) => vec![],
             Callee::Lambda(lambda, _) => self.env.lambdas[*lambda].captures.clone(),
         };
         let argument = self.argument_type(&key.callee, &body)?;
         let mut lowering = Lowering::new(self, body.clone(), name, source);
         lowering.instance = match &key.callee {
             Callee::Definition(_, instance) | Callee::Lambda(_, instance) => instance.clone(),
-            Callee::Serial(_) => vec![],
+            Callee::Serial(_) | Callee::Elements(_) => vec![],
         };
         lowering.push_root();
         if !key.single {

@@ -22,6 +22,9 @@ impl Lowering<'_, '_> {
     }
 
     fn expr_inside(&mut self, id: ExprId) -> Run<Val> {
+        if let Some(value) = self.element_loop(id)? {
+            return Ok(value);
+        }
         let body = self.body.clone();
         let context = self.context();
         match &body.exprs[id] {
@@ -190,7 +193,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Tells whether a type consists of scalars.
-    fn is_scalar(&mut self, ty: TypeId) -> bool {
+    pub(super) fn is_scalar(&mut self, ty: TypeId) -> bool {
         let ty = self.c.resolve(ty);
         match self.c.env.types[ty] {
             Nesl::Base(_) => true,

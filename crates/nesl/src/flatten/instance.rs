@@ -20,7 +20,7 @@ impl Compiler<'_> {
                 _ => return internal("a function has no body"),
             },
             Callee::Lambda(lambda, instance) => (self.env.lambdas[*lambda].body.clone(), instance),
-            Callee::Serial(_) => return internal("steps have no body of their own"),
+            Callee::Serial(_) | Callee::Elements(_) => return internal("steps have no body of their own"),
         };
         let body = Rc::new(Instantiate::new(&mut self.env.types, instance).body(&generic));
         let limited = instance.iter().copied().chain(body.types.values().copied());
@@ -41,6 +41,7 @@ impl Compiler<'_> {
             }
             Callee::Lambda(..) => ("lambda".to_owned(), false),
             Callee::Serial(_) => ("serial".to_owned(), false),
+            Callee::Elements(_) => ("elements".to_owned(), false),
         }
     }
 

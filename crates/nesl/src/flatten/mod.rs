@@ -17,12 +17,14 @@
 //! - A branch and the body of an apply-to-each that may recur are guarded by a real branch on their context
 //!   being empty, which ends the recursion. A function that may recur is therefore never called for an empty
 //!   context. An apply-to-each over a sequence that is written out, `[a, b]`, needs no guard.
-//! - A function over scalars whose recursion is a tail call is one operation, see [`tail_loop`].
+//! - A function over scalars whose recursion is a tail call is one operation, see [`tail_loop`]. So is a scalar
+//!   expression that reduces shared sequences, see [`element_loop`].
 //! - Branches that are scalar and cannot fail are both computed, and the result is selected.
 
 mod call;
 mod callee;
 mod compile;
+mod element_loop;
 mod expr;
 mod generic;
 mod instance;
@@ -45,9 +47,9 @@ use crate::hash::QuickMap;
 use crate::infer::Widths;
 use crate::types::{Base, Type as Nesl, TypeId};
 use crate::vcode::{Constant, Layout, Sequential, TailLoop, Type};
-use callee::{Node, Steps};
+use callee::{Elements, Node, Steps};
 use cranelift_entity::SecondaryMap;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 use value::{Context, Form, Sequence, Val};
@@ -84,6 +86,10 @@ pub(crate) struct Compiler<'e> {
     recursive: HashMap<Node, bool>,
     /// Apply-to-eachs whose elements are computed one after the other.
     serial: Vec<Steps>,
+    /// Expressions that have a loop form.
+    elements: Vec<Elements>,
+    /// For each definition that was looked at, whether it reduces a sequence.
+    reductions: HashMap<DefId, bool>,
     /// The widths of numbers, if sequential forms are made.
     widths: Option<Widths>,
     /// The sequential forms of recursive functions.
@@ -113,6 +119,8 @@ impl<'e> Compiler<'e> {
             lambda_types: HashMap::new(),
             recursive: HashMap::new(),
             serial: vec![],
+            elements: vec![],
+            reductions: HashMap::new(),
             widths,
             forms: HashMap::new(),
             loops: HashMap::new(),
@@ -196,12 +204,25 @@ struct Lowering<'c, 'e> {
     levels: Vec<Level>,
     /// The spaces of the elements of segment descriptors.
     pools: QuickMap<VarId, SpaceId>,
+    /// True if expressions may become loops of elements.
+    loops: bool,
+    /// Expressions that have no loop form.
+    flattened: HashSet<ExprId>,
 }
 
 impl<'c, 'e> Lowering<'c, 'e> {
     fn new(c: &'c mut Compiler<'e>, body: Rc<Body>, name: String, source: Option<String>) -> Self {
         let b = Builder::new(name, source);
-        Lowering { c, b, body, instance: vec![], levels: vec![], pools: QuickMap::default() }
+        Lowering {
+            c,
+            b,
+            body,
+            instance: vec![],
+            levels: vec![],
+            pools: QuickMap::default(),
+            loops: true,
+            flattened: HashSet::new(),
+        }
     }
 
     fn push_root(&mut self) {

@@ -31,7 +31,11 @@ impl Lowering<'_, '_> {
                 self.b.check(Check::Each, &[length, other]);
             }
         }
-        let free = free_locals(self.c.env, &self.body, each);
+        let roots: Vec<ExprId> = [Some(each.body), each.filter].into_iter().flatten().collect();
+        let mut free = free_locals(self.c.env, &self.body, &roots);
+        let mut bound = HashSet::new();
+        each.generators.iter().for_each(|(pattern, _)| bind(&self.body, *pattern, &mut bound));
+        free.retain(|local| !bound.contains(local));
         let mut values = vec![];
         for source in sources {
             values.push(Val::Seq(source));
@@ -156,14 +160,11 @@ impl Compiler<'_> {
     }
 }
 
-/// Lists the variables of a body that an apply-to-each uses but does not bind.
-fn free_locals(env: &Environment, body: &Body, each: &Each) -> Vec<LocalId> {
+/// Lists the variables of a body that expressions use but do not bind.
+pub(super) fn free_locals(env: &Environment, body: &Body, roots: &[ExprId]) -> Vec<LocalId> {
     let (mut used, mut bound) = (vec![], HashSet::new());
-    for (pattern, _) in &each.generators {
-        bind(body, *pattern, &mut bound);
-    }
     // Variables have unique names, so those bound inside are bound nowhere else.
-    for root in [Some(each.body), each.filter].into_iter().flatten() {
+    for &root in roots {
         super::instance::visit(body, root, &mut |_, expr| match expr {
             Expr::Local(local) => used.push(*local),
             Expr::Lambda(lambda) => used.extend(env.lambdas[*lambda].captures.iter().map(|&(outer, _)| outer)),

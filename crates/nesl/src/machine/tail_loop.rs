@@ -9,7 +9,7 @@ use super::Machine;
 use crate::eval::{Fault, Run, conditions};
 use crate::run::{Entry, LoopOutcome, LoopRun};
 use crate::vcode::elementwise::ScalarResult;
-use crate::vcode::{FuncId, LoopBlock, LoopCall, LoopEnd, LoopOperand, Op, Reg, Step, TailLoop, Type};
+use crate::vcode::{Check, FuncId, LoopBlock, LoopCall, LoopEnd, LoopFold, LoopOperand, Op, Reg, Step, TailLoop, Type};
 use broadloom_diag::Span;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -27,6 +27,11 @@ const LONG: Duration = Duration::from_millis(250);
 /// Maximum number of rounds of a launch.
 const MAX_ROUNDS: u64 = 1 << 30;
 
+/// Minimum number of elements that keep a device busy with a loop each, and length of a sequence from which on
+/// fewer elements are better flattened.
+const BUSY: usize = 1 << 10;
+const LONG_SEQUENCE: usize = 1 << 15;
+
 /// Progress of loops on the host.
 struct HostLoop<'a> {
     form: &'a TailLoop,
@@ -38,6 +43,19 @@ struct HostLoop<'a> {
     steps: u64,
     /// Steps until the device takes over.
     left: u64,
+}
+
+/// Reason why steps on the host end early.
+enum Stopped {
+    /// The device must take over.
+    TakeOver,
+    Fault(Box<Fault>),
+}
+
+impl From<Box<Fault>> for Stopped {
+    fn from(fault: Box<Fault>) -> Stopped {
+        Stopped::Fault(fault)
+    }
 }
 
 /// Returns the bits of an element of the host; `None` for vectors of the device.
@@ -73,6 +91,9 @@ impl Machine<'_, '_, '_> {
             }
         }
         let is_host = |entry: &Entry| matches!(entry, Entry::Int(_) | Entry::Bytes(_) | Entry::Float(_) | Entry::Bool(_));
+        if !self.is_loop(form, context, (&params, &tables))? {
+            return Ok(None);
+        }
         if let (Entry::Segdes(segments), true) = (context, params.iter().chain(&tables).all(is_host)) {
             let calls = segments.total;
             let threshold = self.accelerator.as_deref().map_or(usize::MAX, |accelerator| accelerator.threshold());
@@ -83,6 +104,35 @@ impl Machine<'_, '_, '_> {
             }
         }
         self.loops_on_device(form, context, (&params, &tables))
+    }
+
+    /// Tells whether elements are executed by loops: a device is not busy with few long ones.
+    fn is_loop(&mut self, form: &TailLoop, context: &Entry, (params, tables): (&[Entry], &[Entry])) -> Run<bool> {
+        if form.repeats {
+            return Ok(true);
+        }
+        let calls = match context {
+            Entry::Segdes(segments) => segments.total,
+            _ => BUSY,
+        };
+        if calls == 0 {
+            return Ok(false);
+        }
+        if calls >= BUSY || self.accelerator.is_none() {
+            return Ok(true);
+        }
+        if tables.iter().any(|table| table.len() >= LONG_SEQUENCE) {
+            return Ok(false);
+        }
+        for extent in &form.extents {
+            let Some(param) = params.get(*extent as usize) else { continue };
+            if let Entry::Int(lengths) = self.local(param.clone())?
+                && lengths.iter().any(|length| *length >= LONG_SEQUENCE as i64)
+            {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Runs the loops of all elements on the host. Returns `None` if the device must take over.
@@ -120,17 +170,25 @@ impl Machine<'_, '_, '_> {
     /// Runs the loop of one element, whose parameters are in the registers. Returns the registers of the
     /// results, or `None` if the device must take over.
     fn loop_on_host<'f>(&mut self, run: &mut HostLoop<'f>) -> Run<Option<&'f [Reg]>> {
+        match self.rounds_on_host(run) {
+            Ok(results) => Ok(Some(results)),
+            Err(Stopped::TakeOver) => Ok(None),
+            Err(Stopped::Fault(fault)) => Err(fault),
+        }
+    }
+
+    fn rounds_on_host<'f>(&mut self, run: &mut HostLoop<'f>) -> Result<&'f [Reg], Stopped> {
         let form = run.form;
         loop {
             let mut block: &LoopBlock = &form.round;
             loop {
                 run.steps += 1 + block.steps.len() as u64;
-                self.steps_on_host((&mut run.regs, run.tables), &block.steps)?;
+                self.steps_on_host(run, &block.steps)?;
                 match &block.end {
                     LoopEnd::If(condition, branches) => {
                         block = if run.regs[*condition as usize] != 0 { &branches.0 } else { &branches.1 };
                     }
-                    LoopEnd::Return(results) => return Ok(Some(results)),
+                    LoopEnd::Return(results) => return Ok(results),
                     LoopEnd::Again(params) => {
                         run.next.clear();
                         run.next.extend(params.iter().map(|reg| run.regs[*reg as usize]));
@@ -139,15 +197,21 @@ impl Machine<'_, '_, '_> {
                     }
                 }
             }
-            if run.steps >= CHUNK {
-                if run.left <= run.steps {
-                    return Ok(None);
-                }
-                self.look_at_limits(form, run.steps)?;
-                run.left -= run.steps;
-                run.steps = 0;
-            }
+            self.pause(run)?;
         }
+    }
+
+    /// Looks at the limits of the run after some steps.
+    fn pause(&mut self, run: &mut HostLoop<'_>) -> Result<(), Stopped> {
+        if run.steps >= CHUNK {
+            if run.left <= run.steps {
+                return Err(Stopped::TakeOver);
+            }
+            self.look_at_limits(run.form, run.steps)?;
+            run.left -= run.steps;
+            run.steps = 0;
+        }
+        Ok(())
     }
 
     /// Counts steps of a loop, and ends the run at a limit or a stop.
@@ -164,50 +228,78 @@ impl Machine<'_, '_, '_> {
         })
     }
 
-    fn steps_on_host(&self, (regs, tables): (&mut [i64], &[Entry]), steps: &[Step]) -> Run<()> {
+    fn steps_on_host(&mut self, run: &mut HostLoop<'_>, steps: &[Step]) -> Result<(), Stopped> {
         let at = |mut fault: Box<Fault>, span: &Span| {
             fault.span = Some(*span);
             fault
         };
-        let failed = |message: &str, span: &Span| Err(at(Fault::new(crate::codes::RUN_TIME, message), span));
+        let failed = |message: &str, span: &Span| Err(at(Fault::new(crate::codes::RUN_TIME, message), span).into());
         for step in steps {
             match step {
                 Step::Const(to, bits) => {
-                    regs[*to as usize] = *bits;
+                    run.regs[*to as usize] = *bits;
                 }
-                Step::Copy(to, from) => regs[*to as usize] = regs[*from as usize],
+                Step::Copy(to, from) => run.regs[*to as usize] = run.regs[*from as usize],
                 Step::Op { to, op, ty, args, span } => {
-                    let [a, b, c] = args.map(|reg| regs[reg as usize]);
+                    let [a, b, c] = args.map(|reg| run.regs[reg as usize]);
                     match self.scalar_op(*op, *ty, [a, b, c]) {
-                        Ok(value) => regs[*to as usize] = value,
+                        Ok(value) => run.regs[*to as usize] = value,
                         Err(message) => return failed(message, span),
                     }
                 }
                 Step::Choose(condition, then, otherwise) => {
-                    let chosen = if regs[*condition as usize] != 0 { then } else { otherwise };
-                    self.steps_on_host((regs, tables), chosen)?;
+                    let chosen = if run.regs[*condition as usize] != 0 { then } else { otherwise };
+                    self.steps_on_host(run, chosen)?;
                 }
-                Step::Read { to, table, args, span } => {
-                    let [index, start, length] = args.map(|reg| regs[reg as usize]);
-                    super::check::place(index, length).map_err(|fault| at(fault, span))?;
+                Step::Load { to, table, args } => {
+                    let [index, start] = args.map(|reg| run.regs[reg as usize]);
                     let place = usize::try_from(start + index).unwrap_or(usize::MAX);
-                    regs[*to as usize] = tables.get(*table).and_then(|table| element_of(table, place)).unwrap_or(0);
+                    run.regs[*to as usize] = run.tables.get(*table).and_then(|table| element_of(table, place)).unwrap_or(0);
                 }
-                Step::Part(args, span) => {
-                    let [start, end, length] = args.map(|reg| regs[reg as usize]);
-                    conditions::part(start, end, length).map_err(|fault| at(fault, span))?;
-                }
-                Step::Code(reg, span) => {
-                    conditions::character(regs[*reg as usize]).map_err(|fault| at(fault, span))?;
+                Step::Check(check, args, span) => {
+                    let args = args.map(|reg| run.regs[reg as usize]);
+                    self.check_of_scalars(*check, args).map_err(|fault| at(fault, span))?;
                 }
                 Step::Require(reg, message, span) => {
-                    if regs[*reg as usize] == 0 {
+                    if run.regs[*reg as usize] == 0 {
                         return failed(message, span);
                     }
                 }
+                Step::Fold(fold) => self.fold_on_host(run, fold)?,
             }
         }
         Ok(())
+    }
+
+    fn fold_on_host(&mut self, run: &mut HostLoop<'_>, fold: &LoopFold) -> Result<(), Stopped> {
+        for carried in &fold.carried {
+            run.regs[carried.reg as usize] = run.regs[carried.start as usize];
+        }
+        let mut next = Vec::with_capacity(fold.carried.len());
+        for index in 0..run.regs[fold.length as usize] {
+            run.regs[fold.index as usize] = index;
+            run.steps += 1 + fold.steps.len() as u64;
+            self.steps_on_host(run, &fold.steps)?;
+            next.clear();
+            next.extend(fold.carried.iter().map(|carried| run.regs[carried.next as usize]));
+            for (carried, value) in fold.carried.iter().zip(&next) {
+                run.regs[carried.reg as usize] = *value;
+            }
+            self.pause(run)?;
+        }
+        Ok(())
+    }
+
+    fn check_of_scalars(&mut self, check: Check, [a, b, c]: [i64; 3]) -> Run<()> {
+        match check {
+            Check::Index => super::check::place(a, b),
+            Check::Part => conditions::part(a, b, c),
+            Check::Code => conditions::character(a).map(drop),
+            Check::Range => self.check_ranges(&[a], &[b], &[c]),
+            Check::Each => conditions::same_length("the sequences of an apply-to-each", a, b),
+            Check::Count => conditions::count("`dist`", a).map(drop),
+            _ => Fault::at_run_time(format!("internal error: the check {} of a loop; please report it", check.name())),
+        }
     }
 
     /// Executes an elementwise instruction on scalars: ints, bits of floats, and bools as 0 or 1.

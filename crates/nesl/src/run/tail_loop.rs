@@ -1,4 +1,5 @@
-//! Loops of elements on a device: each element runs the rounds of its call in its own thread.
+//! Loops of elements on a device: each element runs the rounds of its call in its own thread. A form without
+//! rounds is a function of elements that reduces sequences.
 //!
 //! A round becomes a scalar function with a loop around it, which the planner applies element by element. It
 //! executes a limited number of rounds. The first launch returns results only. If elements are unfinished, the
@@ -10,9 +11,9 @@ use super::vector::Vector;
 use super::{Accelerator, Entry, OpResult, device_error, on_device};
 use crate::eval::{Fault, Run};
 use crate::vcode::elementwise::DeviceForm;
-use crate::vcode::{Check, LoopBlock, LoopEnd, Op, Reg, Step, TailLoop, Type};
+use crate::vcode::{Check, LoopBlock, LoopEnd, LoopFold, Op, Reg, Step, TailLoop, Type};
 use broadloom_graph::{Boundary, Combine, Node, Reads, Shape};
-use broadloom_scalar::{Accessor, AccessorKind, Builder, Element, Function, Literal, Precision, Value, Variable};
+use broadloom_scalar::{Accessor, AccessorKind, Builder, Element, Function, Literal, Precision, Unroll, Value, Variable};
 use std::sync::Arc;
 
 /// Minimum number of rounds of the first launch, and its number of steps of all elements together.
@@ -91,6 +92,9 @@ impl LoopRun {
     /// Executes at most this number of rounds of each element; waits.
     pub(crate) fn launch(&mut self, accelerator: &mut Accelerator, rounds: u64) -> Run<LoopOutcome> {
         let function = accelerator.loop_function(&self.form, self.stage)?;
+        if !self.form.repeats {
+            return self.launch_once(accelerator, &function);
+        }
         let rounds = accelerator.one(Literal::from(i32::try_from(rounds).unwrap_or(i32::MAX)))?;
         let results = self.form.results.len() + 2;
         let mut changed = self.state.get(results..).unwrap_or_default().iter();
@@ -102,14 +106,7 @@ impl LoopRun {
         if self.stage == LoopStage::Resume {
             inputs.extend(self.state.get(..results).unwrap_or_default());
         }
-        let state = match self.tables.is_empty() {
-            true => on_device(Node::call(&function, &inputs))?,
-            false => {
-                let zero = |node: &Node| Boundary::Constant([Literal::zero(node.ty().element())].as_slice().into());
-                let tables: Vec<(&Node, Reads)> = self.tables.iter().map(|node| (node, Reads::At(zero(node)))).collect();
-                on_device(Node::compute(&function, &Shape::from(self.calls), &inputs, &tables, &[]))?
-            }
-        };
+        let state = self.applied(&function, &inputs)?;
         accelerator.evaluate(&state)?;
         let [open, failed] = [state[results - 2].clone(), state[results - 1].clone()];
         self.state = state;
@@ -131,10 +128,45 @@ impl LoopRun {
             }
             return Ok(LoopOutcome::Open);
         }
+        let state = std::mem::take(&mut self.state);
+        Ok(LoopOutcome::Done(self.done(accelerator, state)))
+    }
+
+    /// Applies a function at each element.
+    fn applied(&self, function: &Function, inputs: &[&Node]) -> Run<Vec<Node>> {
+        if self.tables.is_empty() {
+            return on_device(Node::call(function, inputs));
+        }
+        let zero = |node: &Node| Boundary::Constant([Literal::zero(node.ty().element())].as_slice().into());
+        let tables: Vec<(&Node, Reads)> = self.tables.iter().map(|node| (node, Reads::At(zero(node)))).collect();
+        on_device(Node::compute(function, &Shape::from(self.calls), inputs, &tables, &[]))
+    }
+
+    /// Executes the only round. Waits only for errors.
+    fn launch_once(&mut self, accelerator: &mut Accelerator, function: &Function) -> Run<LoopOutcome> {
+        let inputs: Vec<&Node> = self.params.iter().map(|param| &param.node).collect();
+        let mut state = self.applied(function, &inputs)?;
+        if self.form.may_fail {
+            accelerator.evaluate(&state)?;
+            let Some(failed) = state.pop() else { return internal("no flag") };
+            let any = on_device(failed.reduce(Combine::Any, &[0]))?;
+            let any = accelerator.convert(&any, Element::I64)?;
+            let [has_failed, _] = accelerator.two_numbers(&any, &any)?;
+            if has_failed != 0 {
+                let flags = accelerator.elements(&Vector::of(failed))?.bools();
+                return Ok(LoopOutcome::Failed(flags.iter().position(|flag| *flag).unwrap_or(0)));
+            }
+        }
+        accelerator.made += 1;
+        Ok(LoopOutcome::Done(self.done(accelerator, state)))
+    }
+
+    /// Makes the results of finished loops.
+    fn done(&self, accelerator: &mut Accelerator, state: Vec<Node>) -> Vec<OpResult> {
         accelerator.loop_calls += self.calls as u64;
         let extent = Extent::host(self.calls);
-        let made = self.form.results.iter().zip(self.state.drain(..));
-        Ok(LoopOutcome::Done(made.map(|(ty, node)| OpResult::Vector(*ty, Vector::new(node, extent.clone()))).collect()))
+        let made = self.form.results.iter().zip(state);
+        made.map(|(ty, node)| OpResult::Vector(*ty, Vector::new(node, extent.clone()))).collect()
     }
 
     /// Returns the parameters of an element: ints, bits of floats, and bools as 0 or 1.
@@ -200,7 +232,7 @@ impl LoopCode<'_> {
         if !tables.is_empty() {
             f.parameter("position", Element::I64);
         }
-        let rounds = f.parameter("rounds", Element::I32);
+        let rounds = form.repeats.then(|| f.parameter("rounds", Element::I32));
         let given: Vec<Value> = form.params.iter().map(|ty| f.parameter("p", element(*ty))).collect();
         let results: Vec<Variable> = form.results.iter().map(|ty| f.variable(element(*ty))).collect();
         let (open, failed) = (f.variable_with(f.literal(true)), f.variable(Element::Bool));
@@ -219,6 +251,12 @@ impl LoopCode<'_> {
         }
         let chosen = vec![None; form.registers.len()];
         let mut code = LoopCode { f: &f, form, int, float, tables, values, chosen, params, results, open, failed };
+        let Some(rounds) = rounds else {
+            code.block(&form.round);
+            let mut outputs: Vec<Value> = code.results.iter().map(|result| f.get(*result)).collect();
+            outputs.extend(form.may_fail.then(|| f.get(failed)));
+            return f.finish_function(&outputs);
+        };
         let left = f.variable_with(rounds);
         f.while_loop(
             || f.and(f.get(open), f.gt(f.get(left), 0)),
@@ -327,21 +365,36 @@ impl LoopCode<'_> {
                     self.steps(otherwise);
                     f.end_if();
                 }
-                Step::Read { to, table, args, .. } => {
-                    let [index, start, length] = args.map(|reg| self.value(reg));
-                    self.check(Check::Index, &[index, length]);
+                Step::Load { to, table, args } => {
+                    let [index, start] = args.map(|reg| self.value(reg));
                     let place = f.convert(f.add(start, index), Element::I64);
                     self.values[*to as usize] = Some(f.read(self.tables[*table], &[place.into()]));
                 }
-                Step::Part(args, _) => {
-                    self.check(Check::Part, &args.map(|reg| self.value(reg)));
+                Step::Check(check, args, _) => {
+                    self.check(*check, &args.map(|reg| self.value(reg)));
                 }
-                Step::Code(reg, _) => {
-                    self.check(Check::Code, &[self.value(*reg)]);
-                }
+                Step::Fold(fold) => self.fold(fold),
                 Step::Require(reg, ..) => self.check(Check::Require, &[self.value(*reg)]),
             }
         }
+    }
+
+    fn fold(&mut self, fold: &LoopFold) {
+        let f = self.f;
+        for carried in &fold.carried {
+            let variable = f.variable_with(self.value(carried.start));
+            self.chosen[carried.reg as usize] = Some(variable);
+        }
+        let index = f.begin_for(f.constant(self.int, 0), self.value(fold.length), 1, Unroll::Auto);
+        self.values[fold.index as usize] = Some(index);
+        self.steps(&fold.steps);
+        let next: Vec<Value> = fold.carried.iter().map(|carried| self.value(carried.next)).collect();
+        for (carried, value) in fold.carried.iter().zip(next) {
+            if let Some(variable) = self.chosen[carried.reg as usize] {
+                f.set(variable, value);
+            }
+        }
+        f.end_for();
     }
 
     fn element(&self, ty: Type) -> Element {

@@ -4,7 +4,7 @@
 //! A round of the loop executes a tree of blocks. Each leaf returns the results, or gives the parameters of
 //! the next round. Registers are assigned once, except those that both branches of [`Step::Choose`] copy to.
 
-use super::{Op, Type};
+use super::{Check, Op, Type};
 use broadloom_diag::Span;
 use std::sync::Arc;
 
@@ -41,6 +41,10 @@ pub struct TailLoop {
     pub round: LoopBlock,
     /// True if a step may end the run with an error.
     pub may_fail: bool,
+    /// True if the loop has more than one round.
+    pub repeats: bool,
+    /// The parameters that are lengths of sequences that are never stored.
+    pub extents: Vec<Reg>,
 }
 
 impl TailLoop {
@@ -106,40 +110,60 @@ pub enum Step {
         /// The expression that it belongs to.
         span: Span,
     },
-    /// Reads an element of a sequence. An index outside of it ends the run with an error.
-    Read {
+    /// Reads an element of a table.
+    Load {
         /// The result.
         to: Reg,
         /// The number of the table.
         table: usize,
-        /// The index in the sequence, and the start and the length of the sequence.
-        args: [Reg; 3],
-        /// The expression that it belongs to.
-        span: Span,
+        /// The index in the sequence, which is valid, and the start of the sequence.
+        args: [Reg; 2],
     },
-    /// Ends the run with an error unless a start, an end and a length are those of a part of a sequence.
-    Part([Reg; 3], Span),
+    /// Ends the run with an error unless the operands are valid. Unused operands are equal to the first.
+    Check(Check, [Reg; 3], Span),
     /// Copies a register.
     Copy(Reg, Reg),
     /// Executes one of two lists of steps, by a bool.
     Choose(Reg, Vec<Step>, Vec<Step>),
-    /// Ends the run with an error unless the int is the code of a character.
-    Code(Reg, Span),
     /// Ends the run with this error unless the bool is true.
     Require(Reg, Arc<str>, Span),
+    /// Executes steps for each index of a sequence.
+    Fold(Box<LoopFold>),
 }
+
+/// Steps for the indices from 0 to below a length, in order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoopFold {
+    /// The length.
+    pub length: Reg,
+    /// The index.
+    pub index: Reg,
+    /// Registers that keep their values for the next index.
+    pub carried: Vec<Carried>,
+    /// The steps for an index.
+    pub steps: Vec<Step>,
+}
+
+/// Register that the steps for an index get from those for the index before.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Carried {
+    /// The register. After the last index it holds the result.
+    pub reg: Reg,
+    /// The value for the first index.
+    pub start: Reg,
+    /// The value for the next index.
+    pub next: Reg,
+}
+
+/// Estimated number of indices of a fold.
+const FOLDED: usize = 16;
 
 impl Step {
     fn size(&self) -> usize {
         match self {
             Step::Choose(_, then, otherwise) => 1 + then.iter().chain(otherwise).map(Step::size).sum::<usize>(),
-            Step::Const(..)
-            | Step::Op { .. }
-            | Step::Read { .. }
-            | Step::Part(..)
-            | Step::Copy(..)
-            | Step::Code(..)
-            | Step::Require(..) => 1,
+            Step::Fold(fold) => 1 + FOLDED * fold.steps.iter().map(Step::size).sum::<usize>(),
+            Step::Const(..) | Step::Op { .. } | Step::Load { .. } | Step::Check(..) | Step::Copy(..) | Step::Require(..) => 1,
         }
     }
 
@@ -147,9 +171,10 @@ impl Step {
     pub fn may_fail(&self) -> bool {
         match self {
             Step::Op { op, .. } => op.failure().is_some(),
-            Step::Code(..) | Step::Require(..) | Step::Read { .. } | Step::Part(..) => true,
+            Step::Check(..) | Step::Require(..) => true,
+            Step::Fold(fold) => fold.steps.iter().any(Step::may_fail),
             Step::Choose(_, then, otherwise) => then.iter().chain(otherwise).any(Step::may_fail),
-            Step::Const(..) | Step::Copy(..) => false,
+            Step::Const(..) | Step::Copy(..) | Step::Load { .. } => false,
         }
     }
 }

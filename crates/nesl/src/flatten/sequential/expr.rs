@@ -217,7 +217,7 @@ impl Writer<'_, '_, '_> {
         };
         let instance = match callee {
             Callee::Definition(_, instance) | Callee::Lambda(_, instance) => instance.clone(),
-            Callee::Serial(_) => vec![],
+            Callee::Serial(_) | Callee::Elements(_) => vec![],
         };
         let body = std::mem::replace(&mut self.body, body);
         let locals = std::mem::take(&mut self.locals);
@@ -775,7 +775,7 @@ impl Writer<'_, '_, '_> {
         let node = match callee {
             Callee::Definition(definition, _) => Node::Definition(*definition),
             Callee::Lambda(lambda, _) => Node::Lambda(*lambda),
-            Callee::Serial(_) => return Err("it has steps in an order".to_owned()),
+            Callee::Serial(_) | Callee::Elements(_) => return Err("it has steps in an order".to_owned()),
         };
         if self.code.text.len() > super::MAX_TEXT {
             return Err("its code is too large".to_owned());

@@ -15,7 +15,7 @@ impl Compiler<'_> {
         let node = match callee {
             Callee::Definition(definition, _) => Node::Definition(*definition),
             Callee::Lambda(lambda, _) => Node::Lambda(*lambda),
-            Callee::Serial(_) => return None,
+            Callee::Serial(_) | Callee::Elements(_) => return None,
         };
         let widths = self.widths?;
         if !self.recurs(node) {

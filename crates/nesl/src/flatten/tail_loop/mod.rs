@@ -1,24 +1,31 @@
-//! Loop forms: functions whose recursion is a tail call become loops.
+//! Loop forms: code that each element of a context executes in a loop of its own.
 //!
-//! Input: the typed program. Output: [`TailLoop`]. In a context of many elements a call of such a function is
-//! one operation, in which each element runs its own loop: memory and kernels do not depend on the number of
-//! rounds.
+//! Input: the typed program. Output: [`TailLoop`]. In a context of many elements a call of a function with a
+//! loop form is one operation, in which each element runs its own loop: memory and kernels do not depend on the
+//! number of rounds. Expressions that reduce sequences become loop forms, too, see [`super::element_loop`].
 //!
 //! A function has a loop form if its result is a scalar or a tuple of scalars, each call of itself is the last
-//! thing it does, and all other calls can be expanded. It may read sequences of scalars and take parts of them;
-//! a sequence that it passes on must be a part of the same parameter. Functions that it calls last are
+//! thing it does, and all other calls can be expanded. It may read sequences, take parts of them and reduce
+//! them; a sequence that it passes on must be a part of the same parameter. Functions that it calls last are
 //! expanded, too, so functions that call each other in turn are one loop. Conditions on constants are decided
-//! here, so that an expanded recursion on a constant ends.
+//! here, so that an expanded recursion on a constant ends. Sequences that rounds make are never stored, see
+//! [`sequence`].
+
+mod fold;
+mod operands;
+mod sequence;
 
 use super::callee::Node;
 use super::small::CallLowering;
 use super::value::Val as Vectors;
 use super::{Callee, Compiler, Key, internal};
-use crate::core::{Body, DefinitionKind, Expr, ExprId, LocalId, Pattern, PatternId, Primitive};
+use crate::core::{Body, DefId, DefinitionKind, Expr, ExprId, LocalId, Pattern, PatternId, Primitive};
 use crate::eval::{Run, Value};
 use crate::flat;
 use crate::types::{Base, Type as Nesl, TypeId};
-use crate::vcode::{Choice, LoopBlock, LoopEnd, LoopOperand, Op, Reg, Shape, Step, TailLoop, Type};
+use crate::vcode::{Check, Choice, LoopBlock, LoopEnd, Op, Reg, Shape, Step, TailLoop, Type};
+pub(super) use operands::{Operands, Val};
+use operands::{Part, Sequence};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -27,7 +34,7 @@ use std::sync::Arc;
 const MAX_EXPANDED: u32 = 16;
 
 /// Maximum number of operands and results of a loop.
-const MAX_OPERANDS: usize = 48;
+pub(super) const MAX_OPERANDS: usize = 48;
 
 /// Maximum number of steps of a loop.
 const MAX_STEPS: usize = 1500;
@@ -36,70 +43,21 @@ const MAX_STEPS: usize = 1500;
 const MAX_PATH: usize = 100;
 
 /// Code, or the reason why there is no loop form.
-type LoopResult<T> = Result<T, String>;
-
-/// A value of a round.
-#[derive(Clone)]
-enum Val {
-    Scalar(Reg),
-    /// The parts of a pair, or the captured variables of a function.
-    Tuple(Rc<[Val]>),
-    Seq(Rc<Sequence>),
-}
-
-/// A part of tables.
-struct Sequence {
-    start: Reg,
-    length: Reg,
-    /// The number of its first table.
-    table: usize,
-    element: Shape,
-}
-
-/// Operands of a call under construction.
-#[derive(Default)]
-struct Operands {
-    list: Vec<LoopOperand>,
-    params: Vec<Type>,
-    tables: usize,
-}
-
-impl Operands {
-    fn param(&mut self, ty: Type) -> Reg {
-        self.list.push(LoopOperand::Param);
-        self.params.push(ty);
-        self.params.len() as Reg - 1
-    }
-
-    /// Adds the operands of a value. Sequences must have scalar elements.
-    fn add(&mut self, shape: &Shape) -> LoopResult<Val> {
-        Ok(match shape {
-            Shape::Int => Val::Scalar(self.param(Type::Int)),
-            Shape::Float => Val::Scalar(self.param(Type::Float)),
-            Shape::Bool => Val::Scalar(self.param(Type::Bool)),
-            Shape::Tuple(parts) => Val::Tuple(parts.iter().map(|part| self.add(part)).collect::<LoopResult<Rc<[Val]>>>()?),
-            Shape::Seq(element) if element.is_scalar() => {
-                let (start, length) = (self.param(Type::Int), self.param(Type::Int));
-                self.list.push(LoopOperand::Pool);
-                let (mut types, table) = (vec![], self.tables);
-                element.results(&mut types);
-                self.tables += types.len();
-                self.list.extend(types.into_iter().map(LoopOperand::Table));
-                Val::Seq(Rc::new(Sequence { start, length, table, element: (**element).clone() }))
-            }
-            Shape::Seq(_) => return Err("it has nested sequences".to_owned()),
-        })
-    }
-}
+pub(super) type LoopResult<T> = Result<T, String>;
 
 /// Writes the round of a loop.
-struct LoopWriter<'c, 'e> {
+pub(super) struct LoopWriter<'c, 'e> {
     c: &'c mut Compiler<'e>,
-    root: Callee,
+    /// The function; `None` for an expression.
+    root: Option<Callee>,
     /// The captured variables and the argument of a call.
     given: Val,
     body: Rc<Body>,
     locals: HashMap<LocalId, Val>,
+    /// Variables of the program that are operands.
+    globals: HashMap<DefId, Val>,
+    /// The number of parameters, which are the first registers.
+    parameters: usize,
     registers: Vec<Type>,
     /// Registers with a constant value: an int, or the bits of a float or a bool.
     constants: HashMap<Reg, i64>,
@@ -107,6 +65,18 @@ struct LoopWriter<'c, 'e> {
     written: usize,
     expanded: u32,
     repeats: bool,
+    /// Number of folds around the code that is written.
+    depth: u32,
+    /// Number of folds that have been written.
+    folds: u32,
+    /// Registers that are lengths of sequences.
+    lengths: HashSet<Reg>,
+    /// Tables whose elements belong to one element of the context each.
+    own: HashSet<usize>,
+    /// True if there is a fold over sequences that have no elements of their own.
+    gains: bool,
+    /// Parameters that are lengths of sequences that are never stored.
+    extents: Vec<Reg>,
 }
 
 impl Compiler<'_> {
@@ -169,37 +139,21 @@ impl Compiler<'_> {
         }
         let (mut operands, mut results) = (Operands::default(), vec![]);
         let given = operands.add(&argument)?;
-        let Operands { list: operands, params, .. } = operands;
         result.results(&mut results);
-        if operands.len() + results.len() > MAX_OPERANDS {
+        if operands.list.len() + results.len() > MAX_OPERANDS {
             return Err("it has too many parameters".to_owned());
         }
         let (body, source) = (self.body(callee).map_err(|fault| fault.message)?, self.name(callee).0);
-        let mut writer = LoopWriter {
-            c: self,
-            root: callee.clone(),
-            body: body.clone(),
-            locals: HashMap::new(),
-            registers: params.clone(),
-            constants: HashMap::new(),
-            steps: vec![],
-            given: given.clone(),
-            written: 0,
-            expanded: 0,
-            repeats: false,
-        };
+        let Some(id) = body.result else { return Err("it has no result".to_owned()) };
+        let mut writer = LoopWriter::new(self, body, given.clone(), &operands);
+        writer.root = Some(callee.clone());
         let Val::Tuple(given) = given else { return Err("no arguments".to_owned()) };
         writer.bind_argument(&given)?;
-        let Some(id) = body.result else { return Err("it has no result".to_owned()) };
         let round = writer.tail(id)?;
         if !writer.repeats {
             return Err("it does not call itself last".to_owned());
         }
-        let registers = writer.registers;
-        let may_fail = may_fail(&round);
-        let mut invariant = vec![true; params.len()];
-        note_changes(&round, &mut invariant);
-        Ok(TailLoop { source, operands, params, invariant, results, registers, round, may_fail })
+        Ok(writer.form(source, operands, results, round))
     }
 
     /// Compiles a function that is a call of a loop form.
@@ -216,6 +170,76 @@ impl Compiler<'_> {
         value.vectors(&mut results);
         self.program.functions[id] = lowering.b.finish(results);
         Ok(())
+    }
+}
+
+impl<'c, 'e> LoopWriter<'c, 'e> {
+    pub(super) fn new(c: &'c mut Compiler<'e>, body: Rc<Body>, given: Val, operands: &Operands) -> Self {
+        LoopWriter {
+            c,
+            root: None,
+            given,
+            body,
+            locals: HashMap::new(),
+            globals: HashMap::new(),
+            parameters: operands.params.len(),
+            registers: operands.params.clone(),
+            constants: HashMap::new(),
+            steps: vec![],
+            written: 0,
+            expanded: 0,
+            repeats: false,
+            depth: 0,
+            folds: 0,
+            lengths: operands.lengths.iter().copied().collect(),
+            own: HashSet::new(),
+            gains: false,
+            extents: vec![],
+        }
+    }
+
+    /// Returns a writer for an expression over these variables. `own` are the tables whose elements belong to one
+    /// element of the context each.
+    pub(super) fn of_expression(
+        c: &'c mut Compiler<'e>,
+        body: Rc<Body>,
+        (locals, globals): (HashMap<LocalId, Val>, HashMap<DefId, Val>),
+        own: HashSet<usize>,
+        operands: Operands,
+    ) -> ExpressionWriter<'c, 'e> {
+        let mut writer = LoopWriter::new(c, body, Val::Tuple([].into()), &operands);
+        (writer.locals, writer.globals, writer.own) = (locals, globals, own);
+        ExpressionWriter { writer, operands }
+    }
+
+    /// Returns the loop form of written code.
+    fn form(self, source: String, operands: Operands, results: Vec<Type>, round: LoopBlock) -> TailLoop {
+        let may_fail = may_fail(&round);
+        let Operands { list: operands, params, .. } = operands;
+        let mut invariant = vec![true; params.len()];
+        note_changes(&round, &mut invariant);
+        let (registers, repeats) = (self.registers, self.repeats);
+        let extents = self.extents;
+        TailLoop { source, operands, params, invariant, results, registers, round, may_fail, repeats, extents }
+    }
+}
+
+/// Writes the loop form of an expression.
+pub(super) struct ExpressionWriter<'c, 'e> {
+    writer: LoopWriter<'c, 'e>,
+    operands: Operands,
+}
+
+impl ExpressionWriter<'_, '_> {
+    /// Returns the loop form, unless nothing is gained by it.
+    pub(super) fn expression(mut self, id: ExprId, results: Vec<Type>) -> LoopResult<TailLoop> {
+        let value = self.writer.value(id)?;
+        if !self.writer.gains {
+            return Err("its sequences are reduced by segments".to_owned());
+        }
+        let end = LoopEnd::Return(slots_of(&[value]));
+        let round = LoopBlock { steps: std::mem::take(&mut self.writer.steps), end };
+        Ok(self.writer.form("apply-to-each".to_owned(), self.operands, results, round))
     }
 }
 
@@ -249,6 +273,15 @@ impl LoopWriter<'_, '_> {
     fn op(&mut self, id: ExprId, op: Op, ty: Type, args: &[Reg]) -> LoopResult<Reg> {
         if let Some((ty, bits)) = self.folded(op, ty, args) {
             return self.constant(ty, bits);
+        }
+        if let (Type::Int, [a, b]) = (ty, args) {
+            let is_zero = |reg: &Reg| self.constants.get(reg) == Some(&0);
+            if matches!(op, Op::Add | Op::Subtract) && is_zero(b) {
+                return Ok(*a);
+            }
+            if op == Op::Add && is_zero(a) {
+                return Ok(*b);
+            }
         }
         let to = self.reg(op.result(ty));
         let first = *args.first().ok_or("no operand")?;
@@ -303,7 +336,7 @@ impl LoopWriter<'_, '_> {
         let Some(result) = body.result else { return Err("it calls a function without a result".to_owned()) };
         let captures = match callee {
             Callee::Lambda(lambda, _) => self.c.env.lambdas[*lambda].captures.clone(),
-            Callee::Definition(..) | Callee::Serial(_) => vec![],
+            Callee::Definition(..) | Callee::Serial(_) | Callee::Elements(_) => vec![],
         };
         let body = std::mem::replace(&mut self.body, body);
         let locals = std::mem::take(&mut self.locals);
@@ -349,7 +382,7 @@ impl LoopWriter<'_, '_> {
             }
             Expr::Call(function, argument) => {
                 let Some((callee, given)) = self.called(*function, *argument)? else { return self.returned(last) };
-                if callee == self.root {
+                if self.root.as_ref() == Some(&callee) {
                     self.repeats = true;
                     let given = Val::Tuple(given.into());
                     if !has_tables_of(&given, &self.given) {
@@ -410,6 +443,7 @@ impl LoopWriter<'_, '_> {
             Expr::Char(value) => Val::Scalar(self.constant(Type::Int, i64::from(*value))?),
             Expr::Local(local) => self.locals.get(local).cloned().ok_or("a variable is not bound")?,
             Expr::Definition(definition, _) => match self.c.env.definitions[*definition].kind {
+                DefinitionKind::Value if self.globals.contains_key(definition) => self.globals[definition].clone(),
                 DefinitionKind::Value => {
                     let Some(value) = self.c.globals[*definition].clone() else {
                         return Err("a variable has no value".to_owned());
@@ -423,7 +457,9 @@ impl LoopWriter<'_, '_> {
                 Val::Tuple([first, self.value(*rest)?].into())
             }
             Expr::Call(function, argument) => match self.called(*function, *argument)? {
-                Some((callee, _)) if callee == self.root => return Err("a call of itself is not its last one".to_owned()),
+                Some((callee, _)) if self.root.as_ref() == Some(&callee) => {
+                    return Err("a call of itself is not its last one".to_owned());
+                }
                 Some((callee, given)) => self.within(&callee, &given, |w, result| w.value(result))?,
                 None => self.primitive(id, *function, *argument)?,
             },
@@ -443,7 +479,16 @@ impl LoopWriter<'_, '_> {
                 let captured = captures.iter().map(|(outer, _)| self.locals.get(outer).cloned()).collect::<Option<Vec<Val>>>();
                 Val::Tuple(captured.ok_or("a variable is not bound")?.into())
             }
-            Expr::Text(_) | Expr::Each(_) | Expr::Sequence(_) | Expr::Time(_) => return Err("it has sequences".to_owned()),
+            Expr::Each(each) => {
+                let each = self.each(id, each)?;
+                self.require_items(&each)?;
+                Val::Seq(each)
+            }
+            Expr::Sequence(items) => {
+                let items = items.iter().map(|item| self.value(*item)).collect::<LoopResult<Vec<Val>>>()?;
+                self.list(items)?
+            }
+            Expr::Text(_) | Expr::Time(_) => return Err("it has texts or a timer".to_owned()),
         })
     }
 
@@ -454,29 +499,44 @@ impl LoopWriter<'_, '_> {
             Some(_) => return self.value(then),
             None => {}
         }
+        self.chosen(condition, ty, |w| w.value(then), |w| w.value(otherwise))
+    }
+
+    /// Writes two branches. Sequences that they return must be parts of one table.
+    fn chosen(
+        &mut self,
+        condition: Reg,
+        ty: TypeId,
+        then: impl FnOnce(&mut Self) -> LoopResult<Val>,
+        otherwise: impl FnOnce(&mut Self) -> LoopResult<Val>,
+    ) -> LoopResult<Val> {
         let shape = self.c.shape(ty)?;
-        if !shape.is_scalar() {
+        let (then, value) = self.branch(then)?;
+        let (otherwise, other) = self.branch(otherwise)?;
+        if !has_tables_of(&value, &other) {
             return Err("it chooses between sequences".to_owned());
         }
         let mut types = vec![];
-        shape.results(&mut types);
+        slot_types(&shape, &mut types);
         let results: Vec<Reg> = types.into_iter().map(|ty| self.reg(ty)).collect();
         let mut lists = vec![];
-        for branch in [then, otherwise] {
-            let before = std::mem::take(&mut self.steps);
-            let (locals, constants) = (self.locals.clone(), self.constants.clone());
-            let value = self.value(branch);
-            let copied = value.and_then(|value| {
-                let from = slots_of(&[value]);
-                results.iter().zip(from).try_for_each(|(to, from)| self.push(Step::Copy(*to, from)))
-            });
-            (self.locals, self.constants) = (locals, constants);
-            lists.push(std::mem::replace(&mut self.steps, before));
-            copied?;
+        for (mut steps, value) in [(then, &value), (otherwise, &other)] {
+            steps.extend(results.iter().zip(slots_of(std::slice::from_ref(value))).map(|(to, from)| Step::Copy(*to, from)));
+            lists.push(steps);
         }
         let (Some(otherwise), Some(then)) = (lists.pop(), lists.pop()) else { return Err("a branch is missing".to_owned()) };
         self.push(Step::Choose(condition, then, otherwise))?;
-        Ok(unslot(&shape, &mut results.into_iter()))
+        Ok(unslot(&value, &mut results.into_iter()))
+    }
+
+    /// Writes the steps of a branch.
+    fn branch(&mut self, write: impl FnOnce(&mut Self) -> LoopResult<Val>) -> LoopResult<(Vec<Step>, Val)> {
+        let before = std::mem::take(&mut self.steps);
+        let (locals, constants) = (self.locals.clone(), self.constants.clone());
+        let value = write(self);
+        (self.locals, self.constants) = (locals, constants);
+        let steps = std::mem::replace(&mut self.steps, before);
+        Ok((steps, value?))
     }
 
     /// Makes the value of a variable of the program.
@@ -511,7 +571,10 @@ impl LoopWriter<'_, '_> {
             self.push(Step::Require(condition, String::from_utf8_lossy(text).into(), body.spans[id]))?;
             return Ok(Val::Scalar(self.constant(Type::Bool, 1)?));
         }
-        let value = self.value(argument)?;
+        let value = match primitive {
+            P::Reduce(_) => self.consumed(argument)?,
+            _ => self.value(argument)?,
+        };
         if let Some(value) = self.of_sequence(id, primitive, &value)? {
             return Ok(value);
         }
@@ -526,7 +589,7 @@ impl LoopWriter<'_, '_> {
             }
             P::CharCode => first,
             P::CodeChar => {
-                self.push(Step::Code(first, body.spans[id]))?;
+                self.push(Step::Check(Check::Code, [first; 3], body.spans[id]))?;
                 first
             }
             P::IntToAny | P::AsFloat if to_float && !is_float => self.op(id, Op::IntToFloat, Type::Int, &[first])?,
@@ -543,35 +606,6 @@ impl LoopWriter<'_, '_> {
         }))
     }
 
-    /// Writes a primitive on a sequence. Returns `None` for a primitive on scalars.
-    fn of_sequence(&mut self, id: ExprId, primitive: Primitive, value: &Val) -> LoopResult<Option<Val>> {
-        let span = self.body.spans[id];
-        Ok(match (primitive, value) {
-            (Primitive::Length, Val::Seq(seq)) => Some(Val::Scalar(seq.length)),
-            (Primitive::Elt, Val::Tuple(parts)) => {
-                let [Val::Seq(seq), Val::Scalar(index)] = &parts[..] else { return Err("it indexes no sequence".to_owned()) };
-                let (mut types, mut regs) = (vec![], vec![]);
-                seq.element.results(&mut types);
-                for (number, ty) in types.into_iter().enumerate() {
-                    let (to, args) = (self.reg(ty), [*index, seq.start, seq.length]);
-                    self.push(Step::Read { to, table: seq.table + number, args, span })?;
-                    regs.push(to);
-                }
-                Some(unslot(&seq.element, &mut regs.into_iter()))
-            }
-            (Primitive::Subseq, Val::Tuple(parts)) => {
-                let [Val::Seq(seq), Val::Tuple(bounds)] = &parts[..] else { return Err("it cuts no sequence".to_owned()) };
-                let [Val::Scalar(from), Val::Scalar(to)] = bounds[..] else { return Err("it cuts at no ints".to_owned()) };
-                self.push(Step::Part([from, to, seq.length], span))?;
-                let start = self.op(id, Op::Add, Type::Int, &[seq.start, from])?;
-                let length = self.op(id, Op::Subtract, Type::Int, &[to, from])?;
-                Some(Val::Seq(Rc::new(Sequence { start, length, table: seq.table, element: seq.element.clone() })))
-            }
-            (_, value) if has_sequence(value) => return Err("it has other operations on sequences".to_owned()),
-            _ => None,
-        })
-    }
-
     fn base_type(&mut self, ty: TypeId) -> Option<Type> {
         match self.c.shape(ty).ok()? {
             Shape::Int => Some(Type::Int),
@@ -582,11 +616,29 @@ impl LoopWriter<'_, '_> {
     }
 }
 
-/// Makes a value of a shape without sequences from registers.
-fn unslot(shape: &Shape, regs: &mut dyn Iterator<Item = Reg>) -> Val {
+/// Makes a value like another one from registers.
+fn unslot(like: &Val, regs: &mut dyn Iterator<Item = Reg>) -> Val {
+    match like {
+        Val::Tuple(parts) => Val::Tuple(parts.iter().map(|part| unslot(part, regs)).collect()),
+        Val::Seq(seq) => match &**seq {
+            Sequence::Part(part) => {
+                let (start, length) = (regs.next().unwrap_or(0), regs.next().unwrap_or(0));
+                Val::Seq(Rc::new(Sequence::Part(Part { start, length, ..part.clone() })))
+            }
+            _ => like.clone(),
+        },
+        Val::Scalar(_) => Val::Scalar(regs.next().unwrap_or(0)),
+    }
+}
+
+/// Lists the types of the registers of values of a shape.
+fn slot_types(shape: &Shape, out: &mut Vec<Type>) {
     match shape {
-        Shape::Tuple(parts) => Val::Tuple(parts.iter().map(|part| unslot(part, regs)).collect()),
-        Shape::Int | Shape::Float | Shape::Bool | Shape::Seq(_) => Val::Scalar(regs.next().unwrap_or(0)),
+        Shape::Seq(_) => out.extend([Type::Int, Type::Int]),
+        Shape::Tuple(parts) => parts.iter().for_each(|part| slot_types(part, out)),
+        Shape::Int => out.push(Type::Int),
+        Shape::Float => out.push(Type::Float),
+        Shape::Bool => out.push(Type::Bool),
     }
 }
 
@@ -598,25 +650,24 @@ fn slots_of(values: &[Val]) -> Vec<Reg> {
         match value {
             Val::Scalar(reg) => out.push(*reg),
             Val::Tuple(parts) => open.extend(parts.iter().rev()),
-            Val::Seq(seq) => out.extend([seq.start, seq.length]),
+            Val::Seq(seq) => {
+                if let Sequence::Part(part) = &**seq {
+                    out.extend([part.start, part.length]);
+                }
+            }
         }
     }
     out
-}
-
-fn has_sequence(value: &Val) -> bool {
-    match value {
-        Val::Scalar(_) => false,
-        Val::Tuple(parts) => parts.iter().any(has_sequence),
-        Val::Seq(_) => true,
-    }
 }
 
 /// Tells whether the sequences of a value are parts of the same tables as those of another one.
 fn has_tables_of(value: &Val, other: &Val) -> bool {
     match (value, other) {
         (Val::Tuple(a), Val::Tuple(b)) => a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| has_tables_of(a, b)),
-        (Val::Seq(a), Val::Seq(b)) => a.table == b.table,
+        (Val::Seq(a), Val::Seq(b)) => match (&**a, &**b) {
+            (Sequence::Part(a), Sequence::Part(b)) => a.table == b.table,
+            _ => false,
+        },
         (Val::Scalar(_), Val::Scalar(_)) => true,
         _ => false,
     }
