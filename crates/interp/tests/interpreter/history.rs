@@ -30,7 +30,8 @@ impl Grid {
         (self.clocks[index].publish(block, THREADS, thread, time), self.known[index])
     }
 
-    fn acquire(&mut self, index: usize, (clock, known): &(PublishedClock, [u32; THREADS * BLOCKS])) {
+    fn acquire(&mut self, index: usize, released: &(PublishedClock, [u32; THREADS * BLOCKS])) {
+        let (clock, known) = released;
         self.clocks[index].acquire((index / THREADS) as u32, clock);
         for (mine, theirs) in self.known[index].iter_mut().zip(known) {
             *mine = (*mine).max(*theirs);

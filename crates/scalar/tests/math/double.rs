@@ -41,7 +41,8 @@ fn ulp(size: f64) -> f64 {
     if exponent > 52 { f64::from_bits((exponent - 52) << 52) } else { f64::from_bits(1 << (exponent - 1)) }
 }
 
-fn error(function: MathFunction, x: f64, result: f64, (right, rest): (f64, f64)) -> f64 {
+fn error(function: MathFunction, x: f64, result: f64, exact: (f64, f64)) -> f64 {
+    let (right, rest) = exact;
     if right.is_infinite() || result.is_infinite() {
         // The greatest number is one ulp from infinity.
         let held = |value: f64| value.clamp(-f64::MAX, f64::MAX);
