@@ -134,9 +134,9 @@ pub enum Step {
 /// Steps for the indices from 0 to below a length, in order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoopFold {
-    /// The length.
+    /// Number of executions of the steps.
     pub length: Reg,
-    /// The index.
+    /// The current index, for the steps to read.
     pub index: Reg,
     /// Registers that keep their values for the next index.
     pub carried: Vec<Carried>,
