@@ -178,6 +178,8 @@ pub const ISLAND_WORDS: u64 = 64;
 pub const ISLAND_ELEMENTS: u64 = 32;
 /// Maximum steps of a round, a period of the order of firings.
 pub const ISLAND_STEPS: usize = 512;
+/// Maximum filters in a row that become one island.
+pub const ISLAND_FILTERS: usize = ISLAND_STEPS / 4;
 /// Maximum steps that are searched for a round.
 pub const ISLAND_SEARCH: usize = 64 * ISLAND_STEPS;
 /// Units of a round in which the threads of a block share the firings of a step, the largest first.

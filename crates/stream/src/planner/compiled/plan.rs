@@ -268,7 +268,7 @@ fn islands(graph: &Graph, classified: &mut [ClassifiedNode]) -> Vec<Option<NodeI
             let (one, other) = (sets.first(from), sets.first(to));
             let size = sizes[one] + sizes[other];
             // Outside of loops an island is a row of filters, which may end anywhere.
-            if one != other && (size <= dataflow::ISLAND_STEPS / 4 || (loops[from] && loops[to])) {
+            if one != other && (size <= dataflow::ISLAND_FILTERS || (loops[from] && loops[to])) {
                 sets.unite(from, to);
                 sizes[one.min(other)] = size;
             }
