@@ -100,12 +100,15 @@ impl Segments {
             let sound = if index == 0 { 1..=2 } else { 1..=1 };
             sound.contains(&of.blocks.0) && sound.contains(&of.blocks.1) && of.quantization < 4
         };
+        if !self.components.iter().enumerate().all(is_known) {
+            return None;
+        }
         let most = self.components[0].blocks;
         for component in &mut self.components {
             let side = |side: u32, own: usize, most: usize| (side as usize * own).div_ceil(most);
             component.size = (side(self.size.0, component.blocks.0, most.0), side(self.size.1, component.blocks.1, most.1));
         }
-        self.components.iter().enumerate().all(is_known).then_some(())
+        Some(())
     }
 
     /// Reads quantisation tables.

@@ -3,10 +3,10 @@
 use crate::values::{Folder, equal, noise};
 use broadloom_effect::file::{self, WriteOptions, read};
 use broadloom_effect::image::Orientation;
-use broadloom_effect::{Alpha, ColorSpace, SampleType};
+use broadloom_effect::{Alpha, ColorSpace, Image, Plane, SampleType};
 
 /// Writes an image with so many bits.
-fn written(folder: &Folder, image: &broadloom_effect::Image, bits: u8) -> Vec<u8> {
+fn written(folder: &Folder, image: &Image, bits: u8) -> Vec<u8> {
     let samples = Some(if bits == 8 { SampleType::U8 } else { SampleType::U16 });
     file::write_with(folder.file("x.dpx"), image, &WriteOptions { samples, bits: Some(bits), ..WriteOptions::default() })
         .unwrap();
@@ -20,15 +20,21 @@ fn values_of_all_depths_stay() {
     for names in [&["Y"][..], &["R", "G", "B"], &["R", "G", "B", "A"]] {
         for bits in [8u8, 10, 12, 16] {
             let most = (1u32 << bits) - 1;
-            let ty = if bits == 8 { SampleType::U8 } else { SampleType::U16 };
-            let image = noise(37, 5, names, 1).converted(SampleType::U16).with_alpha(Alpha::Straight);
+            let image = noise(37, 5, names, 1).with_alpha(Alpha::Straight);
             // Values that the depth has.
             let planes = image.planes().iter().map(|plane| {
-                let samples =
-                    plane.to_f32().iter().map(|value| (value * most as f32).round() / most as f32).collect::<Vec<f32>>();
-                broadloom_effect::Plane::new(plane.name(), 37, 5, samples).unwrap().converted(ty)
+                let codes = plane.to_f32().into_iter().map(|value| (value * most as f32) as u32);
+                match bits {
+                    8 => Plane::new(plane.name(), 37, 5, codes.map(|code| code as u8).collect::<Vec<u8>>()),
+                    _ => Plane::new(
+                        plane.name(),
+                        37,
+                        5,
+                        codes.map(|code| ((code * 65535 + most / 2) / most) as u16).collect::<Vec<u16>>(),
+                    ),
+                }
             });
-            let image = image.with_planes(planes.collect()).unwrap();
+            let image = image.with_planes(planes.collect::<Result<_, _>>().unwrap()).unwrap();
             let bytes = written(&folder, &image, bits);
             assert_eq!((&bytes[..4], bytes[803]), (&b"SDPX"[..], bits));
             assert_eq!(u32::from_be_bytes(bytes[16..20].try_into().unwrap()) as usize, bytes.len());
@@ -41,8 +47,7 @@ fn values_of_all_depths_stay() {
 #[test]
 fn words_have_the_order_of_the_standard() {
     let folder = Folder::new();
-    let image =
-        broadloom_effect::Image::from_f32(1, 1, [("R", vec![1.0]), ("G", vec![0.0]), ("B", vec![513.0 / 1023.0])]).unwrap();
+    let image = Image::from_f32(1, 1, [("R", vec![1.0]), ("G", vec![0.0]), ("B", vec![513.0 / 1023.0])]).unwrap();
     let bytes = written(&folder, &image, 10);
     assert_eq!(bytes[2048..], (1023u32 << 22 | 513 << 2).to_be_bytes());
     // The same in the other byte order.

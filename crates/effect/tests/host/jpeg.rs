@@ -38,7 +38,8 @@ fn samples_are_those_of_other_decoders() {
                 let own = decoded(&bytes).unwrap();
                 assert!(own.names().eq(names.iter().copied()), "{width}×{height}");
                 let library = by_the_library(&bytes);
-                let count = names.len();
+                // Grey may be red, green and blue there.
+                let count = library.len() / (width * height) as usize;
                 for (index, plane) in own.planes().iter().enumerate() {
                     let samples = plane.to_f32().into_iter().map(|value| (value * 255.0).round() as i32);
                     // Decoders differ in how they interpolate colours at edges.
