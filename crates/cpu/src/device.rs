@@ -307,8 +307,7 @@ impl Backend for Cpu {
 
     fn trim(&self) -> Result<()> {
         if self.inner.memory.has_dying() {
-            self.inner.streams().drain();
-            self.inner.reap();
+            self.inner.wait_for_dying();
         }
         self.inner.memory.empty_pool();
         Ok(())

@@ -170,6 +170,20 @@ impl Memory {
         self.state().allocate(bytes, owner, self.limit)
     }
 
+    /// Runs an action that allocates. If there is no memory, it is run again: after `wait`, if freed memory waits
+    /// for work; else at once, because work may have ended and released memory since the first try.
+    pub fn retried<T>(&self, allocate: impl Fn() -> Result<T>, wait: impl FnOnce()) -> Result<T> {
+        match allocate() {
+            Err(Error::OutOfMemory { .. }) => {
+                if self.has_dying() {
+                    wait();
+                }
+                allocate()
+            }
+            outcome => outcome,
+        }
+    }
+
     /// Takes over an allocation of `bytes` bytes that was freed and still waits for work. The last freed one
     /// is taken, which is still in caches.
     pub(crate) fn take_over(&self, bytes: u64) -> Option<u64> {

@@ -45,7 +45,7 @@ impl CpuModule {
     pub(crate) fn new(device: &Arc<DeviceState>, module: &Arc<Verified>) -> Result<CpuModule> {
         let mut module: Module = (***module).clone();
         hoist_statics::run(&mut module);
-        let variables = Variables::load(&module, &device.memory, &device.opaques)?;
+        let variables = device.retried(|| Variables::load(&module, &device.memory, &device.opaques))?;
         Ok(CpuModule { device: device.clone(), module, variables })
     }
 
@@ -139,7 +139,8 @@ impl CpuModule {
             whole[..bytes.len()].copy_from_slice(bytes);
             *word = u128::from_le_bytes(whole);
         }
-        let workspace = if launch.cooperative { Some(Workspace::new(&self.device.memory)?) } else { None };
+        let workspace =
+            if launch.cooperative { Some(self.device.retried(|| Workspace::new(&self.device.memory))?) } else { None };
         Ok(Box::new(Grid {
             ready,
             params: words,

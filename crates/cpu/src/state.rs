@@ -7,7 +7,7 @@ use crate::statistics::{KernelStatistics, Record};
 use crate::stream::Streams;
 use crate::worker::WorkerShared;
 use broadloom_device::texture::Opaques;
-use broadloom_device::{Error, Machine, Result};
+use broadloom_device::{Machine, Result};
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -62,16 +62,27 @@ impl DeviceState {
         record
     }
 
-    /// Allocates memory. If there is none, waits for work that holds some.
+    /// Allocates memory.
     pub(crate) fn allocate(&self, bytes: u64, owner: Owner) -> Result<u64> {
-        match self.memory.allocate(bytes, owner.clone()) {
-            Err(Error::OutOfMemory { .. }) if self.memory.has_dying() => {
-                self.streams().drain();
-                self.reap();
-                self.memory.allocate(bytes, owner)
+        self.retried(|| self.memory.allocate(bytes, owner.clone()))
+    }
+
+    /// Runs an action that allocates memory. If there is none, waits for the work that may still use freed
+    /// memory, and runs it again.
+    pub(crate) fn retried<T>(&self, allocate: impl Fn() -> Result<T>) -> Result<T> {
+        self.memory.retried(allocate, || self.wait_for_dying())
+    }
+
+    /// Waits for all work submitted so far, and releases the memory that waited for it.
+    pub(crate) fn wait_for_dying(&self) {
+        if let Some(number) = self.streams().horizon() {
+            self.streams().drain();
+            // Copies by other host threads also have numbers. They are not in a stream.
+            while self.streams().oldest() < number {
+                std::thread::yield_now();
             }
-            outcome => outcome,
         }
+        self.reap();
     }
 
     /// Releases the memory that waited for work that is done by now. Finished work does so too, but it may end while memory is

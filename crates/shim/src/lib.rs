@@ -6,9 +6,10 @@
 //!
 //! The replacement library is opened with local scope. Its symbols, and those of the libraries that it needs
 //! (LLVM, the C++ library), are invisible to the program. A program with an LLVM of its own therefore keeps
-//! it. In the other direction, a program may export LLVM's names to all libraries. The shim looks for one of
-//! them. If it is there, the replacement library is opened so that it prefers its own libraries
-//! (`RTLD_DEEPBIND`). This is not the default, because such a library also ignores a preloaded allocator.
+//! it. In the other direction, a program may export LLVM's names to all libraries: the functions for C, the
+//! classes, or some of both. The shim looks for one name of each. If it finds one, the replacement library is
+//! opened so that it prefers its own libraries (`RTLD_DEEPBIND`). This is not the default, because such a library
+//! also ignores a preloaded allocator.
 //!
 //! - [`code`] is the machine code of all shims, independent of its position.
 //! - [`elf`] writes a file with that code and the names.

@@ -78,8 +78,10 @@ fn the_library_is_loaded_once_and_only_when_it_is_called() {
 /// A program that exports LLVM's names keeps its own, and the replacement library calls its own.
 #[test]
 fn neither_side_gets_the_names_of_the_other() {
-    let folder = build("foreign", "foreign");
-    prints(&folder, "foreign", &[], "loaded\nown 100, replacement 7\nthe thread ends\n");
+    for program in ["foreign", "foreign_class"] {
+        let folder = build(program, program);
+        prints(&folder, program, &[], "loaded\nown 100, replacement 7\nthe thread ends\n");
+    }
 }
 
 /// A replacement library that is missing, is none, or lacks a function ends the process with a message.

@@ -104,7 +104,8 @@ fn a_stopped_check_tells_what_it_found() {
         assert_eq!((report["findings"].as_array().unwrap().len(), &report["stopped"]), (1, &format!("SIG{signal}").into()));
     }
     let json = folder.join("limit.json");
-    let limit = ["--time-limit", "0.2", "--json", json.to_str().unwrap()];
+    // Enough for the start of the command on a busy machine.
+    let limit = ["--time-limit", "2", "--json", json.to_str().unwrap()];
     let outcome = end(start(&[&["check", kernel.to_str().unwrap(), "--arg", "u32[8]:zero"], &limit[..]].concat()));
     outcome.exits(1).complains(&["error[out-of-bounds]", "2 findings; the check was stopped before its end by the time limit"]);
     let report = report(&json);

@@ -2,6 +2,7 @@
 
 use broadloom_cpu::memory::{AddressSurroundings, Memory, Owner};
 use broadloom_device::Error;
+use std::cell::Cell;
 
 fn release(memory: &Memory, address: u64) {
     let freed = memory.free(address).unwrap();
@@ -60,6 +61,24 @@ fn freed_mappings_are_used_again() {
     let small = memory.allocate(300, Owner::Buffer).unwrap();
     release(&memory, small);
     assert_eq!(memory.allocate(400, Owner::Buffer).unwrap(), small);
+}
+
+#[test]
+fn an_allocation_finds_memory_that_is_released_behind_its_first_try() {
+    let memory = Memory::new(1 << 20, 0, 0);
+    let (address, tries) = (memory.allocate(1 << 20, Owner::Buffer).unwrap(), Cell::new(0));
+    let allocate = || {
+        let outcome = memory.allocate(1 << 20, Owner::Buffer);
+        // As a worker does that ends the work which this memory waits for.
+        if tries.replace(tries.get() + 1) == 0 {
+            release(&memory, address);
+        }
+        outcome
+    };
+    memory.retried(allocate, || panic!("nothing waits")).unwrap();
+    assert_eq!(tries.get(), 2);
+    let refused = memory.retried(|| memory.allocate(1, Owner::Buffer), || panic!("nothing waits"));
+    assert!(matches!(refused, Err(Error::OutOfMemory { requested: 1, .. })), "{refused:?}");
 }
 
 #[test]

@@ -148,7 +148,6 @@ pub(crate) fn kernels() -> Result<(), Failed> {
 
 /// Loops without end stop at the limit of steps and at a request, and name the function.
 pub(crate) fn endless(open: Open) -> Result<(), Failed> {
-    static STOP: [Stop; 2] = [Stop::new(), Stop::new()];
     let text = "function again(n) = again(n + 1); {again(n) : n in [1, 2]};";
     let mut settings = Settings::default();
     settings.options.max_steps = 100_000;
@@ -162,8 +161,9 @@ pub(crate) fn endless(open: Open) -> Result<(), Failed> {
             return Err(found.into());
         }
     }
-    for (threshold, stop) in [0, 1 << 16].into_iter().zip(&STOP) {
-        stop.clear();
+    for threshold in [0, 1 << 16] {
+        // Trials of several devices run at the same time, so each has its own.
+        let stop: &'static Stop = Box::leak(Box::default());
         let mut settings = Settings::default();
         settings.options.stop = Some(stop);
         let mut session = support::session_on(settings, Target::new(open).with_threshold(threshold));

@@ -7,6 +7,19 @@ use std::collections::BTreeSet;
 /// Documents that stay below a number of lines.
 const SHORT: &[(&str, usize)] = &[("docs/ARCHITECTURE.md", 500), ("docs/PERFORMANCE.md", 350)];
 
+/// Files at the root of the repository.
+const ROOT: &[&str] = &[
+    ".gitignore",
+    "Cargo.lock",
+    "Cargo.toml",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "Makefile",
+    "README.md",
+    "SECURITY.md",
+    "rustfmt.toml",
+];
+
 /// Returns the paths that a document names in backticks or as link targets. Fenced blocks are examples and do
 /// not count.
 fn named_paths(text: &str) -> Vec<(usize, String)> {
@@ -54,6 +67,13 @@ fn paths_named_in_documents_exist() {
         }
     }
     hold("A path that a document names exists. (What is no path stands without a slash, or outside of backticks.)", violations);
+}
+
+#[test]
+fn files_at_the_root_are_known() {
+    let repository = Repository::open();
+    let unknown = repository.paths().iter().filter(|path| !path.contains('/') && !ROOT.contains(&path.as_str()));
+    hold("The root has these files alone. Programs and tests write to folders of their own:", unknown.cloned().collect());
 }
 
 /// Returns the names of variables of the environment in a text, with their positions.
