@@ -24,7 +24,7 @@ use crate::eval::Run;
 use crate::flat::{self, FuncId};
 use crate::types::{Type as Nesl, TypeId};
 use crate::vcode::{Shape, TailLoop, Type};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -87,13 +87,15 @@ impl Lowering<'_, '_> {
 
     fn element_form(&mut self, id: ExprId, variables: &Variables, values: &[Val]) -> LoopResult<TailLoop> {
         let body = self.body.clone();
-        let (mut operands, mut results, mut own) = (Operands::default(), vec![], vec![]);
+        let (mut operands, mut results, mut own) = (Operands::default(), vec![], HashSet::new());
         let (mut locals, mut globals) = (HashMap::new(), HashMap::new());
         let mut values = values.iter();
         for local in &variables.locals {
             let (shape, from) = (self.c.shape(body.locals[*local].ty)?, operands.tables());
             locals.insert(*local, operands.add_nested(&shape)?);
-            own.extend(values.next().and_then(is_dense).map(|_| from..operands.tables()));
+            if values.next().is_some_and(is_dense) {
+                own.extend(from..operands.tables());
+            }
         }
         for (definition, ty, _) in &variables.globals {
             let shape = self.c.shape(*ty)?;
@@ -104,8 +106,7 @@ impl Lowering<'_, '_> {
         if operands.list.len() + results.len() > MAX_OPERANDS {
             return Err("it has too many variables".to_owned());
         }
-        LoopWriter::of_expression(self.c, body, (locals, globals), own.into_iter().flatten().collect(), operands)
-            .expression(id, results)
+        LoopWriter::of_expression(self.c, body, (locals, globals), own, operands).expression(id, results)
     }
 
     /// Converts all sequences to parts of their pools.
@@ -156,11 +157,11 @@ impl Lowering<'_, '_> {
     }
 }
 
-/// Returns something if the sequences of a value have elements of their own.
-fn is_dense(value: &Val) -> Option<()> {
+/// Tells whether a value has sequences, all with elements of their own.
+fn is_dense(value: &Val) -> bool {
     let mut forms = vec![];
     value.forms(&mut forms);
-    (!forms.is_empty() && forms.iter().all(|is_virtual| !is_virtual)).then_some(())
+    !forms.is_empty() && forms.iter().all(|is_virtual| !is_virtual)
 }
 
 impl Compiler<'_> {

@@ -7,13 +7,18 @@ use crate::eval::{Fault, Run};
 use crate::run::{
     Accelerator, DeviceSegdes, DeviceVector, ELEMENTS_OF_A_STEP, Elements, Entry, Extent, OpResult, Vector, VectorCharge,
 };
-use crate::vcode::{Check, FuncId, Inst, Op, SequentialCall, Slot, Type};
+use crate::vcode::{Check, FuncId, Inst, Op, Sequential, SequentialCall, Slot, Type};
 use broadloom_graph::Amount;
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 /// A function whose vectors have fewer elements than this in total continues on the host.
 const SMALL: usize = 1 << 12;
+
+/// Time that the host spends on a recursion of small vectors before threads of the device take over. To open a
+/// device takes about as long.
+const PATIENCE: Duration = Duration::from_millis(16);
 
 /// Returns the value of all elements of a vector if the host knows it.
 fn each(entry: &Entry) -> Option<Entry> {
@@ -457,11 +462,26 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         });
         let (way, limit) = match self.accelerator.as_deref_mut() {
             Some(accelerator) if matches!(sizes, Entry::Device(_)) => accelerator.small(&sizes, place, form.as_deref())?,
-            _ => (0, 0),
+            Some(_) => self.small_on_host(&sizes, place, form.as_deref())?,
+            None => (0, 0),
         };
         let (way, limit) = (self.ints(vec![way])?, self.ints(vec![limit])?);
         self.stack.extend([way, limit]);
         self.count(1)
+    }
+
+    /// Returns the execution mode of calls whose sizes are on the host: a recursion that takes the host some
+    /// milliseconds goes on in threads of the device.
+    fn small_on_host(&mut self, sizes: &Entry, place: (FuncId, usize), form: Option<&Sequential>) -> Run<(i64, i64)> {
+        let (Some(form), None, Entry::Int(sizes)) = (form, sizes.amount(), sizes) else { return Ok((0, 0)) };
+        let since = self.small_since.entry(place).or_insert_with(Instant::now).elapsed();
+        if sizes.is_empty() || since < PATIENCE {
+            return Ok((0, 0));
+        }
+        let Some(accelerator) = self.accelerator.as_deref_mut() else { return Ok((0, 0)) };
+        let (sum, most) = sizes.iter().fold((0, 0), |(sum, most), size| (sum + *size as usize, (*size as usize).max(most)));
+        let limit = accelerator.limit_of_small(form, (sum, most))?;
+        Ok(if limit.is_some_and(|limit| most <= limit) { (2, i64::from(i32::MAX)) } else { (0, 0) })
     }
 
     /// Executes a call sequentially. Returns false if the flattened function must be called instead; the

@@ -34,6 +34,7 @@ use frame::Frame;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// A run of a program.
 pub(crate) struct Machine<'p, 'w, 'e> {
@@ -49,6 +50,8 @@ pub(crate) struct Machine<'p, 'w, 'e> {
     site: Span,
     constants: Constants,
     regions: Regions,
+    /// The first execution of each `SMALL` whose sizes were on the host.
+    small_since: HashMap<(FuncId, usize), Instant>,
     pub(crate) steps: u64,
     accelerator: Option<&'w mut Accelerator>,
     /// True if results stay on the device.
@@ -66,6 +69,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
             site: Span::default(),
             constants: HashMap::new(),
             regions: Regions::default(),
+            small_since: HashMap::new(),
             steps: 0,
             accelerator: None,
             keeps_results: false,

@@ -38,6 +38,7 @@ mod fold;
 mod ledger;
 mod loop_functions;
 mod moves;
+mod product_loop;
 mod region;
 mod segdes;
 mod segments;

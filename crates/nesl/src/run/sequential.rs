@@ -153,6 +153,19 @@ impl Accelerator {
         Ok((i64::from(is_worth), limit as i64))
     }
 
+    /// Returns the largest size of a small call, for calls whose sizes have this sum and this maximum, and prepares
+    /// for them. Returns `None` if no calls run sequentially.
+    pub(crate) fn limit_of_small(&mut self, form: &Sequential, (sum, most): (usize, usize)) -> Run<Option<usize>> {
+        let Some(limits) = self.target.sequential else { return Ok(None) };
+        if self.tracing || self.sequential.failed.contains(&form.name) {
+            return Ok(None);
+        }
+        let limit = self.limit(limits, sum, form.text_for_cores.is_some())?;
+        self.sequential.teams = None;
+        (self.sequential.largest, self.sequential.total, self.sequential.limit) = (most, sum, limit);
+        Ok(Some(limit))
+    }
+
     /// Reads two numbers without axes that are not negative.
     pub(super) fn two_numbers(&mut self, first: &Node, second: &Node) -> Run<[usize; 2]> {
         let (first, second) = (self.as_vector(first)?, self.as_vector(second)?);

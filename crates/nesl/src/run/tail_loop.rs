@@ -144,6 +144,10 @@ impl LoopRun {
 
     /// Executes the only round. Waits only for errors.
     fn launch_once(&mut self, accelerator: &mut Accelerator, function: &Function) -> Run<LoopOutcome> {
+        let params: Vec<Node> = self.params.iter().map(|param| param.node.clone()).collect();
+        if let Some(product) = accelerator.product_of_loops(&self.form, self.calls, &params, &self.tables)? {
+            return Ok(LoopOutcome::Done(self.done(accelerator, vec![product])));
+        }
         let inputs: Vec<&Node> = self.params.iter().map(|param| &param.node).collect();
         let mut state = self.applied(function, &inputs)?;
         if self.form.may_fail {

@@ -8,7 +8,7 @@ use broadloom_nesl::session::Settings;
 use libtest_mimic::Failed;
 
 /// Programs with the least number of calls that run as loops on the device, if every operation does.
-const PROGRAMS: [(&str, u64); 26] = [
+const PROGRAMS: [(&str, u64); 40] = [
     ("function count(n, k) = if n == 0 then k else count(n - 1, k + 1); {count(n, 0) : n in [1000000, 5, 0]};", 3),
     // Several tail calls, in several branches.
     (
@@ -96,6 +96,27 @@ const PROGRAMS: [(&str, u64); 26] = [
         "function other(a, b, n) = if n == 0 then #a else other(b, a ++ [n], n - 1); {other(v, [1], 3) : v in [[1, 2, 3], [1]]};",
         0,
     ),
+    // Reductions of sequences that elements share, or that are not stored.
+    ("{{sum({x * y : x in r; y in c}) : c in [[1.0, 2.0], [3.0, 4.0]]} : r in [[1.0, 10.0], [2.5, 20.0], [0.0, 1.0]]};", 6),
+    (
+        "n = 3; a = {{float(i * j) : j in index(n)} : i in index(n)}; {{sum({a[i][k] * a[k][j] : k in index(n)}) : j in index(n)} : i in index(n)};",
+        9,
+    ),
+    (
+        "cs = [(1.0, 2.0), (3.0, 4.0)]; {min_index({(x - a) * (x - a) + y * b : (a, b) in cs}) : (x, y) in [(1.0, 1.0), (3.0, 3.0)]};",
+        2,
+    ),
+    ("let v = [3, 1, 4, 1, 5] in {(#{y in v | y < x}, max_val({y in v | y < x}), any({y == x : y in v})) : x in [0:7]};", 7),
+    ("let v = [2.5, -1.0e40, 7.0] in {(min_val({x * y : y in v}), max_val({y in v | y > x})) : x in [1.0, -1.0, 9.0]};", 3),
+    ("let v = \"abz\" in {(max_val({c in v | c < d}), min_val({c in v | c > d})) : d in \"aqz\"};", 3),
+    ("let v = [3, 1, 4] in {let s = {y * x : y in v} in (sum(s), max_val(s), s[x]) : x in [0:3]};", 3),
+    ("let v = [3, 1, 4] in {sum({sum({y * z + x : y in v}) : z in v}) : x in [0:3]};", 3),
+    ("let v = [3, 1, 4] in {if x > 1 then sum({y in v | y > x}) else -1 : x in [0:4]};", 0),
+    ("let v = [3, 1, 4] in {(sum(take(v, x)), sum([x, x + 1] ++ v), sum(v -> [x, 0])) : x in [0:3]};", 0),
+    ("let v = [3, 1, 4] in {sum({12 / (y - x) : y in v}) : x in [0:3]};", 0),
+    ("let v = [3, 1, 4] in {let s = {v[y + x] : y in [0:2]} in x : x in [0:3]};", 0),
+    ("{sum({i : i in [x:2]}) : x in [0:4]};", 0),
+    ("{sum({a * b : a in [1, 2, 3]; b in index(n)}) : n in [3, 2]};", 0),
     // Other recursion is no loop.
     ("function fac(n) = if n < 2 then 1 else n * fac(n - 1); {fac(n) : n in [0, 5]};", 0),
 ];

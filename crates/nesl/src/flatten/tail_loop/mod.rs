@@ -24,7 +24,7 @@ use crate::eval::{Run, Value};
 use crate::flat;
 use crate::types::{Base, Type as Nesl, TypeId};
 use crate::vcode::{Check, Choice, LoopBlock, LoopEnd, Op, Reg, Shape, Step, TailLoop, Type};
-pub(super) use operands::{Operands, Val};
+pub(super) use operands::{LoopResult, Operands, Val};
 use operands::{Part, Sequence};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -41,9 +41,6 @@ const MAX_STEPS: usize = 1500;
 
 /// Maximum length of a chain of calls that is searched for recursion.
 const MAX_PATH: usize = 100;
-
-/// Code, or the reason why there is no loop form.
-pub(super) type LoopResult<T> = Result<T, String>;
 
 /// Writes the round of a loop.
 pub(super) struct LoopWriter<'c, 'e> {

@@ -1,12 +1,14 @@
 //! Values of loop forms, and the operands of their calls.
 
-use super::LoopResult;
 use crate::core::{Body, ExprId, LocalId, PatternId};
 use crate::vcode::{LoopOperand, Reg, Shape, Type};
 use broadloom_diag::Span;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::rc::Rc;
+
+/// Code, or the reason why there is no loop form.
+pub(in super::super) type LoopResult<T> = Result<T, String>;
 
 /// A value of a round.
 #[derive(Clone)]

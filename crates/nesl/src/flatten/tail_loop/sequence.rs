@@ -7,7 +7,7 @@
 
 use super::operands::{Delayed, Part, Sequence, Val, tables_of};
 use super::{LoopResult, LoopWriter};
-use crate::core::{Each, Expr, ExprId, Primitive};
+use crate::core::{Each, Expr, ExprId, PatternId, Primitive};
 use crate::vcode::{Check, Op, Reg, Shape, Step, Type};
 use broadloom_diag::Span;
 use std::cell::Cell;
@@ -351,7 +351,7 @@ impl LoopWriter<'_, '_> {
         written
     }
 
-    fn item_of(&mut self, each: &Delayed, items: Vec<(crate::core::PatternId, Val)>, kept: Option<Reg>) -> LoopResult<Item> {
+    fn item_of(&mut self, each: &Delayed, items: Vec<(PatternId, Val)>, kept: Option<Reg>) -> LoopResult<Item> {
         for (pattern, item) in items {
             self.bind(pattern, &item)?;
         }
