@@ -188,8 +188,8 @@ class Watching(unittest.TestCase):
 
         shell = Shell()
         bl.load_ipython_extension(shell)
-        shell.function("", "function next(a) : int -> int = a + 1;")
-        self.assertEqual((shell.kind, shell.names["next"](3)), (("cell", "nesl"), 4))
+        shell.function("", "function successor(a) : int -> int = a + 1;")
+        self.assertEqual((shell.kind, shell.names["successor"](3)), (("cell", "nesl"), 4))
         self.assertIn("<td>2.5</td>", bl.asarray([2.5])._repr_html_())
 
 
