@@ -9,7 +9,7 @@ SHELL := /bin/bash
 # rustup puts cargo where a login shell finds it; other shells need to be told.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: build demo test bench bench-peers soak gpu-bundle soak-bundle wheel fmt clean help cargo linker llvm peers rustfmt clippy
+.PHONY: build demo test bench bench-peers soak gpu-bundle soak-bundle wheel wheel-test fmt clean help cargo linker llvm peers rustfmt clippy
 
 # Where LLVM 19 is, for the crates that bind to it.
 export LLVM_SYS_191_PREFIX ?= /usr/lib/llvm-19
@@ -55,6 +55,9 @@ bench-peers: build peers ## arrays and effects beside NumPy, Numba, JAX, PyTorch
 # A wheel has LLVM inside, so it needs no package of the system.
 wheel: cargo linker llvm ## the Python package, optimised, with LLVM inside: target/wheels/broadloom-*.whl
 	scripts/wheel.sh
+
+wheel-test: wheel ## all tests of the Python package on the wheel, with the test suite of the array API standard
+	scripts/wheel-test.sh
 
 # Far more random input than `make test` has time for, other every day.
 SECONDS ?= 600

@@ -38,7 +38,7 @@ fn is_host(arguments: &Arguments<'_, '_>) -> Answer {
 }
 
 fn node_type(arguments: &Arguments<'_, '_>) -> Answer {
-    arguments.answer(type_name(arguments.handle::<Node>(0)?.ty().element()))
+    arguments.answer(type_name(arguments.handle::<Node>(0)?.ty()))
 }
 
 fn shape(arguments: &Arguments<'_, '_>) -> Answer {

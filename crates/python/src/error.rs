@@ -1,7 +1,7 @@
 //! Errors of the libraries as Python exceptions. The message is kept.
 
 use broadloom::graph::Error;
-use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyNotImplementedError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use std::fmt::Display;
 
@@ -14,6 +14,8 @@ pub(crate) fn of_graph(error: Error) -> PyErr {
             PyValueError::new_err(text)
         }
         Error::Host { .. } => PyMemoryError::new_err(text),
+        // `bl.jit` runs a function that asks for elements while it is traced as it stands.
+        Error::Symbolic { .. } => PyNotImplementedError::new_err(text),
         _ => PyRuntimeError::new_err(text),
     }
 }

@@ -13,16 +13,21 @@
 
 mod arrays;
 mod call;
+mod complex;
 mod device;
 mod effect;
 mod error;
+mod function;
 mod handle;
 mod kernel;
 mod memory;
 mod nesl;
 mod order;
+mod segments;
 mod stream;
+mod template;
 mod wait;
+mod watch;
 
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -33,8 +38,9 @@ use std::ptr::null_mut;
 /// Adds all functions to the module.
 fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let arrays = [arrays::FUNCTIONS, order::FUNCTIONS, device::FUNCTIONS, memory::FUNCTIONS, wait::FUNCTIONS];
+    let lines = [segments::FUNCTIONS, template::FUNCTIONS, function::FUNCTIONS, watch::FUNCTIONS];
     let front_ends = [kernel::FUNCTIONS, nesl::FUNCTIONS, stream::FUNCTIONS, effect::FUNCTIONS];
-    arrays.into_iter().chain(front_ends).try_for_each(|list| call::add(module, list))
+    arrays.into_iter().chain(lines).chain(front_ends).try_for_each(|list| call::add(module, list))
 }
 
 /// Executes the module. Returns 0, or -1 with an exception.

@@ -2,13 +2,12 @@
 //!
 //! The package passes addresses of contiguous NumPy arrays that it holds during the call, with their size.
 
-use crate::arrays::{element, shape};
+use crate::arrays::{shape, type_named};
 use crate::call::{Answer, Arguments, Entry};
 use crate::error::{of_graph, refused};
 use crate::wait::wait_for;
 use broadloom::Context;
 use broadloom::graph::Node;
-use broadloom_scalar::Type;
 
 /// Functions of the module.
 pub(crate) const FUNCTIONS: &[Entry] = &[
@@ -20,7 +19,7 @@ pub(crate) const FUNCTIONS: &[Entry] = &[
 #[allow(unsafe_code, reason = "NumPy arrays come as addresses")]
 fn upload(arguments: &Arguments<'_, '_>) -> Answer {
     let (context, shape) = (arguments.handle::<Context>(0)?, shape(arguments, 1)?);
-    let ty = Type::of(element(&arguments.get::<String>(2)?)?);
+    let ty = type_named(&arguments.get::<String>(2)?)?;
     let (address, length) = (arguments.get::<usize>(3)?, arguments.get::<usize>(4)?);
     if length == 0 || address == 0 {
         return arguments.wrap(Node::upload(&context, ty, shape, &[]).map_err(of_graph)?);

@@ -3,7 +3,7 @@
 use crate::call::{Answer, Arguments, Entry};
 use crate::error::of_graph;
 use broadloom::Context;
-use broadloom::graph::{Node, SortKey};
+use broadloom::graph::{Elementwise, Node, SortKey};
 use broadloom_scalar::{Element, Type};
 
 /// Functions of the module.
@@ -17,19 +17,32 @@ pub(crate) const FUNCTIONS: &[Entry] = &[
 fn sort_rows(arguments: &Arguments<'_, '_>) -> Answer {
     let (line, rows) = (arguments.handle::<Node>(0)?, arguments.get::<usize>(1)?);
     let key = SortKey { descending: arguments.get(2)?, bits: None };
-    let sorted = sorted_rows(line.context(), &line, rows, key).map_err(of_graph)?;
-    arguments.wrap_all(sorted)
+    let sorted = match line.ty().is_scalar() {
+        true => sorted_rows(line.context(), &[&line], rows, key),
+        false => sorted_complex(&line, rows, key),
+    };
+    arguments.wrap_all(sorted.map_err(of_graph)?)
 }
 
-fn sorted_rows(context: &Context, line: &Node, rows: usize, key: SortKey) -> broadloom::graph::Result<Vec<Node>> {
+/// Sorts complex numbers by their real parts, and equal ones by their imaginary parts.
+fn sorted_complex(line: &Node, rows: usize, key: SortKey) -> broadloom::graph::Result<Vec<Node>> {
+    let part = |lane: u8| Node::elementwise(Elementwise::Lane(lane), &[line]);
+    let sorted = sorted_rows(line.context(), &[&part(0)?, &part(1)?], rows, key)?;
+    let [real, imaginary, places] = &sorted[..] else { return Ok(sorted) };
+    Ok(vec![Node::elementwise(Elementwise::Vector, &[real, imaginary])?, places.clone()])
+}
+
+fn sorted_rows(context: &Context, lines: &[&Node], rows: usize, key: SortKey) -> broadloom::graph::Result<Vec<Node>> {
+    let line = lines[0];
+    let keys: Vec<(&Node, SortKey)> = lines.iter().map(|line| (*line, key)).collect();
     let length = line.shape().count().checked_div(rows).unwrap_or(0);
     let places = Node::position(context, [rows, length].into(), 1, Element::I64)?.flattened()?;
     if rows == 1 || length == 0 {
-        return Node::sort(&[(line, key)], &[&places]);
+        return Node::sort(&keys, &[&places]);
     }
     let starts: Vec<u8> = (0..=rows).flat_map(|row| ((row * length) as i64).to_le_bytes()).collect();
     let offsets = Node::upload(context, Type::of(Element::I64), (rows + 1).into(), &starts)?;
-    Node::segmented_sort(&offsets, Some(length.into()), &[(line, key)], &[&places])
+    Node::segmented_sort(&offsets, Some(length.into()), &keys, &[&places])
 }
 
 fn pack(arguments: &Arguments<'_, '_>) -> Answer {

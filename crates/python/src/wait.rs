@@ -34,7 +34,7 @@ fn forked(arguments: &Arguments<'_, '_>) -> Answer {
 }
 
 /// Refuses to use a device whose threads stayed in the parent process.
-fn check_process() -> PyResult<()> {
+pub(crate) fn check_process() -> PyResult<()> {
     match FORKED.load(Ordering::Relaxed) {
         true => Err(failed(
             "this process was forked after a device was opened, and has no threads of the device: \

@@ -1,8 +1,10 @@
 """The other front ends from Python: NESL, kernels in PTX, image effects, StreamIt."""
 
+import json
 import pathlib
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import broadloom as bl
@@ -146,6 +148,49 @@ class Streams(unittest.TestCase):
         self.assertEqual(running([1, 2]).tolist(), [2, 3])
         with self.assertRaisesRegex(TypeError, "items of float64 for a stream of int32"):
             running.push([0.5])
+
+
+class Watching(unittest.TestCase):
+    def test_the_checker_names_the_line_of_python(self):
+        with bl.checked() as findings:
+            y = bl.zeros(4, dtype=bl.float32)
+            bl.kernel(ROOT / "examples/saxpy.ptx")[1, 32](2.0, y, y, 5)
+        self.assertEqual(findings[0].kind, "OutOfBounds")
+        self.assertIn("test_front_ends.py:", findings[0].line)
+        with bl.checked() as findings:
+            self.assertEqual(float(bl.ones(100).sum()), 100.0)
+        self.assertEqual(findings, [])
+
+    def test_a_profile_is_written(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "trace.json"
+            with bl.profile(path):
+                float(bl.ones(10).sum())
+            self.assertIn("traceEvents", json.loads(path.read_text()))
+
+    def test_files_of_numpy(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "x.npy"
+            bl.save(path, bl.arange(3))
+            self.assertEqual(bl.load(path).tolist(), [0, 1, 2])
+            path = pathlib.Path(folder) / "x.npz"
+            bl.savez(path, bl.ones(2), name=bl.asarray([1j]))
+            found = bl.load(path)
+            self.assertEqual((found["arr_0"].tolist(), found["name"].tolist()), ([1.0, 1.0], [1j]))
+
+    def test_cells_of_notebooks(self):
+        class Shell:
+            def push(self, names):
+                self.names = names
+
+            def register_magic_function(self, function, magic_kind, magic_name):
+                self.function, self.kind = function, (magic_kind, magic_name)
+
+        shell = Shell()
+        bl.load_ipython_extension(shell)
+        shell.function("", "function successor(a) : int -> int = a + 1;")
+        self.assertEqual((shell.kind, shell.names["successor"](3)), (("cell", "nesl"), 4))
+        self.assertIn("<td>2.5</td>", bl.asarray([2.5])._repr_html_())
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import broadloom as bl
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-PAGES = ["PYTHON.md"]
+PAGES = ["PYTHON.md", "PYTHON_NUMPY.md", "PYTHON_JAX.md", "PYTHON_RAGGED.md"]
 NAMES = {"bl": bl, "np": np}
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -32,7 +32,7 @@ class Guide(unittest.TestCase):
             text = "\n".join(blocks)
             tries, report = failures([doctest.DocTestParser().get_doctest(text, dict(NAMES), page, page, 0)])
             self.assertEqual(report, "")
-            self.assertGreater(tries, 20)
+            self.assertGreater(tries, 3)
 
     def test_docstrings(self):
         finder = doctest.DocTestFinder(recurse=False)

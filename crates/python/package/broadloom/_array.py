@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import _core, _dtypes
+from . import _core, _dtypes, _watching
 from ._devices import Device, device as _device
 
-_NUMBERS = (bool, int, float)
+_NUMBERS = (bool, int, float, complex)
 _AXES = 8
 
 
@@ -99,6 +99,18 @@ class Array:
     def __str__(self):
         return str(np.asarray(self))
 
+    def _repr_html_(self):
+        """Shows arrays of one and two axes as tables in notebooks."""
+        import html
+
+        title = f"{self._dtype}, shape {self.shape}, {self._device}"
+        if self.ndim not in (1, 2) or self.size == 0:
+            return f"<pre>{title}\n{html.escape(str(self))}</pre>"
+        rows = np.asarray(self if self.ndim == 2 else reshaped(self, (1, self.size)))
+        shown = [[html.escape(format(value, "")) for value in _ends(row.tolist())] for row in _ends(list(rows))]
+        lines = "".join("<tr>" + "".join(f"<td>{value}</td>" for value in row) + "</tr>" for row in shown)
+        return f"<table><caption>{html.escape(title)}</caption>{lines}</table>"
+
     def __format__(self, spec):
         return format(self.item(), spec) if self.ndim == 0 and spec else format(str(self), spec)
 
@@ -154,6 +166,19 @@ class Array:
             return NotImplemented
         return found(*inputs)
 
+    @property
+    def __array_interface__(self):
+        if not self._device._is_host:
+            raise AttributeError(f"the elements are on {self._device}: `np.asarray(x)` copies them to the host")
+        return _host(self).__array_interface__
+
+    @property
+    def __cuda_array_interface__(self):
+        if not self._device.name.startswith("cuda"):
+            raise AttributeError(f"the elements are on {self._device}, not on a GPU")
+        data = (_core.address(self._node), True) if self.size else (0, True)
+        return {"version": 3, "shape": self.shape, "typestr": self._dtype.str, "data": data, "strides": None, "stream": None}
+
     def __dlpack_device__(self):
         return (1, 0) if self._device._is_host or not self._device.name.startswith("cuda") else (2, self._ordinal())
 
@@ -168,7 +193,8 @@ class Array:
         host = _host(self)
         readable = max_version is not None and tuple(max_version) >= (1, 0)
         if not readable and copy is False:
-            raise BufferError("arrays are read-only, which DLPack before 1.0 cannot say: a copy is needed")
+            # DLPack before 1.0 cannot say that elements are read-only; who asks for no copy may not write.
+            return np.asarray(_Elements(self, is_readonly=False)).__dlpack__() if self.size else host.__dlpack__()
         if copy or not readable:
             host = host.copy()
         return host.__dlpack__(max_version=max_version) if readable else host.__dlpack__()
@@ -212,9 +238,34 @@ def made(node, dtype, device, shape=None) -> Array:
     return array
 
 
+class Weak(Array):
+    """A number of a traced function: its data type adapts to arrays beside it, as that of a Python number."""
+
+    __slots__ = ()
+
+
+def weak_number(array) -> Array:
+    """Returns an array without axes as a number that adapts."""
+    number = object.__new__(Weak)
+    number._node, number._dtype, number._device, number._shape_known = array._node, array._dtype, array._device, ()
+    return number
+
+
+# Python numbers of each kind, for the rules of promotion.
+_EXAMPLES = {"b": False, "i": 0, "f": 0.0, "c": 0j}
+
+
 def like(node, array, shape=None) -> Array:
     """Wraps a node with the data type and the device of another array."""
     return made(node, array._dtype, array._device, shape)
+
+
+def _ends(items, most=20):
+    """Returns the items of a long list at its ends, with a mark between them."""
+    if len(items) <= most:
+        return items
+    mark = ["…"] if not isinstance(items[0], np.ndarray) else [np.array(["…"] * min(len(items[0]), most))]
+    return items[: most // 2] + mark + items[-(most // 2) :]
 
 
 class _Elements:
@@ -222,13 +273,13 @@ class _Elements:
 
     __slots__ = ("node", "__array_interface__")
 
-    def __init__(self, array):
+    def __init__(self, array, is_readonly=True):
         self.node = array._node
         self.__array_interface__ = {
             "version": 3,
             "shape": array.shape,
             "typestr": array._dtype.str,
-            "data": (_core.address(array._node), True),
+            "data": (_core.address(array._node), is_readonly),
         }
 
 
@@ -241,6 +292,8 @@ def _host(array) -> np.ndarray:
         return np.asarray(_Elements(array))
     values = np.empty(shape, array._dtype)
     _core.read(array._node, values.ctypes.data, values.nbytes)
+    if _watching.CHECKERS:
+        _watching.note_work()
     values.flags.writeable = False
     return values
 
@@ -265,7 +318,7 @@ def _from_pickle(values, name):
 
 def scalar(value, dtype, device) -> Array:
     """Makes an array without axes from a number."""
-    if dtype.kind in "iu" and isinstance(value, float):
+    if dtype.kind in "iu" and isinstance(value, float) or dtype.kind != "c" and isinstance(value, complex):
         raise TypeError(f"{value} is no {dtype}")
     if isinstance(value, np.generic):
         value = value.item()
@@ -276,6 +329,8 @@ def cast(array: Array, dtype) -> Array:
     """Converts the elements to another data type."""
     if array._dtype == dtype:
         return array
+    if array._dtype.kind == "c" and dtype.kind != "c":
+        raise TypeError(f"complex numbers do not become {dtype}: take `bl.real(x)` or `bl.abs(x)`")
     return made(_core.convert(array._node, _dtypes.name_of(dtype)), dtype, array._device, array._shape_known)
 
 
@@ -337,16 +392,19 @@ def operands(*values) -> tuple[list[Array], np.dtype]:
     for array in arrays:
         if array._device is not device:
             raise ValueError(f"one array is on {device}, the other on {array._device}: `to_device` copies one of them")
-    dtype = arrays[0]._dtype
-    for array in arrays[1:]:
+    strong = [array for array in arrays if type(array) is Array] or arrays
+    dtype = strong[0]._dtype
+    for array in strong[1:]:
         if array._dtype is not dtype:
             dtype = _dtypes.promote(dtype, array._dtype)
     converted = []
     for value in values:
+        if type(value) is Weak and strong is not arrays:
+            dtype = _dtypes.of_scalar(_EXAMPLES[value._dtype.kind], dtype)
         if not isinstance(value, (Array, *_NUMBERS)):
             if isinstance(value, np.generic):
                 dtype = _dtypes.promote(dtype, _dtypes.checked(value.dtype))
-            elif isinstance(value, complex) or not hasattr(value, "__array__") and not hasattr(value, "__dlpack__"):
+            elif not hasattr(value, "__array__") and not hasattr(value, "__dlpack__"):
                 _dtypes.of_scalar(value, dtype)
             else:
                 value = from_host(np.asarray(value), device)

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _core, _dtypes
 from ._array import Array, cast, from_host, made, permuted, reshaped, scalar, stretched
-from ._devices import Device, device as _device
+from ._devices import device as _device
 from ._elementwise import add, multiply, where
 
 
@@ -37,7 +37,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None) -> Array:
         converted = moved if dtype is None else cast(moved, dtype)
         return converted.copy() if copy and converted is obj else converted
     target = _device(device)
-    if isinstance(obj, (bool, int, float)):
+    if isinstance(obj, (bool, int, float, complex)):
         if copy is False:
             raise ValueError("a number becomes an array by a copy")
         return scalar(obj, dtype or _dtypes.default_of(obj), target) if dtype is None else cast_scalar(obj, dtype, target)
@@ -48,7 +48,9 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None) -> Array:
     elif not isinstance(obj, np.ndarray) and hasattr(obj, "__dlpack__") and not hasattr(obj, "__array__"):
         obj = np.from_dlpack(obj)
     values = np.asarray(obj)
-    if values.dtype.kind not in "biuf" and values.dtype.kind != "c":
+    if values.dtype.name == "bfloat16":
+        values = values.astype(np.float32)
+    if values.dtype.kind not in "biufc":
         raise TypeError(f"arrays hold numbers; `{type(obj).__name__}` does not give an array of numbers")
     return from_host(values if dtype is None else values.astype(dtype), target)
 

@@ -12,14 +12,17 @@ bool = np.dtype("bool")
 int8, int16, int32, int64 = (np.dtype(name) for name in ("int8", "int16", "int32", "int64"))
 uint8, uint16, uint32, uint64 = (np.dtype(name) for name in ("uint8", "uint16", "uint32", "uint64"))
 float16, float32, float64 = (np.dtype(name) for name in ("float16", "float32", "float64"))
+complex64, complex128 = np.dtype("complex64"), np.dtype("complex128")
 
 SIGNED = (int8, int16, int32, int64)
 UNSIGNED = (uint8, uint16, uint32, uint64)
 FLOATS = (float16, float32, float64)
-ALL = (bool, *SIGNED, *UNSIGNED, *FLOATS)
+COMPLEX = (complex64, complex128)
+ALL = (bool, *SIGNED, *UNSIGNED, *FLOATS, *COMPLEX)
 
 DEFAULT_INT = int64
 DEFAULT_FLOAT = float64
+DEFAULT_COMPLEX = complex128
 
 _KINDS = {
     "bool": (bool,),
@@ -27,8 +30,8 @@ _KINDS = {
     "unsigned integer": UNSIGNED,
     "integral": SIGNED + UNSIGNED,
     "real floating": FLOATS,
-    "complex floating": (),
-    "numeric": SIGNED + UNSIGNED + FLOATS,
+    "complex floating": COMPLEX,
+    "numeric": SIGNED + UNSIGNED + FLOATS + COMPLEX,
 }
 
 
@@ -46,8 +49,7 @@ def _checked(found: np.dtype) -> np.dtype:
     for known in ALL:
         if native == known:
             return known
-    reason = "complex numbers are not supported" if found.kind == "c" else "arrays hold booleans, integers and floats"
-    raise TypeError(f"there are no arrays of `{found}`: {reason}")
+    raise TypeError(f"there are no arrays of `{found}`: arrays hold booleans, integers, floats and complex numbers")
 
 
 def checked(dtype) -> np.dtype:
@@ -57,6 +59,27 @@ def checked(dtype) -> np.dtype:
 
 def is_float(dtype) -> builtins.bool:
     return dtype.kind == "f"
+
+
+def is_complex(dtype) -> builtins.bool:
+    return dtype.kind == "c"
+
+
+def is_inexact(dtype) -> builtins.bool:
+    """Tests for floats and complex numbers."""
+    return dtype.kind in "fc"
+
+
+def real_of(dtype) -> np.dtype:
+    """Returns the data type of the parts of complex numbers; other types stay."""
+    return {complex64: float32, complex128: float64}.get(dtype, dtype)
+
+
+def complex_of(dtype) -> np.dtype:
+    """Returns the data type of complex numbers with parts of a data type."""
+    if dtype.kind == "c":
+        return dtype
+    return complex64 if dtype in (float16, float32) else complex128
 
 
 @functools.lru_cache(None)
@@ -75,9 +98,9 @@ def of_scalar(value, beside: np.dtype) -> np.dtype:
     if isinstance(value, int):
         return DEFAULT_INT if kind == "b" else beside
     if isinstance(value, float):
-        return beside if kind == "f" else DEFAULT_FLOAT
+        return beside if kind in "fc" else DEFAULT_FLOAT
     if isinstance(value, complex):
-        raise TypeError("complex numbers are not supported")
+        return complex_of(beside) if kind in "fc" else DEFAULT_COMPLEX
     raise TypeError(f"`{type(value).__name__}` is neither an array nor a number")
 
 
@@ -91,6 +114,8 @@ def default_of(value) -> np.dtype:
         return DEFAULT_INT if -(2**63) <= value < 2**63 else uint64
     if isinstance(value, float):
         return DEFAULT_FLOAT
+    if isinstance(value, complex):
+        return DEFAULT_COMPLEX
     return checked(np.asarray(value).dtype)
 
 
@@ -160,7 +185,7 @@ class IntegerInfo(NamedTuple):
 
 def finfo(type, /) -> FloatInfo:
     """Returns the limits of a floating-point type."""
-    dtype = checked(_dtype_of(type) or type)
+    dtype = real_of(checked(_dtype_of(type) or type))
     if not is_float(dtype):
         raise TypeError(f"`finfo` of `{dtype}`, which is no floating-point type")
     info = np.finfo(dtype)

@@ -41,6 +41,18 @@ def _op(operation, *arrays, dtype=None) -> Array:
     return made(_core.elementwise(number, [array._node for array in arrays]), dtype or first._dtype, first._device)
 
 
+def _on_complex(name, x) -> Array:
+    """Applies an elementary function to complex numbers."""
+    if name not in _complex.FUNCTIONS:
+        raise TypeError(f"`{name}` of complex numbers is not defined: real numbers are needed")
+    return _complex.FUNCTIONS[name](x)
+
+
+def zeros_as(x) -> Array:
+    """Returns zeros with the shape and the data type of an array."""
+    return made(_core.fill(x._device._context, x.shape, _dtypes.name_of(x._dtype), 0), x._dtype, x._device, x.shape)
+
+
 def _floats(name, *values) -> list[Array]:
     arrays, dtype = operands(*values)
     _kind(name, dtype, "iuf", "numbers")
@@ -49,7 +61,9 @@ def _floats(name, *values) -> list[Array]:
 
 def _of_float(operation, name, doc):
     def function(x, /):
-        return _op(operation, *_floats(name, _array(x, name)))
+        if _array(x, name)._dtype.kind == "c":
+            return _on_complex(name, x)
+        return _op(operation, *_floats(name, x))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc + " Integers are converted to `float64`."
@@ -78,10 +92,10 @@ atanh = _of_float("atanh", "atanh", "Returns the inverse hyperbolic tangent of e
 erf = _of_float("erf", "erf", "Returns the error function of each element.")
 
 
-def _rounding(operation, name, doc):
+def _rounding(operation, name, doc, kinds="iuf"):
     def function(x, /):
-        _kind(name, _array(x, name)._dtype, "iuf", "numbers")
-        return _op(operation, x) if is_float(x._dtype) else x
+        _kind(name, _array(x, name)._dtype, kinds, "numbers")
+        return _op(operation, x) if x._dtype.kind in "fc" else x
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
@@ -91,7 +105,7 @@ def _rounding(operation, name, doc):
 floor = _rounding("floor", "floor", "Rounds each element down.")
 ceil = _rounding("ceil", "ceil", "Rounds each element up.")
 trunc = _rounding("trunc", "trunc", "Rounds each element towards zero.")
-round = _rounding("round_even", "round", "Rounds each element to the nearest integer, halves to even.")
+round = _rounding("round_even", "round", "Rounds each element to the nearest integer, halves to even.", "iufc")
 
 
 def _fast(number, x1, x2, kinds, result):
@@ -106,7 +120,7 @@ def _fast(number, x1, x2, kinds, result):
         return made(_core.binary(number, array._node, x2._node), result or dtype, array._device)
     other = x1 if is_first else x2
     kind = type(other)
-    if not (kind is float and dtype.kind == "f" or kind is int and dtype.kind in "iuf"):
+    if not (kind is float and dtype.kind in "fc" or kind is int and dtype.kind != "b" or kind is complex and dtype.kind == "c"):
         return None
     node = _core.with_number(number, array._node, other, is_first)
     return made(node, result or dtype, array._device, array._shape_known)
@@ -129,13 +143,13 @@ def _two(operation, name, kinds, wanted, doc, result=None):
     return function
 
 
-subtract = _two("-", "subtract", "iuf", "numbers", "Returns the differences.")
+subtract = _two("-", "subtract", "iufc", "numbers", "Returns the differences.")
 less = _two("<", "less", "iuf", "numbers", "Tests if x1 < x2.", bool_dtype)
 less_equal = _two("<=", "less_equal", "iuf", "numbers", "Tests if x1 <= x2.", bool_dtype)
 greater = _two(">", "greater", "iuf", "numbers", "Tests if x1 > x2.", bool_dtype)
 greater_equal = _two(">=", "greater_equal", "iuf", "numbers", "Tests if x1 >= x2.", bool_dtype)
-equal = _two("==", "equal", "biuf", "numbers", "Tests if elements are equal.", bool_dtype)
-not_equal = _two("!=", "not_equal", "biuf", "numbers", "Tests if elements differ.", bool_dtype)
+equal = _two("==", "equal", "biufc", "numbers", "Tests if elements are equal.", bool_dtype)
+not_equal = _two("!=", "not_equal", "biufc", "numbers", "Tests if elements differ.", bool_dtype)
 bitwise_and = _two("&", "bitwise_and", "biu", "integers or booleans", "Returns the bitwise AND.")
 bitwise_or = _two("|", "bitwise_or", "biu", "integers or booleans", "Returns the bitwise OR.")
 bitwise_xor = _two("^", "bitwise_xor", "biu", "integers or booleans", "Returns the bitwise exclusive OR.")
@@ -145,7 +159,7 @@ copysign = _two("copysign", "copysign", "f", "floats", "Returns x1 with the sign
 def add(x1, x2, /):
     """Returns the sums. The sum of booleans is their logical OR, as in NumPy."""
     if type(x1) is Array or type(x2) is Array:
-        found = _fast(_NUMBER["+"], x1, x2, "iuf", None)
+        found = _fast(_NUMBER["+"], x1, x2, "iufc", None)
         if found is not None:
             return found
     arrays, dtype = operands(x1, x2)
@@ -155,7 +169,7 @@ def add(x1, x2, /):
 def multiply(x1, x2, /):
     """Returns the products. The product of booleans is their logical AND, as in NumPy."""
     if type(x1) is Array or type(x2) is Array:
-        found = _fast(_NUMBER["*"], x1, x2, "iuf", None)
+        found = _fast(_NUMBER["*"], x1, x2, "iufc", None)
         if found is not None:
             return found
     arrays, dtype = operands(x1, x2)
@@ -165,11 +179,11 @@ def multiply(x1, x2, /):
 def divide(x1, x2, /):
     """Returns the quotients. Integers are converted to `float64`."""
     if type(x1) is Array or type(x2) is Array:
-        found = _fast(_NUMBER["/"], x1, x2, "f", None)
+        found = _fast(_NUMBER["/"], x1, x2, "fc", None)
         if found is not None:
             return found
     arrays, dtype = operands(x1, x2)
-    if not is_float(dtype):
+    if dtype.kind not in "fc":
         arrays = [cast(array, _dtypes.DEFAULT_FLOAT) for array in arrays]
     return _op("/", *arrays)
 
@@ -241,7 +255,11 @@ def pow(x1, x2, /):
     if isinstance(x2, int) and x2 < 0 and isinstance(x1, Array) and x1._dtype.kind in "iu":
         raise ValueError("integers to negative integer powers are not defined: convert them to floats")
     (x, y), dtype = operands(x1, x2)
-    _kind("pow", dtype, "iuf", "numbers")
+    _kind("pow", dtype, "iufc", "numbers")
+    if dtype.kind == "c":
+        if type(x2) is int and -64 <= x2 <= 64:
+            return _power(x, x2) if x2 >= 0 else _op("/", _constant(1.0, x), _power(x, -x2))
+        return _complex.power(x, y)
     if is_float(dtype):
         return _op("pow", x, y)
     result, one, zero = _constant(1, x), _constant(1, x), _constant(0, x)
@@ -374,19 +392,21 @@ def where(condition, x1, x2, /):
 
 def abs(x, /):
     """Returns the absolute values."""
-    _kind("abs", _array(x, "abs")._dtype, "iuf", "numbers")
+    _kind("abs", _array(x, "abs")._dtype, "iufc", "numbers")
+    if x._dtype.kind == "c":
+        return _op("abs", x, dtype=_dtypes.real_of(x._dtype))
     return x if x._dtype.kind == "u" else _op("abs", x)
 
 
 def negative(x, /):
     """Returns the negated elements."""
-    _kind("negative", _array(x, "negative")._dtype, "iuf", "numbers")
+    _kind("negative", _array(x, "negative")._dtype, "iufc", "numbers")
     return _op("-", _constant(0, x), x) if x._dtype.kind == "u" else _op("neg", x)
 
 
 def positive(x, /):
     """Returns the elements."""
-    _kind("positive", _array(x, "positive")._dtype, "iuf", "numbers")
+    _kind("positive", _array(x, "positive")._dtype, "iufc", "numbers")
     return x.copy()
 
 
@@ -397,16 +417,19 @@ def square(x, /):
 
 def reciprocal(x, /):
     """Returns 1 / x."""
-    _kind("reciprocal", _array(x, "reciprocal")._dtype, "f", "floats")
+    _kind("reciprocal", _array(x, "reciprocal")._dtype, "fc", "floats")
     return _op("/", _constant(1.0, x), x)
 
 
 def sign(x, /):
     """Returns -1, 0 or 1; NaN for NaN."""
-    _kind("sign", _array(x, "sign")._dtype, "iuf", "numbers")
+    _kind("sign", _array(x, "sign")._dtype, "iufc", "numbers")
+    if x._dtype.kind == "c":
+        return _complex.sign(x)
     zero = _constant(0, x)
     positive_one = _constant(1, x)
     result = x if x._dtype.kind == "u" else where(less(x, zero), _constant(-1, x), x)
+    result = where(equal(x, zero), zero, result) if is_float(x._dtype) else result
     return where(greater(x, zero), positive_one, result)
 
 
@@ -443,35 +466,57 @@ def _falses(x) -> Array:
 
 
 def isnan(x, /):
-    """Tests elements for NaN."""
-    _kind("isnan", _array(x, "isnan")._dtype, "iuf", "numbers")
+    """Tests elements for NaN; a complex number if one of its parts is."""
+    _kind("isnan", _array(x, "isnan")._dtype, "iufc", "numbers")
+    if x._dtype.kind == "c":
+        a, b = _complex.parts(x)
+        return isnan(a) | isnan(b)
     return _op("!=", x, x, dtype=bool_dtype) if is_float(x._dtype) else _falses(x)
 
 
 def isinf(x, /):
-    """Tests if elements are infinite."""
-    _kind("isinf", _array(x, "isinf")._dtype, "iuf", "numbers")
+    """Tests if elements are infinite; a complex number if one of its parts is."""
+    _kind("isinf", _array(x, "isinf")._dtype, "iufc", "numbers")
+    if x._dtype.kind == "c":
+        a, b = _complex.parts(x)
+        return isinf(a) | isinf(b)
     return equal(_op("abs", x), _constant(math.inf, x)) if is_float(x._dtype) else _falses(x)
 
 
 def isfinite(x, /):
     """Tests if elements are neither infinite nor NaN."""
-    _kind("isfinite", _array(x, "isfinite")._dtype, "iuf", "numbers")
+    _kind("isfinite", _array(x, "isfinite")._dtype, "iufc", "numbers")
+    if x._dtype.kind == "c":
+        a, b = _complex.parts(x)
+        return isfinite(a) & isfinite(b)
     return less(_op("abs", x), _constant(math.inf, x)) if is_float(x._dtype) else logical_not(_falses(x))
 
 
 def real(x, /):
-    """Returns the real part: the array, since there are no complex numbers."""
-    _kind("real", _array(x, "real")._dtype, "iuf", "numbers")
-    return x
-
-
-def conj(x, /):
-    """Returns the complex conjugate: the array, since there are no complex numbers."""
-    _kind("conj", _array(x, "conj")._dtype, "iuf", "numbers")
-    return x
+    """Returns the real part; of real numbers, the array."""
+    _kind("real", _array(x, "real")._dtype, "iufc", "numbers")
+    return _complex.parts(x)[0] if x._dtype.kind == "c" else x
 
 
 def imag(x, /):
-    """Refuses: there are no complex numbers."""
-    raise TypeError("`imag` needs complex numbers, which are not supported")
+    """Returns the imaginary part; zeros for real numbers."""
+    _kind("imag", _array(x, "imag")._dtype, "iufc", "numbers")
+    return _complex.parts(x)[1] if x._dtype.kind == "c" else zeros_as(x)
+
+
+def conj(x, /):
+    """Returns the complex conjugate; of real numbers, the array."""
+    _kind("conj", _array(x, "conj")._dtype, "iufc", "numbers")
+    if x._dtype.kind != "c":
+        return x
+    a, b = _complex.parts(x)
+    return _complex.pair(a, negative(b))
+
+
+def angle(x, /):
+    """Returns the angles of complex numbers in radians."""
+    _kind("angle", _array(x, "angle")._dtype, "iufc", "numbers")
+    return atan2(imag(x), real(x)) if x._dtype.kind == "c" else atan2(zeros_as(x), x)
+
+
+from . import _complex  # noqa: E402  (it is made of the functions above)

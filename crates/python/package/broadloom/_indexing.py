@@ -7,7 +7,7 @@ import numpy as np
 from . import _core, _dtypes
 from ._array import Array, axis_of, cast, from_host, like, made, reshaped, scalar, stretched, viewed
 from ._creation import asarray, positions
-from ._elementwise import add, less, multiply, where
+from ._elementwise import add, less, maximum, minimum, multiply, where
 
 
 def _parts(x, key) -> list:
@@ -54,7 +54,7 @@ def _inside(index, extent, axis) -> Array:
     """Checks an array of indices and counts negative ones from the end. Waits for the indices."""
     if index.dtype.kind not in "iu":
         raise IndexError(f"arrays of integers or booleans are indices, not arrays of {index.dtype}")
-    if index.size:
+    if index.size and not _core.is_symbolic(index._node):
         values = np.asarray(index)
         low, high = int(values.min()), int(values.max())
         if low < -extent or high >= extent:
@@ -67,6 +67,9 @@ def _inside(index, extent, axis) -> Array:
 
 def _mask_indices(mask, extents) -> list[Array]:
     """Returns the indices where a mask is true, one array for each of its axes."""
+    if mask.size == 0 and all(own in (0, extent) for own, extent in zip(mask.shape, extents)):
+        empty = made(_core.fill(mask.device._context, (0,), "int64", 0), _dtypes.int64, mask.device, (0,))
+        return [empty] * mask.ndim
     if mask.shape != tuple(extents):
         raise IndexError(f"a mask of shape {mask.shape} does not fit axes of the extents {tuple(extents)}")
     line = reshaped(mask, (mask.size,))
@@ -131,10 +134,6 @@ def _expanded(x, parts):
             continue
         places.append(len(result))
         if isinstance(entry, Array) and entry.dtype.kind == "b":
-            if entry.ndim == 0:
-                # A truth value adds an axis of extent 1 or 0.
-                result.append(made(_core.fill(x.device._context, (int(bool(entry)),), "int64", 0), _dtypes.int64, x.device))
-                raise IndexError("a truth value among other indices is not supported: use `bl.expand_dims`")
             result.extend(_mask_indices(entry, x.shape[axis : axis + entry.ndim]))
             axis += entry.ndim
         elif isinstance(entry, Array):
@@ -149,9 +148,30 @@ def _expanded(x, parts):
     return result, together
 
 
+def _is_flag(entry) -> bool:
+    return isinstance(entry, Array) and entry.dtype.kind == "b" and entry.ndim == 0
+
+
+def _without_flags(x, parts):
+    """Replaces truth values by indices of a new axis of extent 1: the index 0, or none."""
+    if not any(_is_flag(entry) for entry in parts):
+        return x, parts
+    shape, result, axis = list(x.shape), [], 0
+    for entry in parts:
+        if _is_flag(entry):
+            shape.insert(axis, 1)
+            entry = made(_core.fill(x.device._context, (int(bool(entry)),), "int64", 0), _dtypes.int64, x.device)
+            axis += 1
+        elif entry is not None:
+            axis += _axes_used(entry)
+        result.append(entry)
+    return reshaped(x, shape), result
+
+
 def _gathered(x, parts) -> Array:
-    if all(isinstance(entry, Array) and entry.dtype.kind == "b" and entry.ndim == 0 or entry is None for entry in parts):
+    if all(_is_flag(entry) or entry is None for entry in parts):
         return _flagged(x, parts)
+    x, parts = _without_flags(x, parts)
     parts, together = _expanded(x, parts)
     maps, shape, arrays = _basic(x, parts)
     view = viewed(x, maps, shape) if 0 not in shape else x
@@ -190,14 +210,24 @@ def _flagged(x, parts) -> Array:
 
 def setitem(x, key, value) -> None:
     """Replaces a part of an array. Arrays made of it before keep their elements."""
+    result = changed(x, key, value)
+    if result is not x:
+        x._node = result._node
+
+
+def changed(x, key, value, combine=None) -> Array:
+    """Returns an array with another part: the values, or the old elements combined with them."""
     value = _value(x, value)
     if isinstance(key, (Array, np.ndarray)) and key.dtype.kind == "b" and key.shape == x.shape and value.size == 1:
         mask = key if isinstance(key, Array) else from_host(key, x.device)
-        return _replace(x, where(mask, reshaped(value, ()), x))
+        value = reshaped(value, ())
+        return where(mask, value if combine is None else _COMBINED[combine](x, value), x)
     parts = _parts(x, key)
+    shape_before, unchanged = x.shape, x
     if any(isinstance(entry, Array) for entry in parts):
-        if all(isinstance(entry, Array) and entry.dtype.kind == "b" and entry.ndim == 0 for entry in parts):
-            return setitem(x, ..., value) if all(bool(entry) for entry in parts) else None
+        if all(_is_flag(entry) for entry in parts):
+            return changed(x, ..., value, combine) if all(bool(entry) for entry in parts) else x
+        x, parts = _without_flags(x, parts)
         parts, together = _expanded(x, parts)
     else:
         together = True
@@ -217,11 +247,10 @@ def setitem(x, key, value) -> None:
     except ValueError:
         raise ValueError(f"an array of shape {value.shape} cannot be assigned to a part of shape {result}") from None
     if 0 in result:
-        return None
-    if _is_whole(parts):
-        return _replace(x, value)
-    if x.ndim == 0:
-        return _replace(x, reshaped(value, ()))
+        return unchanged
+    if x.ndim == 0 or _is_whole(parts):
+        value = reshaped(value, shape_before)
+        return value.copy() if combine is None else _COMBINED[combine](unchanged, value)
     target = {at: place for place, at in enumerate(before)}
     target.update({at: len(before) + len(common) + place for place, at in enumerate(behind)})
     nodes = []
@@ -235,7 +264,62 @@ def setitem(x, key, value) -> None:
         nodes.append(index)
     if result == ():
         nodes, value = [reshaped(index, (1,)) for index in nodes], reshaped(value, (1,))
-    return _replace(x, like(_core.scatter(x._node, [index._node for index in nodes], value._node, None), x))
+    found = like(_core.scatter(x._node, [index._node for index in nodes], value._node, combine), x, x.shape)
+    return reshaped(found, shape_before)
+
+
+_COMBINED = {"sum": add, "product": multiply, "min": minimum, "max": maximum}
+
+
+class At:
+    """The part of an array that `x.at[key]` names. Its methods return changed copies of the whole array."""
+
+    __slots__ = ("_array", "_key")
+
+    def __init__(self, array, key=None):
+        self._array, self._key = array, key
+
+    def __getitem__(self, key):
+        return At(self._array, key)
+
+    def __repr__(self):
+        return f"<a part of an array of shape {self._array.shape}: `.set(v)`, `.add(v)`, `.multiply(v)`, `.min(v)`, `.max(v)`>"
+
+    def get(self) -> Array:
+        """Returns the part: `x[key]`."""
+        return getitem(self._array, self._key)
+
+    def set(self, values) -> Array:
+        """Returns an array with other values at these indices; of equal indices the last one counts."""
+        return changed(self._array, self._key, values)
+
+    def add(self, values) -> Array:
+        """Returns an array with values added at these indices; all values of equal indices are added."""
+        return changed(self._array, self._key, values, "sum")
+
+    def subtract(self, values) -> Array:
+        """Returns an array with values subtracted at these indices."""
+        return changed(self._array, self._key, -_value(self._array, values), "sum")
+
+    def multiply(self, values) -> Array:
+        """Returns an array with the elements at these indices multiplied."""
+        return changed(self._array, self._key, values, "product")
+
+    def divide(self, values) -> Array:
+        """Returns an array with the elements at these indices divided."""
+        return changed(self._array, self._key, 1.0 / _value(self._array, values), "product")
+
+    def min(self, values) -> Array:
+        """Returns an array with the minimum of the elements and the values at these indices."""
+        return changed(self._array, self._key, values, "min")
+
+    def max(self, values) -> Array:
+        """Returns an array with the maximum of the elements and the values at these indices."""
+        return changed(self._array, self._key, values, "max")
+
+    def apply(self, function) -> Array:
+        """Returns an array with a function applied at these indices."""
+        return changed(self._array, self._key, function(self.get()))
 
 
 def _value(x, value) -> Array:
@@ -244,13 +328,9 @@ def _value(x, value) -> Array:
         value = asarray(value, device=x.device)
         if value.dtype.kind == "f" and x.dtype.kind in "iu" and value.ndim == 0:
             raise TypeError(f"the float {value.item()} cannot be assigned to an array of {x.dtype}: convert it first")
-    if value.dtype.kind == "f" and x.dtype.kind in "biu":
+    if value.dtype.kind in "fc" and x.dtype.kind in "biu" or value.dtype.kind == "c" and x.dtype.kind != "c":
         raise TypeError(f"elements of {value.dtype} cannot be assigned to an array of {x.dtype}: convert them first")
     return cast(value, x.dtype)
-
-
-def _replace(x, result) -> None:
-    x._node = result._node
 
 
 def taken(x, indices, axis) -> Array:

@@ -20,7 +20,7 @@ class NamespaceInfo:
     def default_dtypes(self, *, device=None) -> dict:
         """Returns the data types of new arrays."""
         _device(device)
-        return {"real floating": _dtypes.float64, "integral": _dtypes.int64, "indexing": _dtypes.int64}
+        return {"real floating": _dtypes.float64, "complex floating": _dtypes.complex128, "integral": _dtypes.int64, "indexing": _dtypes.int64}
 
     def dtypes(self, *, device=None, kind=None) -> dict:
         """Returns the data types of the standard by name. Arrays can also hold `float16`."""

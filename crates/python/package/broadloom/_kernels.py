@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 
-from . import _core
+from . import _core, _watching
 from ._array import Array
 from ._devices import device as _device
 
@@ -44,6 +44,8 @@ class Kernel:
             else:
                 raise TypeError(f"a kernel takes arrays and numbers, not `{type(argument).__name__}`")
         nodes = _core.launch(self._handle, self.device._context, grid, block, shared, passed)
+        if _watching.CHECKERS:
+            _watching.note_work()
         for array, node in zip(arrays, nodes):
             array._node = node
 

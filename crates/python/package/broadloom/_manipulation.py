@@ -218,14 +218,3 @@ def diff(x, /, *, axis=-1, n=1, prepend=None, append=None) -> Array:
         lower = viewed(x, [(at, 0, 1) for at in range(x.ndim)], shape)
         x = not_equal(upper, lower) if x.dtype.kind == "b" else upper - lower
     return x
-
-def pad(x, pad_width, mode="constant", *, constant_values=0) -> Array:
-    """Extends an array before and after. `mode` is "constant", "edge", "wrap" or "reflect", as in NumPy."""
-    rules = {"constant": constant_values, "edge": "clamp", "wrap": "wrap", "reflect": "mirror"}
-    if mode not in rules:
-        raise ValueError(f"`pad` with the mode {mode!r}; there is {', '.join(rules)}")
-    sides = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).tolist()
-    shape = tuple(before + extent + after for (before, after), extent in zip(sides, x.shape))
-    return viewed(x, [(at, -before, 1) for at, (before, _) in enumerate(sides)], shape, rules[mode])
-
-__all__ = ["where", "positions", "made"]

@@ -10,37 +10,9 @@ from . import _core, _dtypes
 from ._array import Array, made
 from ._creation import asarray
 from ._devices import device as _device
+from ._ragged import Ragged
 
 _BASES = {"int": _dtypes.int64, "float": _dtypes.float64, "bool": _dtypes.bool, "char": _dtypes.int64}
-
-
-class Ragged:
-    """A list of lists of any lengths: offsets, one more than there are lists, and the elements of all lists."""
-
-    __slots__ = ("offsets", "values")
-
-    def __init__(self, offsets, values):
-        self.offsets, self.values = offsets, values
-
-    def __len__(self):
-        return self.offsets.shape[0] - 1
-
-    def __getitem__(self, index):
-        start, stop = (int(self.offsets[at]) for at in (index, index + 1)) if index >= 0 else (None, None)
-        if start is None:
-            return self[len(self) + index]
-        return self.values[start:stop] if isinstance(self.values, Array) else [self.values[at] for at in range(start, stop)]
-
-    def __iter__(self):
-        return (self[index] for index in range(len(self)))
-
-    def tolist(self) -> list:
-        """Returns nested lists. Waits for the elements."""
-        offsets, values = self.offsets.tolist(), self.values.tolist()
-        return [values[start:stop] for start, stop in zip(offsets, offsets[1:])]
-
-    def __repr__(self):
-        return f"Ragged({self.tolist()})"
 
 
 class _Parser:
@@ -117,6 +89,9 @@ def _columns(kind, values, device) -> list[Array]:
             if not isinstance(value, tuple) or len(value) != len(kind[1]):
                 raise TypeError(f"{value!r} for the NESL type `{_shown(kind)}`")
         return [column for part, one in zip(kind[1], zip(*values)) for column in _columns(part, one, device)]
+    if len(values) == 1 and isinstance(values[0], Ragged) and not isinstance(kind[1], str) and kind[1][0] == "seq":
+        count = len(values[0])
+        return [asarray(np.array([0, count]), device=device), *_ragged_columns(kind[1], values[0], device)]
     lengths, inner, whole = [], [], None
     for value in values:
         if isinstance(value, np.ndarray):
@@ -138,6 +113,16 @@ def _columns(kind, values, device) -> list[Array]:
     offsets = np.concatenate([[0], np.cumsum(np.asarray(lengths, np.int64), dtype=np.int64)]).astype(np.int64)
     elements = _columns(kind[1], inner if whole is None else whole, device)
     return [asarray(offsets, device=device), *elements]
+
+
+def _ragged_columns(kind, value, device) -> list[Array]:
+    """Returns the columns of a ragged array: its own offsets and elements, without a copy."""
+    offsets = value.offsets.to_device(device)
+    if isinstance(value.values, Ragged):
+        if isinstance(kind[1], str) or kind[1][0] != "seq":
+            raise TypeError(f"lists of lists for the NESL type `{_shown(kind)}`")
+        return [offsets, *_ragged_columns(kind[1], value.values, device)]
+    return [offsets, *_columns(kind[1], value.values, device)]
 
 
 def _arguments(kind, value, device) -> list[Array]:
@@ -245,3 +230,14 @@ def nesl(source, /, *, device=None) -> NeslProgram:
     Array([3. , 0. , 3.5])
     """
     return NeslProgram(source, _device(device))
+
+
+def load_ipython_extension(shell) -> None:
+    """Gives notebooks the magic `%%nesl`: the functions of the cell become functions of Python. `%load_ext broadloom`."""
+
+    def cell(line, text):
+        program = nesl(text, device=line.strip() or None)
+        shell.push({name: getattr(program, name) for name in dir(program)})
+        return program
+
+    shell.register_magic_function(cell, magic_kind="cell", magic_name="nesl")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import _creation, _elementwise as element, _indexing, _manipulation, _reductions, linalg
+from . import _core, _creation, _dtypes, _elementwise as element, _indexing, _manipulation, _reductions, linalg
 from ._array import Array
 
 _BINARY = {
@@ -68,8 +68,39 @@ def _named(name, operator):
     setattr(Array, name, operator)
 
 
+_new = object.__new__
+_NUMBERS_OF = {
+    kinds: frozenset(dtype.num for dtype in _dtypes.ALL if dtype.kind in kinds) for kinds in ("iufc", "fc")
+}
+
+
+def _quick(operation, kinds, slow):
+    """Returns an operator that needs few steps of the interpreter for arrays of one data type, and for Python numbers."""
+    number, known, inexact = _core.operation(operation), _NUMBERS_OF[kinds], _NUMBERS_OF["fc"]
+
+    def operator(self, other):
+        dtype, kind = self._dtype, type(other)
+        if kind is Array:
+            if other._dtype is not dtype or other._device is not self._device or dtype.num not in known:
+                return slow(self, other)
+            array = _new(Array)
+            array._node, array._shape_known = _core.binary(number, self._node, other._node), None
+        elif kind is float and dtype.num in inexact or kind is int and dtype.num in known:
+            array = _new(Array)
+            array._node = _core.with_number(number, self._node, other, False)
+            array._shape_known = self._shape_known
+        else:
+            return slow(self, other)
+        array._dtype, array._device = dtype, self._device
+        return array
+
+    return operator
+
+
+_QUICK = {"add": ("+", "iufc"), "sub": ("-", "iufc"), "mul": ("*", "iufc"), "truediv": ("/", "fc")}
 for _name, _function in _BINARY.items():
-    _named(f"__{_name}__", _forward(_function))
+    _slow = _forward(_function)
+    _named(f"__{_name}__", _quick(*_QUICK[_name], _slow) if _name in _QUICK else _slow)
     _named(f"__r{_name}__", _reflected(_function))
     _named(f"__i{_name}__", _in_place(_function))
 for _name, _function in _COMPARE.items():
@@ -80,6 +111,7 @@ _named("__abs__", lambda self: element.abs(self))
 _named("__invert__", lambda self: element.bitwise_invert(self))
 _named("__getitem__", lambda self, key: _indexing.getitem(self, key))
 _named("__setitem__", lambda self, key, value: _indexing.setitem(self, key, value))
+Array.at = property(_indexing.At, doc="Names a part: `x.at[key].set(v)` returns a changed copy; `add`, `multiply`, `min` … combine.")
 
 
 def _method(name, function):

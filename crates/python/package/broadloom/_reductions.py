@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import _core, _dtypes
 from ._array import Array, axes_of, axis_of, cast, like, made, permuted, reshaped
 from ._dtypes import is_float
-from ._elementwise import isnan, multiply, not_equal, sqrt, subtract, where
+from ._elementwise import abs as absolute, isnan, multiply, not_equal, sqrt, subtract, where
 
 
 def _kept(result, x, axes, keepdims) -> Array:
@@ -47,7 +47,14 @@ def prod(x, /, *, axis=None, dtype=None, keepdims=False) -> Array:
     return _reduced(x, "product", axis, keepdims)
 
 
+def _ordered(name, x) -> None:
+    """Refuses complex numbers, which have no order."""
+    if x.dtype.kind == "c":
+        raise TypeError(f"`{name}` of complex numbers, which have no order")
+
+
 def _extreme(x, combine, axis, keepdims) -> Array:
+    _ordered(combine, x)
     if x.dtype.kind == "b":
         return _reduced(x, "any" if combine == "max" else "all", axis, keepdims)
     axes = axes_of(axis, x.ndim)
@@ -77,7 +84,7 @@ def _count(x, axis) -> int:
 
 
 def _floating(x) -> Array:
-    return x if is_float(x.dtype) else cast(x, _dtypes.DEFAULT_FLOAT)
+    return x if x.dtype.kind in "fc" else cast(x, _dtypes.DEFAULT_FLOAT)
 
 
 def mean(x, /, *, axis=None, keepdims=False) -> Array:
@@ -92,6 +99,7 @@ def var(x, /, *, axis=None, correction=0.0, keepdims=False) -> Array:
     """Returns the variance along axes."""
     x = _floating(x)
     off = subtract(x, mean(x, axis=axis, keepdims=True))
+    off = absolute(off) if off.dtype.kind == "c" else off
     count = float(_count(x, axis)) - correction
     squares = sum(multiply(off, off), axis=axis, keepdims=keepdims)
     return squares / (count if count > 0 else 0.0)
@@ -122,6 +130,7 @@ def count_nonzero(x, /, *, axis=None, keepdims=False) -> Array:
 
 
 def _place(x, greatest, axis, keepdims) -> Array:
+    _ordered("argmax" if greatest else "argmin", x)
     rank = x.ndim
     line = reshaped(x, (x.size,)) if axis is None else x
     at = 0 if axis is None else axis_of(axis, rank)

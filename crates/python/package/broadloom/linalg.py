@@ -1,4 +1,7 @@
-"""Linear algebra. Products run on the device; decompositions run on the host, by NumPy."""
+"""Linear algebra. Products run on the device; decompositions run on the host, by NumPy.
+
+A product of complex matrices is four products of their parts.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,8 @@ import numpy as np
 
 from . import _core, _dtypes
 from ._array import Array, axis_of, cast, from_host, like, operands, permuted, reshaped, viewed
-from ._elementwise import abs as absolute, multiply, not_equal, pow as power, sqrt, subtract
+from ._complex import pair, parts
+from ._elementwise import abs as absolute, conj, multiply, not_equal, pow as power, sqrt, subtract
 from ._manipulation import broadcast_shapes, broadcast_to, matrix_transpose, stack
 from ._reductions import max as greatest, min as least, sum as total
 
@@ -31,7 +35,11 @@ def matmul(x1, x2, /) -> Array:
     right = reshaped(right, (right.shape[0], 1)) if column else right
     if left.shape[-1] != right.shape[-2]:
         raise ValueError(f"`matmul` of the shapes {x1.shape} and {x2.shape}: {left.shape[-1]} columns, {right.shape[-2]} rows")
-    if left.ndim == 2 and right.ndim == 2 and left.size and right.size:
+    if dtype.kind == "c" and left.ndim == 2 and right.ndim == 2 and left.size and right.size:
+        (a, b), (c, d) = parts(left), parts(right)
+        real = subtract(matmul(a, c), matmul(b, d))
+        result = pair(real, matmul(a, d) + matmul(b, c))
+    elif left.ndim == 2 and right.ndim == 2 and left.size and right.size:
         result = like(_core.product(left._node, right._node), left, (left.shape[0], right.shape[1]))
     else:
         wide = reshaped(left, (*left.shape, 1))
@@ -51,7 +59,7 @@ def vecdot(x1, x2, /, *, axis=-1) -> Array:
         axis = axis_of(axis, rank) - rank
     if -axis > builtins.min(left.ndim, right.ndim) or left.shape[axis] != right.shape[axis]:
         raise ValueError(f"`vecdot` of the shapes {left.shape} and {right.shape} along axis {axis}")
-    return total(multiply(left, right), axis=axis, dtype=dtype)
+    return total(multiply(conj(left) if dtype.kind == "c" else left, right), axis=axis, dtype=dtype)
 
 
 def tensordot(x1, x2, /, *, axes=2) -> Array:
@@ -135,17 +143,17 @@ def matrix_power(x, n, /) -> Array:
 
 def vector_norm(x, /, *, axis=None, keepdims=False, ord=2) -> Array:
     """Returns the norms of vectors along axes."""
-    if x.dtype.kind != "f":
+    if x.dtype.kind not in "fc":
         x = cast(x, _dtypes.DEFAULT_FLOAT)
     size = absolute(x)
     if ord in (math.inf, -math.inf):
         return (greatest if ord > 0 else least)(size, axis=axis, keepdims=keepdims)
     if ord == 0:
-        return total(cast(not_equal(x, 0), x.dtype), axis=axis, keepdims=keepdims)
+        return total(cast(not_equal(x, 0), size.dtype), axis=axis, keepdims=keepdims)
     if ord == 1:
         return total(size, axis=axis, keepdims=keepdims)
     if ord == 2:
-        return sqrt(total(multiply(x, x), axis=axis, keepdims=keepdims))
+        return sqrt(total(multiply(size, size), axis=axis, keepdims=keepdims))
     return power(total(power(size, float(ord)), axis=axis, keepdims=keepdims), 1.0 / ord)
 
 
@@ -211,7 +219,7 @@ def _square(x, name) -> None:
 def _host(function, *arrays, **options):
     """Computes a function of NumPy on the host; the results go to the device of the arrays."""
     converted, dtype = operands(*arrays)
-    if dtype.kind != "f" or dtype == _dtypes.float16:
+    if dtype.kind not in "fc" or dtype == _dtypes.float16:
         if dtype.kind == "b":
             raise TypeError("linear algebra of booleans: convert them to numbers")
         dtype = _dtypes.DEFAULT_FLOAT if dtype.kind != "f" else _dtypes.float32
@@ -227,7 +235,7 @@ def cholesky(x, /, *, upper=False) -> Array:
     """Returns the Cholesky factors of matrices."""
     _square(x, "cholesky")
     factor = _host(np.linalg.cholesky, x)
-    return matrix_transpose(factor) if upper else factor
+    return matrix_transpose(conj(factor)) if upper else factor
 
 
 def det(x, /) -> Array:
@@ -272,14 +280,32 @@ def eigvalsh(x, /) -> Array:
     return _host(np.linalg.eigvalsh, x)
 
 
-def eig(x, /):
-    """Refuses: eigenvalues of general matrices are complex."""
-    raise TypeError("`eig` needs complex numbers, which are not supported; symmetric matrices have `eigh`")
+class EigResult(NamedTuple):
+    """Result of `eig`."""
+
+    eigenvalues: Array
+    eigenvectors: Array
 
 
-def eigvals(x, /):
-    """Refuses: eigenvalues of general matrices are complex."""
-    raise TypeError("`eigvals` needs complex numbers, which are not supported; symmetric matrices have `eigvalsh`")
+def _as_complex(values):
+    """Computes in complex numbers: the eigenvalues of real matrices may be complex."""
+    return values.astype(_dtypes.complex_of(values.dtype))
+
+
+def eig(x, /) -> EigResult:
+    """Returns the eigenvalues and eigenvectors of matrices, as complex numbers.
+
+    >>> bl.linalg.eig(bl.asarray([[0.0, -1.0], [1.0, 0.0]])).eigenvalues
+    Array([0.+1.j, 0.-1.j])
+    """
+    _square(x, "eig")
+    return EigResult(*_host(lambda values: tuple(np.linalg.eig(_as_complex(values))), x))
+
+
+def eigvals(x, /) -> Array:
+    """Returns the eigenvalues of matrices, as complex numbers."""
+    _square(x, "eigvals")
+    return _host(lambda values: np.linalg.eigvals(_as_complex(values)), x)
 
 
 def qr(x, /, *, mode="reduced") -> QRResult:
@@ -304,7 +330,7 @@ def svdvals(x, /) -> Array:
 
 def _tolerance(rtol, x):
     if rtol is None:
-        dtype = x.dtype if x.dtype.kind == "f" else _dtypes.DEFAULT_FLOAT
+        dtype = x.dtype if x.dtype.kind in "fc" else _dtypes.DEFAULT_FLOAT
         return builtins.max(x.shape[-2:]) * float(np.finfo(dtype).eps)
     return np.asarray(rtol)
 
@@ -323,3 +349,62 @@ def pinv(x, /, *, rtol=None) -> Array:
     return _host(np.linalg.pinv, x, rcond=_tolerance(rtol, x))
 
 
+def lstsq(x1, x2, /, *, rtol=None) -> tuple[Array, Array, int, Array]:
+    """Returns the x with the least `|x1 @ x - x2|`, the squared rests, the rank and the singular values, as NumPy's."""
+    _matrices(x1, "lstsq")
+    device = x1.device
+    values = np.asarray(x1)
+    solution, rest, rank, singular = np.linalg.lstsq(values, np.asarray(x2), rcond=rtol)
+    return from_host(solution, device), from_host(rest, device), int(rank), from_host(singular, device)
+
+
+def cond(x, /, p=None) -> Array:
+    """Returns the condition numbers of matrices."""
+    _matrices(x, "cond")
+    return _host(lambda values: np.linalg.cond(values, p), x)
+
+
+def multi_dot(arrays, /) -> Array:
+    """Returns the product of several matrices in the order that needs the fewest operations."""
+    arrays = list(arrays)
+    if len(arrays) < 2:
+        raise ValueError("`multi_dot` needs two matrices or more")
+    sizes = [array.shape[0] if array.ndim > 1 else 1 for array in arrays] + [arrays[-1].shape[-1] if arrays[-1].ndim > 1 else 1]
+    if arrays[0].ndim == 1:
+        sizes[0], sizes[1] = 1, arrays[0].shape[0]
+    count = len(arrays)
+    cost, cut = {(at, at): 0 for at in range(count)}, {}
+    for length in range(1, count):
+        for start in range(count - length):
+            end = start + length
+            steps = (
+                (cost[start, at] + cost[at + 1, end] + sizes[start] * sizes[at + 1] * sizes[end + 1], at)
+                for at in range(start, end)
+            )
+            cost[start, end], cut[start, end] = builtins.min(steps)
+
+    def product(start, end):
+        if start == end:
+            return arrays[start]
+        at = cut[start, end]
+        return matmul(product(start, at), product(at + 1, end))
+
+    return product(0, count - 1)
+
+
+def norm(x, /, ord=None, axis=None, keepdims=False) -> Array:
+    """Returns the norm of vectors or matrices, by NumPy's rules."""
+    if axis is None and ord is None:
+        found = vector_norm(x, keepdims=keepdims)
+        return found
+    if axis is None:
+        axis = tuple(range(x.ndim))
+    if isinstance(axis, int) or len(axis) == 1:
+        return vector_norm(x, axis=axis, keepdims=keepdims, ord=2 if ord is None else ord)
+    from ._manipulation import moveaxis
+
+    found = matrix_norm(moveaxis(x, tuple(axis), (-2, -1)), ord="fro" if ord is None else ord)
+    if not keepdims:
+        return found
+    axes = [axis_of(one, x.ndim) for one in axis]
+    return reshaped(found, tuple(1 if at in axes else extent for at, extent in enumerate(x.shape)))
