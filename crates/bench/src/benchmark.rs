@@ -1,4 +1,4 @@
-//! Benchmarks of the groups `kernels`, `arrays`, `effects`, `nesl` and `streams`: the same job for Broadloom
+//! Benchmarks of the groups `kernels`, `arrays`, `programs`, `effects`, `nesl` and `streams`: the same job for Broadloom
 //! and a peer.
 
 use crate::error::Failure;
@@ -14,7 +14,7 @@ pub(crate) struct Benchmark {
     pub(crate) group: &'static str,
     /// Its name, also the name of its files.
     pub(crate) name: &'static str,
-    /// The source text of the peer.
+    /// The source text of the peer. Empty if there is none.
     pub(crate) peer: &'static str,
     /// Allowed difference of the peer's checksum, relative to ours.
     pub(crate) tolerance: f64,
