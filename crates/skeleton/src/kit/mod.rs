@@ -108,6 +108,7 @@ pub use draft::{Draft, IncludedArguments};
 pub use lookback::Chain;
 pub use nested::Nested;
 pub use ports::{Inlet, Outlet};
+pub(crate) use position::unravel_in_vectors;
 pub use position::{ravel, unravel};
 pub use temporaries::Temporaries;
 pub use writer::Writer;
