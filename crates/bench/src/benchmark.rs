@@ -1,5 +1,5 @@
-//! Benchmarks of the groups `kernels`, `arrays`, `programs`, `effects`, `nesl` and `streams`: the same job for Broadloom
-//! and a peer.
+//! Benchmarks of the groups `kernels`, `arrays`, `programs`, `effects`, `nesl` and `streams`: the same job
+//! for Broadloom and a peer.
 
 use crate::error::Failure;
 use crate::job::{Job, Scale};

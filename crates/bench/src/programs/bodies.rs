@@ -1,6 +1,6 @@
 //! Bodies that attract each other.
 
-use super::{Floats, Result};
+use super::floats::{Floats, Result};
 use crate::arrays::job::repeated;
 use crate::error::Failure;
 use crate::inputs::{unit, units, weighed};

@@ -1,6 +1,6 @@
 //! Prices of options by random paths.
 
-use super::Floats;
+use super::floats::Floats;
 use crate::arrays::job::repeated;
 use crate::error::Failure;
 use crate::inputs::weighed;

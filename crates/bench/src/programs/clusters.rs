@@ -1,6 +1,6 @@
 //! Programs that learn from points: means of clusters, logistic regression.
 
-use super::{Floats, Result};
+use super::floats::{Floats, Result};
 use crate::arrays::job::repeated;
 use crate::error::Failure;
 use crate::inputs::{units, weighed};

@@ -1,6 +1,6 @@
 //! Programs over graphs: ranks of pages, breadth-first search, labels of components.
 
-use super::Result;
+use super::floats::Result;
 use crate::arrays::job::repeated;
 use crate::error::Failure;
 use crate::inputs::{hashed, weighed};

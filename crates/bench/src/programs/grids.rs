@@ -1,6 +1,6 @@
 //! Programs over grids: heat, edges of an image, conjugate gradients.
 
-use super::{Floats, Result};
+use super::floats::{Floats, Result};
 use crate::arrays::job::repeated;
 use crate::error::Failure;
 use crate::inputs::{hashed, units, weighed};

@@ -1,6 +1,6 @@
 //! Products and factors of matrices.
 
-use super::{Floats, Result};
+use super::floats::{Floats, Result};
 use crate::arrays::job::repeated;
 use crate::error::Failure;
 use crate::inputs::{between, units, weighed};

@@ -2,13 +2,14 @@
 //! parallel loop in C++ where there is a natural one.
 //!
 //! The first part is that of machine learning, simulation, image processing and graphs, the second that of
-//! signals, finance, statistics and linear algebra. Some jobs are written in several ways: `_mat` and `_hot` by
-//! matrix products, `_sum` by sums, `_by4` with four steps in a function. All use accurate arithmetic. In a
-//! program with rounds, a repetition runs all of them.
+//! signals, finance, statistics and linear algebra. Some jobs are written in several ways: `_mat` and `_hot`
+//! by matrix products, `_sum` by sums, `_by4` with four steps in a function. All use accurate arithmetic. In
+//! a program with rounds, a repetition runs all of them.
 
 mod bodies;
 mod chance;
 mod clusters;
+mod floats;
 mod graphs;
 mod grids;
 mod matrices;
@@ -21,12 +22,7 @@ use crate::arrays::Expression;
 use crate::benchmark::{Benchmark, count, square};
 use crate::group;
 use crate::job::Scale;
-use broadloom::Array;
 use broadloom::array::Precision;
-
-/// Array of the programs.
-type Floats = Array<f32>;
-type Result<T> = broadloom::array::Result<T>;
 
 macro_rules! program {
     ($name:ident in $place:ident, $peer:literal, $tolerance:expr, $gpu:expr, $cpu:expr, $quick:expr, $shown:expr) => {

@@ -1,6 +1,6 @@
 //! Programs along rows: softmax, layer norm, sums of short rows.
 
-use super::Floats;
+use super::floats::Floats;
 use crate::arrays::job::repeated;
 use crate::error::Failure;
 use crate::inputs::{units, weighed};

@@ -1,6 +1,6 @@
 //! Programs over series of time: Fourier transforms, rolling statistics, filters, drawdowns.
 
-use super::{Floats, Result};
+use super::floats::{Floats, Result};
 use crate::arrays::job::repeated;
 use crate::error::Failure;
 use crate::inputs::{units, weighed};

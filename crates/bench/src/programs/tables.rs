@@ -1,6 +1,6 @@
 //! Programs over tables: moments of columns, covariance, groups, bins.
 
-use super::Floats;
+use super::floats::Floats;
 use crate::arrays::job::repeated;
 use crate::error::Failure;
 use crate::inputs::{hashed, unit, units, weighed};

@@ -120,8 +120,8 @@ impl Costs<'_> {
         Blocking { rows, strips: PRODUCT_ROWS.div_ceil(rows), panels, depth }
     }
 
-    /// Returns whether a product is computed as a sum along the common axis: an element of a factor is used for
-    /// few results, so copying it into another order does not pay.
+    /// Returns whether a product is computed as a sum along the common axis: an element of a factor is used
+    /// for few results, so copying it into another order does not pay.
     pub fn sums_products(&self, rows: u64, columns: u64, common: u64) -> bool {
         let results = rows.saturating_mul(columns);
         let is_inner = results <= SUMMED_RESULTS && common >= rows.max(columns).saturating_mul(INNER_HEAVY);
