@@ -1,5 +1,5 @@
-//! Benchmarks of the groups `kernels`, `arrays`, `effects`, `nesl` and `streams`: the same job for Broadloom
-//! and a peer.
+//! Benchmarks of the groups `kernels`, `arrays`, `programs`, `effects`, `nesl` and `streams`: the same job
+//! for Broadloom and a peer.
 
 use crate::error::Failure;
 use crate::job::{Job, Scale};
@@ -13,7 +13,7 @@ pub(crate) struct Benchmark {
     pub(crate) group: &'static str,
     /// Its name, also the name of its files.
     pub(crate) name: &'static str,
-    /// The source text of the peer.
+    /// The source text of the peer. Empty if there is none.
     pub(crate) peer: &'static str,
     /// Allowed difference of the peer's checksum, relative to ours.
     pub(crate) tolerance: f64,

@@ -2,7 +2,7 @@
 
 use crate::benchmark::Benchmark;
 use crate::error::Error;
-use crate::{arrays, compile, effects, group, interp, kernels, nesl, overhead, segments, start, streams};
+use crate::{arrays, compile, effects, group, interp, kernels, nesl, overhead, programs, segments, start, streams};
 
 /// A benchmark of any group.
 #[derive(Clone, Copy)]
@@ -60,8 +60,10 @@ impl Entry {
 
 /// Returns all benchmarks, in run order.
 pub(crate) fn entries() -> impl Iterator<Item = Entry> {
-    let contests =
-        kernels::ALL.iter().chain(arrays::ALL).chain(&effects::ALL).chain(nesl::ALL).chain(streams::ALL).map(Entry::Contest);
+    let contests = [kernels::ALL, arrays::ALL, programs::ALL, &effects::ALL, nesl::ALL, streams::ALL]
+        .into_iter()
+        .flatten()
+        .map(Entry::Contest);
     let programs = nesl::PROGRAMS.iter().map(Entry::NeslProgram);
     contests
         .chain(programs)

@@ -4,6 +4,8 @@
 pub(crate) const KERNELS: &str = "kernels";
 /// Expressions of whole arrays.
 pub(crate) const ARRAYS: &str = "arrays";
+/// Programs as users write them.
+pub(crate) const PROGRAMS: &str = "programs";
 /// Image effects.
 pub(crate) const EFFECTS: &str = "effects";
 /// Functions of NESL programs.

@@ -2,6 +2,7 @@
 //!
 //! - `kernels`: kernels in CUDA C++, each against the same job in C++ with OpenMP;
 //! - `arrays`: expressions of whole arrays, each against the same job in C++ with OpenMP;
+//! - `programs`: programs as users write them, which nobody tuned, most against a plain parallel loop in C++;
 //! - `effects`: image effects, optimised and in straight translation, each against the same job in C++ with
 //!   OpenMP;
 //! - `streams`: StreamIt programs, each against the same job in C++ with OpenMP and against its straight
@@ -41,6 +42,7 @@ mod module;
 mod nesl;
 mod overhead;
 mod peer;
+mod programs;
 mod python;
 mod report;
 mod segments;
@@ -223,7 +225,8 @@ impl Run<'_> {
     fn contest(&mut self, benchmark: &Benchmark) -> Result<Row, Failure> {
         let size = self.options.size.unwrap_or_else(|| (benchmark.size)(self.setup.scale));
         // Peers are started first, so that they prepare their inputs meanwhile.
-        let in_cpp = self.compiler.as_ref().map(|compiler| compiler.start(benchmark.name, benchmark.peer, size));
+        let compiler = self.compiler.as_ref().filter(|_| !benchmark.peer.is_empty());
+        let in_cpp = compiler.map(|compiler| compiler.start(benchmark.name, benchmark.peer, size));
         let by_libraries: Vec<_> = match &self.compiler {
             Some(compiler) if benchmark.group == group::STREAMS => {
                 let others = streams::LIBRARY_PEERS.iter().filter(|other| other.benchmark == benchmark.name);
@@ -234,7 +237,9 @@ impl Run<'_> {
             _ => vec![],
         };
         let in_python = match &self.python {
-            Some(python) if GROUPS_IN_PYTHON.contains(&benchmark.group) => python.start(benchmark.name, size),
+            Some(python) if GROUPS_IN_PYTHON.contains(&benchmark.group) => {
+                python.start(benchmark.name, size, self.setup.scale.gpu && benchmark.group == group::PROGRAMS)
+            }
             _ => vec![],
         };
         let tiny = (benchmark.size)(Scale { quick: true, ..self.setup.scale });
@@ -335,7 +340,7 @@ impl Run<'_> {
 }
 
 /// Groups that have peers in Python.
-const GROUPS_IN_PYTHON: [&str; 3] = [group::ARRAYS, group::EFFECTS, group::NESL];
+const GROUPS_IN_PYTHON: [&str; 4] = [group::ARRAYS, group::PROGRAMS, group::EFFECTS, group::NESL];
 
 /// The display name of peers in C++.
 const IN_CPP: &str = "C++";

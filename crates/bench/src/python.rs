@@ -14,7 +14,7 @@ macro_rules! files {
     };
 }
 
-const FILES: [(&str, &str); 10] = files!["peer.py" "by_awkward.py" "whole_arrays.py" "by_numpy.py" "by_numba.py" "by_jax.py" "by_torch.py" "by_halide.py" "by_halide_auto.py" "by_opencv.py"];
+const FILES: [(&str, &str); 13] = files!["peer.py" "programs.py" "programs_jax.py" "programs_torch.py" "by_awkward.py" "whole_arrays.py" "by_numpy.py" "by_numba.py" "by_jax.py" "by_torch.py" "by_halide.py" "by_halide_auto.py" "by_opencv.py"];
 
 /// A library of the interpreter.
 #[derive(Debug)]
@@ -60,11 +60,16 @@ impl Python {
     }
 
     /// Starts the peers of a benchmark. Returns each with its library's name.
-    pub(crate) fn start(&self, benchmark: &str, size: usize) -> Vec<(String, Result<Peer, PeerError>)> {
+    /// On a GPU, libraries use it if they can.
+    pub(crate) fn start(&self, benchmark: &str, size: usize, gpu: bool) -> Vec<(String, Result<Peer, PeerError>)> {
         let able = self.libraries.iter().filter(|library| library.benchmarks.iter().any(|name| name == benchmark));
         let start = |library: &PythonLibrary| {
             let mut command = Command::new(&self.interpreter);
             command.arg(&self.program).args([&library.name, benchmark]).arg(size.to_string());
+            command.env("BROADLOOM_PEER_DEVICE", if gpu { "gpu" } else { "cpu" });
+            if !gpu {
+                command.env("JAX_PLATFORMS", "cpu");
+            }
             (library.name.clone(), Peer::start(command))
         };
         able.map(start).collect()

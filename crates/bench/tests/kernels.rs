@@ -45,6 +45,10 @@ fn main() {
             an_effect_is_measured_with_its_straight_translation();
             Ok(())
         }),
+        Trial::test("programs_agree_with_their_references", || {
+            programs_agree_with_their_references();
+            Ok(())
+        }),
         Trial::test("functions_and_programs_of_nesl_are_measured_and_checked", || {
             functions_and_programs_of_nesl_are_measured_and_checked();
             Ok(())
@@ -96,6 +100,18 @@ fn functions_and_programs_of_nesl_are_measured_and_checked() {
     let mut sorted = programs.clone();
     sorted.sort_unstable();
     assert_eq!(sorted, files);
+}
+
+/// Checks programs of several kinds. Rows that stay are one kernel.
+fn programs_agree_with_their_references() {
+    let names = ["softmax", "layer_norm", "column_moments", "compact", "cholesky", "batched", "search_dense", "bin_sums"];
+    let names = names.map(|name| format!("programs/{name}"));
+    let (report, _) = measured(&names.each_ref().map(String::as_str), true, None);
+    assert!(report.failures.is_empty(), "{:#?}", report.failures);
+    assert_eq!(report.rows.len(), names.len());
+    for row in report.rows.iter().filter(|row| matches!(row.name.as_str(), "softmax" | "layer_norm")) {
+        assert_eq!(row.launches, 1, "{row:?}");
+    }
 }
 
 fn an_effect_is_measured_with_its_straight_translation() {

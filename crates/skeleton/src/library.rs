@@ -1,8 +1,8 @@
 //! A cache of loaded programs, keyed by pattern.
 
 use crate::{
-    Chain, Histogram, Key, LoadedProgram, Map, Pack, Product, Program, Reduce, Relay, Result, Scan, Scatter, SegmentNumbers,
-    SegmentedReduce, SegmentedSort, Sort, Stencil, Sweep, TiledStencil, Transpose,
+    Chain, Histogram, Key, LoadedProgram, Map, Pack, Product, Program, Reduce, Relay, Result, Rows, Scan, Scatter,
+    SegmentNumbers, SegmentedReduce, SegmentedSort, Sort, Stencil, Sweep, TiledStencil, Transpose,
 };
 use broadloom_device::{Device, Machine};
 use std::collections::HashMap;
@@ -62,7 +62,7 @@ macro_rules! generators {
 }
 
 generators!(Map Stencil Reduce Scan SegmentedReduce SegmentNumbers Pack Histogram Transpose Product Sort SegmentedSort Scatter Sweep
-    TiledStencil Chain Relay);
+    TiledStencil Chain Relay Rows);
 
 /// Maximum number of programs in a library by default.
 const MOST: usize = 1024;

@@ -10,7 +10,7 @@
 //! fall in fewer cache lines. On an H200 a rotated image took 7 % longer.
 
 use crate::cost::{self, Costs};
-use crate::kit::{Draft, Inlet, Outlet, Writer, unravel};
+use crate::kit::{Draft, Inlet, Outlet, Writer, unravel, unravel_in_vectors};
 use crate::program::Argument;
 use crate::{Count, Domain, Program, Result, Sink, Source};
 use broadloom_device::Machine;
@@ -96,6 +96,9 @@ impl MapEmitter<'_> {
         match self.map.domain.axes() {
             0 => self.at(k, &[], number),
             1 => self.at(k, &[number], number),
+            _ if self.cpu && self.index == Type::U32 => {
+                self.at(k, &unravel_in_vectors(k, number, &self.lengths(k)), number);
+            }
             _ => self.at(k, &unravel(k, number, &self.lengths(k)), number),
         }
     }

@@ -7,11 +7,13 @@
 mod tiles;
 
 use crate::cost::Costs;
-use crate::kit::{Draft, Inlet, Outlet, Writer, ravel};
+use crate::kit::{Draft, Inlet, Nested, Outlet, Writer, ravel};
+use crate::operator::Operator;
 use crate::program::Program;
+use crate::reduce::{Reduce, Spread};
 use crate::{Count, Domain, Error, Result, Sink, Source};
 use broadloom_device::Machine;
-use broadloom_scalar::{Type, Value};
+use broadloom_scalar::{Builder, Type, Value};
 
 /// The product of two matrices. The result at (i, j) is the sum over k of the left [`Source`] at (i, k) times
 /// the right one at (k, j). It goes to a [`Sink`].
@@ -33,6 +35,31 @@ pub struct Product {
 }
 
 impl Product {
+    /// Returns the product as a sum over the last of three axes, the others of which are the rows and the
+    /// columns; `None` if sums have another type than the factors.
+    pub fn as_sum(&self) -> Result<Option<Reduce>> {
+        let types = self.left.results();
+        let [ty] = types[..] else { return Ok(None) };
+        if !ty.is_scalar() || matches!(ty, Type::BOOL | Type::F16) || self.right.results() != types {
+            return Ok(None);
+        }
+        let wide = [&self.left, &self.right].iter().any(|source| source.index().element().bits() == 64);
+        let index = if wide { Type::U64 } else { Type::U32 };
+        let f = Builder::function("product");
+        let [i, j, step] = ["i", "j", "k"].map(|name| f.parameter(name, index));
+        let (left, right) = (Nested::new(&f, &self.left), Nested::new(&f, &self.right));
+        let product = f.mul(left.at(&f, &[i, step])[0], right.at(&f, &[step, j])[0]);
+        let source = Source::new(f.finish_function(&[product])?, 3)?;
+        Ok(Some(Reduce {
+            domain: Domain::with_axes(3),
+            reduced: vec![false, false, true],
+            source,
+            operator: Operator::sum(ty)?,
+            sink: self.sink.clone(),
+            spread: Spread::default(),
+        }))
+    }
+
     /// Returns the program for a machine.
     pub fn program(&self, machine: &Machine) -> Result<Program> {
         let types = self.left.results();

@@ -18,9 +18,10 @@
 mod columns;
 
 use crate::cost::{self, Costs};
-use crate::kit::{Accumulator, Draft, Inlet, Outlet, Temporaries, Writer, reduce_block, reduce_warp, unravel};
+use crate::kit::{Accumulator, Draft, Inlet, Outlet, Shared, Temporaries, Writer, reduce_block, reduce_warp, unravel};
 use crate::operator::Operator;
 use crate::program::Program;
+use crate::read_steps::{ReadStep, ReadSteps};
 use crate::{Count, Domain, Error, Result, Sink, Source};
 use broadloom_device::Machine;
 use broadloom_scalar::{Axis, Type, Unroll, Value};
@@ -57,9 +58,24 @@ pub struct Spread {
     pub blocks: bool,
     /// True if the positions of one result are split among several blocks.
     pub split: bool,
-    /// Number of rows of results per lane of a CPU if `along_kept` is true, along the two kept axes before
-    /// the last. Values that the rows share are read once.
+    /// Number of rows of results per lane of a CPU if `columns` is not 0, along the two kept axes before the
+    /// last. Values that the rows share are read once.
     pub rows: [u32; 2],
+    /// Number of results per lane of a CPU along the last kept axis, a warp apart, if the lanes of a warp have
+    /// results of one row. 0 if they have results in the order of their numbers.
+    pub columns: u32,
+    /// Number of groups of threads of a GPU that share the reduced positions of the same results, if
+    /// `along_kept` is true.
+    pub groups: u32,
+    /// Number of elements of a thread of a GPU at a time, if a warp computes a result. 0 for the usual number.
+    pub items: u32,
+}
+
+impl Default for Spread {
+    /// Returns the spread that serves all sizes: a warp computes a result.
+    fn default() -> Spread {
+        Spread { along_kept: false, blocks: false, split: false, rows: [1, 1], columns: 0, groups: 1, items: 0 }
+    }
 }
 
 /// Maximum number of rows of results per lane along one axis.
@@ -72,17 +88,33 @@ impl Spread {
     /// Encodes the spread as a number.
     pub fn number(self) -> u64 {
         let flags = [self.along_kept, self.blocks, self.split].map(u64::from);
-        flags[0] | flags[1] << 1 | flags[2] << 2 | u64::from(self.rows[0]) << 8 | u64::from(self.rows[1]) << 36
+        let numbers = [self.rows[0], self.rows[1], self.columns, self.groups, self.items];
+        let coded = numbers.iter().rev().fold(0, |coded, number| coded << 8 | u64::from(*number));
+        flags[0] | flags[1] << 1 | flags[2] << 2 | coded << 8
     }
 
     /// Decodes a spread from its [number](Spread::number).
     pub fn from_number(number: u64) -> Spread {
-        let rows = [8, 36].map(|shift| (number >> shift & 0xfff_ffff) as u32);
-        Spread { along_kept: number & 1 != 0, blocks: number & 2 != 0, split: number & 4 != 0, rows }
+        let coded = |place: u32| (number >> (8 + 8 * place) & 0xff) as u32;
+        Spread {
+            along_kept: number & 1 != 0,
+            blocks: number & 2 != 0,
+            split: number & 4 != 0,
+            rows: [coded(0), coded(1)],
+            columns: coded(2),
+            groups: coded(3),
+            items: coded(4),
+        }
     }
 
-    /// Returns a fast spread for these sizes.
+    /// Returns a fast spread for these sizes, for a source that reads neighbours along the last axis.
     pub fn of(machine: &Machine, sizes: &[u64], reduced: &[bool]) -> Spread {
+        Spread::for_reads(machine, sizes, reduced, None)
+    }
+
+    /// Returns a fast spread for these sizes and the steps of the reads. Lanes work along the axis along which
+    /// fewer reads are far apart.
+    pub fn for_reads(machine: &Machine, sizes: &[u64], reduced: &[bool], reads: Option<&ReadSteps>) -> Spread {
         let product = |which: bool| {
             let lengths = sizes.iter().zip(reduced).filter(|(_, reduced)| **reduced == which);
             lengths.fold(1u64, |product, (length, _)| product.saturating_mul(*length))
@@ -91,18 +123,46 @@ impl Spread {
         let costs = Costs::of(machine);
         let last_kept = reduced.last() == Some(&false);
         let last = sizes.last().copied().unwrap_or(1);
-        let along_kept = (last_kept && last >= 32) || folded < costs.pick(cost::SHORT_FOLD);
+        let is_row = last_kept && last >= LANES;
+        let usual = is_row || folded < costs.pick(cost::SHORT_FOLD);
+        // The last axes along which lanes can work, with the numbers of reads that are far apart along them.
+        let lanes = |which: bool| (0..sizes.len()).rev().find(|axis| reduced[*axis] == which && sizes[*axis] > 1);
+        let far = |axis: usize, reads: &ReadSteps| reads.along(axis).filter(|step| *step == ReadStep::Far).count();
+        let along = |axis: usize| reads.map(|reads| far(axis, reads));
+        let (across, within) = (lanes(false), lanes(true));
+        let apart = [across.and_then(along), within.and_then(along)];
+        let length = across.map_or(1, |axis| sizes[axis]);
+        let along_kept = match apart {
+            [Some(across), Some(within)] if across < within && length >= cost::NARROW_ROW => true,
+            [Some(across), Some(within)] if across > within && folded >= costs.pick(cost::SHORT_FOLD) => false,
+            _ => usual,
+        };
         let enough = if along_kept { costs.enough_columns() } else { costs.enough_rows() };
         let split = kept < enough && folded >= if along_kept { cost::SPLIT_COLUMNS } else { cost::SPLIT_ROWS };
         let few = costs.in_vectors() && (split || kept < costs.busy(cost::FEW_ROWS));
         let blocks = few || folded > costs.pick(cost::LONG_FOLD);
-        Spread { along_kept, blocks: !along_kept && blocks, split, rows: [1, 1] }
+        let spread = Spread { along_kept, blocks: !along_kept && blocks, split, ..Spread::default() };
+        if costs.in_vectors() {
+            let is_last = across == reduced.iter().rposition(|reduced| !*reduced);
+            let is_narrow = apart[0] == Some(0) && is_last && length >= cost::NARROW_ROW;
+            let columns = length.div_ceil(LANES).min(u64::from(cost::REDUCE_COLUMNS)) as u32;
+            return Spread { columns: if along_kept && (is_row || is_narrow) { columns } else { 0 }, ..spread };
+        }
+        let few_results = along_kept && split && kept <= u64::from(cost::COLUMN_THREADS.threads);
+        let across = kept.next_power_of_two().max(cost::NARROW_ROW) as u32;
+        let groups = if few_results { cost::BLOCK_THREADS / across } else { 1 };
+        // Fewer elements than a warp has lanes are read at once.
+        let items = folded.div_ceil(LANES).next_power_of_two().min(8) as u32;
+        Spread { groups, items: if items < 8 { items } else { 0 }, ..spread }
     }
 
     /// Returns the spread for a source whose neighbouring rows read mostly the same values. The number of
     /// rows per lane divides the lengths about evenly.
     pub fn sharing(self, sizes: &[u64], reduced: &[bool]) -> Spread {
-        let mut lengths = sizes.iter().zip(reduced).filter(|(_, reduced)| !**reduced).map(|(length, _)| *length).rev().skip(1);
+        let mut lengths = sizes.iter().zip(reduced).filter(|(_, reduced)| !**reduced).map(|(length, _)| *length).rev();
+        // Rows that share values are read by lanes of one row each, even if that row is short.
+        let is_row = self.along_kept && lengths.next().is_some_and(|length| length >= cost::NARROW_ROW);
+        let columns = if is_row { self.columns.max(1) } else { self.columns };
         // A lane does some of its work once for all rows.
         let best = |length: u64, most: u64| {
             let effort = |rows: &u64| length.div_ceil(*rows).saturating_mul(rows + 2);
@@ -110,7 +170,7 @@ impl Spread {
         };
         let below = best(lengths.next().unwrap_or(1), MAX_ROWS);
         let above = best(lengths.next().unwrap_or(1), MAX_ROWS.min(Self::MOST_ROWS as u64 / below));
-        Spread { rows: [above as u32, below as u32], ..self }
+        Spread { rows: [above as u32, below as u32], columns, ..self }
     }
 }
 
@@ -118,6 +178,10 @@ impl Spread {
 const MOST_TILES: u32 = cost::REDUCE_TILES;
 /// Number of threads of a block on a GPU.
 const THREADS: u32 = cost::BLOCK_THREADS;
+/// Number of lanes of a warp.
+const LANES: u64 = cost::LANES as u64;
+/// Rounds of a loop whose loads a thread has in flight together.
+const ROUNDS: u8 = cost::COLUMN_ROUNDS;
 
 impl Reduce {
     /// Returns the program for a machine.
@@ -148,6 +212,8 @@ impl Reduce {
         let parts = ReduceEmitter { reduce: self, inlet, outlet, index, is_cpu, kept_axes, folded_axes, kept };
         if self.spread.along_kept && parts.has_columns() {
             parts.along_columns(&mut draft, machine)?;
+        } else if self.spread.along_kept && self.spread.groups > 1 && self.operator.is_commutative() {
+            parts.in_groups(&mut draft, machine)?;
         } else if self.spread.along_kept {
             parts.along_kept(&mut draft, machine)?;
         } else {
@@ -227,7 +293,9 @@ impl ReduceEmitter<'_> {
 
     fn along_kept(&self, draft: &mut Draft, machine: &Machine) -> Result<()> {
         let folded = self.product(&self.folded_axes);
-        let threads = Costs::of(machine).pick(cost::COLUMN_THREADS);
+        // Many short results share a block, whose start costs as much as some of them.
+        let is_long = self.is_cpu && !self.reduce.spread.split;
+        let threads = if is_long { cost::LONG_BLOCK } else { Costs::of(machine).pick(cost::COLUMN_THREADS) };
         let blocks = self.kept.clone().div_ceil(threads);
         let (split, pieces) = self.split(draft, machine, &folded, &blocks);
         let block = [threads, 1, 1];
@@ -243,7 +311,7 @@ impl ReduceEmitter<'_> {
             let sum = Accumulator::new(&k, self.operator());
             let kept = unravel(&k, result, &self.lengths(&k, &self.kept_axes));
             let guarded = |body: &dyn Fn()| if checked { k.if_then(k.lt(result, n), body) } else { body() };
-            k.for_step(from, to, 1, Unroll::Never, |folded| {
+            k.for_step(from, to, 1, self.rounds(), |folded| {
                 let folded = unravel(&k, folded, &self.lengths(&k, &self.folded_axes));
                 guarded(&|| sum.add(&k, &self.at(&k, &kept, &folded)));
             });
@@ -260,6 +328,65 @@ impl ReduceEmitter<'_> {
         }
     }
 
+    /// Returns the unrolling of a loop over reduced positions. A thread of a GPU has several loads in flight.
+    fn rounds(&self) -> Unroll {
+        let is_small = self.reduce.source.function().operations() <= cost::PREFETCHED;
+        if self.is_cpu || !is_small { Unroll::Never } else { Unroll::By(ROUNDS) }
+    }
+
+    /// Emits the kernels of a GPU for few results. The threads of a block have the results several times, and
+    /// each group of them has a part of the reduced positions. The groups are combined in their order.
+    fn in_groups(&self, draft: &mut Draft, machine: &Machine) -> Result<()> {
+        let folded = self.product(&self.folded_axes);
+        let groups = self.reduce.spread.groups;
+        let across = THREADS / groups;
+        let blocks = self.kept.clone().div_ceil(across);
+        let busy = Costs::of(machine).blocks(cost::REDUCE_COLUMN_BLOCKS, THREADS);
+        let rounds = groups * u32::from(ROUNDS);
+        let split = folded.clone().div_ceil(rounds).min(Count::Constant(busy).div_ceil(blocks.clone())).max(1u32);
+        let pieces = self.pieces(draft, split.clone());
+        let split = if pieces.is_some() { split } else { Count::Constant(1) };
+        let block = [across, groups, 1];
+        let k = Writer::new("reduce", block);
+        let (n, all) = (k.count(self.kept.clone(), self.index), k.count(folded.clone(), self.index));
+        let part_length = k.count(folded.div_ceil(split.clone()), self.index);
+        let part = self.wide(&k, k.block(Axis::Y));
+        let from = k.mul(part, part_length);
+        let to = k.min(k.add(from, part_length), all);
+        let (lane, group) = (k.thread(Axis::X), k.thread(Axis::Y));
+        let result = k.add(k.mul(self.wide(&k, k.block(Axis::X)), across), self.wide(&k, lane));
+        let is_result = k.lt(result, n);
+        let kept = unravel(&k, result, &self.lengths(&k, &self.kept_axes));
+        let sum = Accumulator::new(&k, self.operator());
+        k.if_then(is_result, || {
+            k.for_step(k.add(from, self.wide(&k, group)), to, groups, self.rounds(), |folded| {
+                let folded = unravel(&k, folded, &self.lengths(&k, &self.folded_axes));
+                sum.add(&k, &self.at(&k, &kept, &folded));
+            });
+        });
+        let shared = Shared::new(&k, &self.operator().types(), THREADS);
+        shared.set(&k, k.add(k.mul(group, across), lane), &sum.get(&k));
+        k.barrier();
+        k.if_then(k.and(is_result, k.eq(group, 0)), || {
+            k.for_step(1, k.literal(groups), 1, Unroll::By(4), |other| {
+                sum.add(&k, &shared.get(&k, k.add(k.mul(other, across), lane)));
+            });
+            match &pieces {
+                // The parts of a result follow each other.
+                Some(pieces) => {
+                    let parts = k.count(pieces.count.clone(), self.index);
+                    pieces.values.store(&k, k.add(k.mul(result, parts), part), &sum.get(&k));
+                }
+                None => self.outlet.put(&k, &kept, result, &sum.get(&k)),
+            }
+        });
+        draft.launch(k, [blocks, split, 1u32.into()], block)?;
+        match pieces {
+            Some(pieces) => self.combine_pieces(draft, &pieces),
+            None => Ok(()),
+        }
+    }
+
     /// Emits the second kernel: each thread combines the parts of one result.
     fn combine_columns(&self, draft: &mut Draft, pieces: &PartialResults, threads: u32) -> Result<()> {
         let block = [threads, 1, 1];
@@ -268,7 +395,9 @@ impl ReduceEmitter<'_> {
         let result = self.wide(&k, k.global_thread(Axis::X));
         k.if_then(k.lt(result, n), || {
             let sum = Accumulator::new(&k, self.operator());
-            k.for_range(0, k.count(pieces.count.clone(), self.index), |part| {
+            let parts = k.count(pieces.count.clone(), self.index);
+            let unroll = if self.is_cpu { Unroll::Auto } else { Unroll::By(2 * ROUNDS) };
+            k.for_step(k.constant(self.index, 0), parts, 1, unroll, |part| {
                 sum.add(&k, &pieces.values.load(&k, k.add(k.mul(part, n), result)));
             });
             let kept = unravel(&k, result, &self.lengths(&k, &self.kept_axes));
@@ -440,7 +569,14 @@ impl ReduceEmitter<'_> {
             let items = if commutative { (accesses * vector).clamp(8, 32) } else { 8 };
             ResultThreads { threads: THREADS, groups: 1, block: [THREADS, 1, 1], tile: THREADS * items, items, chains: 1 }
         } else {
-            let items = if commutative { vector.max(8) } else { 8 };
+            let few = self.reduce.spread.items;
+            let items = if !commutative {
+                8
+            } else if few > 0 {
+                few.max(self.width().unwrap_or(1) as u32)
+            } else {
+                vector.max(8)
+            };
             ResultThreads { threads: 32, groups: 8, block: [32, 8, 1], tile: 32 * items, items, chains: 1 }
         }
     }

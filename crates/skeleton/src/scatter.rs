@@ -5,7 +5,10 @@
 //! in the same order. If the last value counts, each place first finds the last position that is sent to it,
 //! and then reads the value there. Sums of floats depend on the order: they are a [`Sort`](crate::Sort) by
 //! place and a [`SegmentedReduce`](crate::SegmentedReduce) in one program.
+//!
+//! On a CPU, values for not too many places are combined by each block in memory of its own (`private`).
 
+mod private;
 mod program;
 mod sums;
 
@@ -13,7 +16,7 @@ use crate::kit::{Inlet, Writer, unravel};
 use crate::order::{from_ordered, ordered};
 use crate::program::Argument;
 use crate::{Combine, Count, Domain, Sink, Source};
-use broadloom_scalar::{AtomicOp, Memory, Order, Scope, Type, Value};
+use broadloom_scalar::{AtomicOp, BinaryOp, Memory, Order, Scope, Type, Value};
 
 /// Combines the initial value of each place with the values that a [`Source`] sends there from the positions
 /// of a domain. The results go to a [`Sink`].
@@ -37,6 +40,9 @@ pub struct Scatter {
     pub combine: Option<Combine>,
     /// Use of the results.
     pub sink: Sink,
+    /// Number of places that a block of a CPU combines in its shared memory. `None` if all blocks combine in
+    /// one memory. See [`Scatter::room`].
+    pub room: Option<u32>,
 }
 
 /// Emitter of the kernels of a scatter.
@@ -76,7 +82,26 @@ impl ScatterEmitter<'_> {
         }
     }
 
+    /// Returns the operation that combines two combined values.
+    fn joining(&self) -> BinaryOp {
+        match self.operation() {
+            AtomicOp::Min => BinaryOp::Min,
+            AtomicOp::Max => BinaryOp::Max,
+            AtomicOp::And => BinaryOp::And,
+            AtomicOp::Or => BinaryOp::Or,
+            AtomicOp::Xor => BinaryOp::Xor,
+            _ => BinaryOp::Add,
+        }
+    }
+
     fn send(&self, k: &Writer, number: Value) {
+        self.send_to(k, number, &|place, sent| {
+            k.atomic(self.operation(), self.held(k), place, sent, Order::Relaxed(Scope::Device));
+        });
+    }
+
+    /// Passes on the place of a position, if there is such a place, and the value that is sent there.
+    fn send_to(&self, k: &Writer, number: Value, combine: &dyn Fn(Value, Value)) {
         let values = self.inlet.at(k, &self.position(k, number));
         let places = k.count(Count::size(self.scatter.domain.axes()), self.index);
         // A negative place becomes a very large one.
@@ -90,12 +115,12 @@ impl ScatterEmitter<'_> {
                 }
                 _ => k.convert(values[1], self.held),
             };
-            k.atomic(self.operation(), self.held(k), place, sent, Order::Relaxed(Scope::Device));
+            combine(place, sent);
         });
     }
 
-    fn result(&self, k: &Writer, place: Value, first: Value) -> Value {
-        let held = k.load(self.held(k), place);
+    /// Returns the result of a place, from its combined and its initial value.
+    fn result(&self, k: &Writer, held: Value, first: Value) -> Value {
         let Some(combine) = &self.scatter.combine else {
             let sent = || self.inlet.at(k, &self.position(k, k.sub(held, 1)))[1];
             return k.choose(k.ne(held, 0), sent, || first);
@@ -106,6 +131,9 @@ impl ScatterEmitter<'_> {
             }
             _ => k.convert(held, self.ty),
         };
+        if self.held.element().is_float() {
+            return k.convert(k.add(k.convert(first, self.held), held), self.ty);
+        }
         combine.binary().map_or(first, |op| k.binary(op, first, value))
     }
 }

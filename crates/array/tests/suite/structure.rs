@@ -418,17 +418,47 @@ fn what_follows_scans_sorts_products_and_scatters_is_in_their_kernels() -> Resul
     Ok(())
 }
 
-/// A softmax along rows: maximum, sum of exponentials, result. Every pass reads its inputs once.
+/// Softmax, layer norm and variance along rows read their input once and write their result once, in one
+/// kernel.
 #[test]
-fn a_softmax_is_three_kernels() -> Result<()> {
-    let context = context();
-    let x = image(&context, 33, 50)?;
+fn rows_that_stay_are_one_kernel() -> Result<()> {
+    rows_that_stay_in(&context())?;
+    rows_that_stay_in(&h200())
+}
+
+fn rows_that_stay_in(context: &Context) -> Result<()> {
+    let x = image(context, 33, 50)?;
+    let values = x.to_vec()?;
+    let is_one = |plan: &broadloom_array::Summary, reads: u64, writes: u64| {
+        let kernel = &plan.kernels[0];
+        assert_eq!((plan.kernels.len(), kernel.launches), (1, 1), "{}", plan.text());
+        assert_eq!((kernel.bytes_read, kernel.bytes_written), (4 * reads, 4 * writes), "{}", plan.text());
+    };
     let high = x.max_along(&[1])?.add_axis(1, 50)?;
     let powers = (&x - &high).exp();
     let softmax = &powers / &powers.sum_along(&[1])?.add_axis(1, 50)?;
-    assert!(softmax.plan()?.kernels.len() <= 3, "{}", softmax.explain()?);
-    for row in softmax.to_vec()?.chunks(50) {
-        assert!((row.iter().sum::<f32>() - 1.0).abs() < 1e-5);
+    is_one(&softmax.plan()?, 33 * 50, 33 * 50);
+    for (row, found) in softmax.to_vec()?.chunks(50).enumerate() {
+        let powers = values[row * 50..][..50].iter().map(|x| f64::from(*x).exp());
+        let sum: f64 = powers.clone().sum();
+        assert!(powers.zip(found).all(|(power, found)| (power / sum - f64::from(*found)).abs() < 1e-6), "{row}");
+    }
+    let gain = image(context, 1, 50)?.flatten();
+    let off = &x - x.mean_along(&[1])?.add_axis(1, 1)?;
+    let variance = (&off * &off).mean_along(&[1])?;
+    is_one(&variance.plan()?, 33 * 50, 33);
+    let norm = &off / (variance.add_axis(1, 1)? + 1e-5).sqrt() * &gain;
+    is_one(&norm.plan()?, 33 * 50 + 50, 33 * 50);
+    let (norm, gain, variance) = (norm.to_vec()?, gain.to_vec()?, variance.to_vec()?);
+    for row in 0..33 {
+        let own = values[row * 50..][..50].iter().map(|x| f64::from(*x));
+        let mean = own.clone().sum::<f64>() / 50.0;
+        let wanted = own.clone().map(|x| (x - mean).powi(2)).sum::<f64>() / 50.0;
+        assert!((wanted - f64::from(variance[row])).abs() < 1e-5 * wanted.max(1.0), "{row}");
+        for (column, x) in own.enumerate() {
+            let wanted = (x - mean) / (wanted + 1e-5).sqrt() * f64::from(gain[column]);
+            assert!((wanted - f64::from(norm[row * 50 + column])).abs() < 1e-4 * wanted.abs().max(1.0), "{row} {column}");
+        }
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import whole_arrays
+from programs_jax import *
 
 
 class xp:

@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as functional
 
 import whole_arrays
+from programs_torch import *
 from peer import THREADS
 
 torch.set_num_threads(THREADS)

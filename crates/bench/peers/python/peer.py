@@ -13,6 +13,8 @@ import time
 
 import numpy as np
 
+import programs
+
 LIBRARIES = ["awkward", "numpy", "numba", "jax", "torch", "halide", "halide_auto", "opencv"]
 THREADS = len(os.sched_getaffinity(0))
 
@@ -113,11 +115,14 @@ INPUTS = {
     "list_argmin": lambda n: lists(n, 2),
     "list_pairs": lambda n: lists(n, 5),
     "list_sort": lambda n: lists(n, 5),
+    **programs.inputs(numbers, units),
 }
 
 
 def checksum(results):
     """The sum of magnitudes, each times 1 to 7 by its place."""
+    if isinstance(results, programs.Apart):
+        return sum(checksum(result) for result in results)
     results = results if isinstance(results, (tuple, list)) else [results]
     total, first = 0.0, 0
     for result in results:

@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 /// Makes a job that builds arrays and computes them in one plan. The judge gets the arrays of the last
 /// repetition.
-pub(super) fn repeated<T: array::Element>(
+pub(crate) fn repeated<T: array::Element>(
     work: Work,
     expression: impl Fn() -> array::Result<Vec<Array<T>>> + 'static,
     judge: impl Fn(&[Vec<T>]) -> Result<f64, Failure> + 'static,

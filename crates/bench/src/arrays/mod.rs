@@ -5,7 +5,7 @@
 //! every repetition calls. Peer and expression make the same inputs from [`crate::inputs`].
 
 mod images;
-mod job;
+pub(crate) mod job;
 mod lines;
 mod motion;
 mod order;
@@ -31,7 +31,8 @@ macro_rules! benchmark {
             tolerance: $tolerance,
             size: |scale| scale.fixed($full, $quick),
             shown: $shown,
-            subject: &Expression($place::$name),
+            // The peers are compiled with fast arithmetic too.
+            subject: &Expression($place::$name, Precision::Fast),
         }
     };
 }
@@ -58,13 +59,12 @@ pub(crate) const ALL: &[Benchmark] = &[
     benchmark!(stereo in vision, 1e-12, 1000, 40, square),
 ];
 
-/// Function that prepares an expression over inputs of a size.
-struct Expression(fn(&Context, usize) -> Result<Job, Failure>);
+/// Function that prepares an expression over inputs of a size, and the precision of its arithmetic.
+pub(crate) struct Expression(pub(crate) fn(&Context, usize) -> Result<Job, Failure>, pub(crate) Precision);
 
 impl Subject for Expression {
     fn prepare(&self, setup: &Setup, tiny: usize, size: usize) -> Result<PreparedJob, Failure> {
-        // The peers are compiled with fast arithmetic too.
-        let context = Context::with_precision(&setup.device, Precision::Fast);
+        let context = Context::with_precision(&setup.device, self.1);
         // Planning and compilation happen on tiny arrays. The code serves all sizes.
         let compile = setup.first_overhead(&(self.0)(&context, tiny)?)?;
         let job = (self.0)(&context, size)?;

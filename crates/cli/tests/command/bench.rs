@@ -7,7 +7,7 @@ fn an_unknown_benchmark_names_what_there_is() {
     broadloom(&["bench", "mandelbort"]).exits(2).complains(&[
         "error[C0012]: there is no benchmark and no group `mandelbort`",
         "there is `mandelbrot`",
-        "kernels, arrays, effects, nesl, streams, nesl_programs, segments, overhead, compile, start, interp",
+        "kernels, arrays, programs, effects, nesl, streams, nesl_programs, segments, overhead, compile, start, interp",
         "histogram",
     ]);
     broadloom(&["bench", "kernels/shuffles"]).exits(2).complains(&["`kernels/shuffles`"]);

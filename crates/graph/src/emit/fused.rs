@@ -127,7 +127,12 @@ impl<'k> FusedTraces<'k> {
             let mut trace = Trace::new(tape, kept, interior);
             trace.domain = first.filter(|_| !line).map(|root| tape.entry(root).shape);
             let place = trace.start(rank, line);
-            given.iter().for_each(|(node, value)| trace.give(*value, *node, &place));
+            for (node, value) in given {
+                // A value of a row is given at the position of the row, with or without an axis of extent 1.
+                let is_row = !line && tape.rank(*node) == rank && trace.domain != Some(tape.entry(*node).shape);
+                let own = if is_row { trace.first_of_row(&place) } else { place.first(tape.rank(*node)) };
+                trace.give(*value, *node, &own);
+            }
             let mut items = match roots {
                 Roots::Compute(roots) => roots.iter().map(|root| trace.compute(*root, &place)).collect::<Option<Vec<u32>>>()?,
                 Roots::Feed(roots) => roots.iter().map(|root| trace.at(*root, &place)).collect::<Option<Vec<u32>>>()?,
@@ -280,6 +285,11 @@ impl<'k> FusedTraces<'k> {
         let length = self.length.as_ref().map(|(length, _)| *length);
         reads.extend(length.filter(|length| !reads.contains(length)));
         reads
+    }
+
+    /// Returns the number of axes of a position.
+    pub(crate) fn rank(&self) -> usize {
+        self.rank
     }
 
     /// Returns the number of items of the longer of its traces.

@@ -72,6 +72,16 @@ pub(crate) enum ElementIndex {
     Linear(IndexId),
 }
 
+impl ElementIndex {
+    /// Returns the indices along the first axes.
+    pub(crate) fn first(&self, rank: usize) -> ElementIndex {
+        match self {
+            ElementIndex::Axes(indices) => ElementIndex::Axes(indices.iter().take(rank).copied().collect()),
+            ElementIndex::Linear(_) => self.clone(),
+        }
+    }
+}
+
 /// A step of a thread.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Item {
@@ -236,6 +246,15 @@ impl<'t> Trace<'t> {
         let index =
             |axis: usize| Index::Affine { axis: Some(axis as u8), stride: Number::Known(1), offset: Number::Known(offset(axis)) };
         ElementIndex::Axes((0..rank).map(|axis| self.index(index(axis))).collect())
+    }
+
+    /// Returns the indices of the first position of the row of other indices.
+    pub(crate) fn first_of_row(&mut self, place: &ElementIndex) -> ElementIndex {
+        let ElementIndex::Axes(mut indices) = place.clone() else { return place.clone() };
+        if let Some(last) = indices.last_mut() {
+            *last = self.index(Index::Affine { axis: None, stride: Number::Known(0), offset: Number::Known(0) });
+        }
+        ElementIndex::Axes(indices)
     }
 
     /// Returns the number of an index expression, added if it is new.

@@ -211,8 +211,24 @@ fn chained(tape: &Tape, kept: &[bool], groups: Vec<Group>, machine: &Machine) ->
     result
 }
 
+/// Returns whether a group that is no member must run after one member and before another.
+pub(crate) fn leaves(producers: &[Vec<usize>], members: &[usize]) -> bool {
+    let mut stack: Vec<usize> = vec![];
+    for member in members {
+        stack.extend(producers[*member].iter().copied().filter(|producer| !members.contains(producer)));
+    }
+    let mut seen: HashSet<usize> = stack.iter().copied().collect();
+    while let Some(group) = stack.pop() {
+        if members.contains(&group) {
+            return true;
+        }
+        stack.extend(producers[group].iter().copied().filter(|producer| seen.insert(*producer)));
+    }
+    false
+}
+
 /// Returns an order of the groups in which each group comes after the groups that it reads.
-fn sorted(producers: &[Vec<usize>]) -> Vec<usize> {
+pub(crate) fn sorted(producers: &[Vec<usize>]) -> Vec<usize> {
     let mut order = vec![];
     let mut is_done = vec![false; producers.len()];
     while order.len() < producers.len() {
@@ -242,26 +258,10 @@ struct ChainBuilder<'a> {
 }
 
 impl ChainBuilder<'_> {
-    /// Returns whether a group that is no member must run after one member and before another.
-    fn leaves(&self, members: &[usize]) -> bool {
-        let mut stack: Vec<usize> = vec![];
-        for member in members {
-            stack.extend(self.producers[*member].iter().copied().filter(|producer| !members.contains(producer)));
-        }
-        let mut seen: HashSet<usize> = stack.iter().copied().collect();
-        while let Some(group) = stack.pop() {
-            if members.contains(&group) {
-                return true;
-            }
-            stack.extend(self.producers[group].iter().copied().filter(|producer| seen.insert(*producer)));
-        }
-        false
-    }
-
     /// Returns the chain of some groups; `None` if they cannot form one.
     fn chain(&self, members: &[usize], machine: &Machine) -> Option<Group> {
         let first = &self.groups[*members.first()?];
-        if self.leaves(members) {
+        if leaves(self.producers, members) {
             return None;
         }
         let is_output = |id: &Id| self.tape.outputs.iter().any(|output| self.tape.behind(*output) == *id);

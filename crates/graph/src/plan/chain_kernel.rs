@@ -14,7 +14,7 @@ use std::collections::HashMap;
 /// Returns the kernel of a chain.
 pub(crate) fn kernel(planner: &Planner<'_>, group: &Group) -> Result<Kernel> {
     let (chain, codes, bounds) = group.chain_codes(planner.tape, &planner.cut.kept, &planner.costs)?;
-    let ready = KernelProgram::One(planner.library.get(&chain.into())?);
+    let ready = KernelProgram::one(chain.into(), planner.library);
     Ok(Kernel::new(group.clone(), codes, bounds, group.chain_cost(), ready))
 }
 

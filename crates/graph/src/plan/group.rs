@@ -20,6 +20,8 @@ pub(crate) enum GroupKind {
     Transpose(u8),
     /// Functions of every position that read each other's values in shared memory.
     Chain,
+    /// Reductions along the last axis, and functions of every position that use their results.
+    Rows,
 }
 
 /// Nodes that one kernel computes.
@@ -41,7 +43,7 @@ pub(crate) struct Group {
     pub(crate) reads: Vec<Id>,
     /// The traps that the kernel tests.
     pub(crate) traps: Vec<Id>,
-    /// The kernels of a chain.
+    /// The kernels of a chain, or the stages of rows.
     pub(crate) links: Vec<Link>,
 }
 
@@ -88,7 +90,7 @@ pub(crate) fn size_of(parts: &[GroupFunction<'_>]) -> u64 {
 pub(crate) struct Link {
     /// The map.
     pub(crate) group: Group,
-    /// For each of its nodes: true if later links read it.
+    /// For each of its nodes: true if later links of a chain read it.
     pub(crate) staged: Vec<bool>,
     /// For each of its nodes: true if it is written to memory.
     pub(crate) stored: Vec<bool>,
@@ -236,7 +238,7 @@ impl Group {
     }
 
     /// Returns the nodes that the pattern produces, each with the index of its value.
-    fn given(&self, tape: &Tape) -> Vec<(Id, u8)> {
+    pub(crate) fn given(&self, tape: &Tape) -> Vec<(Id, u8)> {
         let is_one = self.gives_results(tape);
         let (mut before, mut given) = (0, vec![]);
         for id in &self.combined {
@@ -291,7 +293,7 @@ impl Group {
     /// Returns the nodes of a function. A map computes them; a pattern reads those that are kept.
     pub(crate) fn roots_of<'f>(&self, feed: &'f GroupFeed) -> Roots<'f> {
         match self.kind {
-            GroupKind::Map | GroupKind::Transpose(_) | GroupKind::Chain => Roots::Compute(&feed.nodes),
+            GroupKind::Map | GroupKind::Transpose(_) | GroupKind::Chain | GroupKind::Rows => Roots::Compute(&feed.nodes),
             GroupKind::Pattern => Roots::Feed(&feed.nodes),
         }
     }

@@ -14,13 +14,17 @@ use crate::plan::kernel::{InteriorKernel, Kernel, Planner};
 use crate::plan::order::order;
 use crate::plan::patches::PatchKernel;
 use crate::plan::pattern::KernelProgram;
-use crate::plan::{chain, kinds};
+use crate::plan::{chain, kinds, rows};
 use crate::tape::bindings::Bindings;
 use crate::tape::entries::{Id, Kind, ShapeId, Tape};
 use broadloom_skeleton::cost::{self, Costs};
 use broadloom_skeleton::{Library, LoadedProgram};
 use smallvec::SmallVec;
 use std::collections::{HashMap, HashSet};
+use std::num::NonZero;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::available_parallelism;
 
 /// The kernels of an expression, in order.
 #[derive(Debug)]
@@ -43,17 +47,34 @@ impl Plan {
     pub(crate) fn new(key: Tape, bindings: &Bindings, library: &Library) -> Result<Plan> {
         let machine = library.device().machine();
         let (tape, assembled) = assemble(&key);
-        let cut = chain::kernels(&tape, bindings, machine);
+        let cut = rows::joined(&tape, chain::kernels(&tape, bindings, machine), bindings, machine);
         let planner = Planner { tape: &tape, cut: &cut, costs: Costs::of(machine), library };
         let order = order(&tape, &cut.groups, bindings);
         let kernels = order.into_iter().map(|index| kinds::kernel(&planner, &cut.groups[index])).collect::<Result<_>>()?;
         let (kept, reasons, library) = (cut.kept, cut.reasons, library.clone());
         let mut plan = Plan { key, tape, assembled, kernels, reasons, kept, library };
-        for kernel in &plan.kernels {
-            plan.loaded(kernel, bindings)?;
-        }
+        plan.load_all(bindings)?;
         plan.lifetimes();
         Ok(plan)
+    }
+
+    /// Loads the programs of all kernels side by side. A driver compiles a program while it loads it.
+    fn load_all(&self, bindings: &Bindings) -> Result<()> {
+        let threads = available_parallelism().map_or(1, NonZero::get).min(self.kernels.len());
+        let next = AtomicUsize::new(0);
+        let load = || {
+            while let Some(kernel) = self.kernels.get(next.fetch_add(1, Ordering::Relaxed)) {
+                self.loaded(kernel, bindings)?;
+            }
+            Ok(())
+        };
+        std::thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(load)).collect();
+            let own = load();
+            let others: Vec<Result<()>> =
+                others.into_iter().map(|other| other.join().unwrap_or_else(|panic| resume_unwind(panic))).collect();
+            others.into_iter().fold(own, Result::and)
+        })
     }
 
     /// Sets when memory is free, and which results can reuse the memory of an input.
@@ -145,7 +166,7 @@ impl Plan {
                 let last = sizes.len() - 1;
                 sizes.swap(usize::from(*axis), last);
             }
-            (GroupKind::Map | GroupKind::Pattern | GroupKind::Chain, ..) => {}
+            (GroupKind::Map | GroupKind::Pattern | GroupKind::Chain | GroupKind::Rows, ..) => {}
         }
         sizes
     }

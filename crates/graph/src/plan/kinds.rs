@@ -3,6 +3,7 @@
 //! | kind | file | kernels |
 //! | --- | --- | --- |
 //! | chain | [`chain_kernel`] | several functions, which keep rows in rings |
+//! | rows | [`row_kernel`] | reductions along rows, and functions that use their results |
 //! | strips | [`strips`] | a function of neighbourhoods, whose threads have strips of rows |
 //! | transposition | [`transposed`] | a function that reads along another axis than it writes |
 //! | positions | [`positions`] | any other function, or a pattern |
@@ -13,12 +14,15 @@
 use crate::expr::error::Result;
 use crate::plan::group::{Group, GroupKind};
 use crate::plan::kernel::{Kernel, Planner, too_large};
-use crate::plan::{chain_kernel, positions, strips, transposed};
+use crate::plan::{chain_kernel, positions, row_kernel, strips, transposed};
 
 /// Returns the kernel of a group.
 pub(crate) fn kernel(planner: &Planner<'_>, group: &Group) -> Result<Kernel> {
     if group.kind == GroupKind::Chain {
         return chain_kernel::kernel(planner, group);
+    }
+    if group.kind == GroupKind::Rows {
+        return row_kernel::kernel(planner, group);
     }
     let functions = group.traced(planner.tape, &planner.cut.kept).ok_or_else(too_large)?;
     if let Some(kernel) = strips::kernel(planner, group, &functions)? {

@@ -13,6 +13,8 @@ pub(crate) mod order;
 pub(crate) mod patches;
 pub(crate) mod pattern;
 pub(crate) mod positions;
+pub(crate) mod row_kernel;
+pub(crate) mod rows;
 pub(crate) mod strips;
 pub(crate) mod summary;
 pub(crate) mod transposed;

@@ -12,12 +12,12 @@ use broadloom_skeleton::{
 };
 use std::sync::{Mutex, PoisonError};
 
+/// The programs of a kernel, each with the number of its variant. They are made when they are first used.
 #[derive(Debug)]
-pub(crate) enum KernelProgram {
-    /// One for all sizes.
-    One(LoadedProgram),
-    /// Several, each with the number of its variant. They are made when they are first used.
-    Several { library: Library, variants: Box<dyn Variants>, known: Mutex<Vec<(u64, LoadedProgram)>> },
+pub(crate) struct KernelProgram {
+    library: Library,
+    variants: Box<dyn Variants>,
+    known: Mutex<Vec<(u64, LoadedProgram)>>,
 }
 
 /// One pattern for all sizes.
@@ -60,14 +60,13 @@ impl StencilForm {
 impl KernelProgram {
     /// Makes the program of a kernel. Each of `codes` feeds it, with a flag that is true if its domain is one
     /// line. Results are stored if there is no `sink`. `repeats` is true if a thread may have several rows of
-    /// results. With `later`, the program is made when it is first used.
+    /// results.
     pub(crate) fn new(
         tape: &Tape,
         group: &Group,
         codes: &[(Code, bool)],
         sink: Option<&Code>,
         repeats: bool,
-        later: bool,
         library: &Library,
     ) -> Result<KernelProgram> {
         let source = |((code, _), feed): (&(Code, bool), &GroupFeed)| {
@@ -88,7 +87,7 @@ impl KernelProgram {
                 let sink = made(sink, source.results().len())?;
                 OperationPattern::One(Transpose { axes, axis: usize::from(*axis), source, sink }.into())
             }
-            GroupKind::Chain => return Err(nothing()),
+            GroupKind::Chain | GroupKind::Rows => return Err(nothing()),
             GroupKind::Pattern => {
                 let sink = made(sink, group.values(tape).len())?;
                 let application = tape.application(*group.combined.first().ok_or_else(nothing)?);
@@ -98,34 +97,29 @@ impl KernelProgram {
             }
         };
         match form {
-            OperationPattern::One(pattern) => KernelProgram::one(pattern, later, library),
-            OperationPattern::Several(variants) => {
-                Ok(KernelProgram::Several { library: library.clone(), variants, known: Mutex::default() })
-            }
+            OperationPattern::One(pattern) => Ok(KernelProgram::one(pattern, library)),
+            OperationPattern::Several(variants) => Ok(KernelProgram::several(variants, library)),
         }
     }
 
-    /// Makes one program for all sizes, at once or when it is first used.
-    fn one(pattern: Pattern, later: bool, library: &Library) -> Result<KernelProgram> {
-        if !later {
-            return Ok(KernelProgram::One(library.get(&pattern)?));
-        }
-        Ok(KernelProgram::Several {
-            library: library.clone(),
-            variants: Box::new(SinglePattern(pattern)),
-            known: Mutex::default(),
-        })
+    /// Returns the programs of a kernel, of which the sizes select one.
+    pub(crate) fn several(variants: Box<dyn Variants>, library: &Library) -> KernelProgram {
+        KernelProgram { library: library.clone(), variants, known: Mutex::default() }
+    }
+
+    /// Returns the program of a pattern for all sizes.
+    pub(crate) fn one(pattern: Pattern, library: &Library) -> KernelProgram {
+        KernelProgram::several(Box::new(SinglePattern(pattern)), library)
     }
 
     /// Makes the program of a kernel in strips of rows. `codes` are the function of the interior and, if it
-    /// differs, that near the edges. With `later`, the program is made when it is first used.
+    /// differs, that near the edges.
     pub(crate) fn strips(
         tape: &Tape,
         group: &Group,
         codes: &[Code],
         sink: Option<&Code>,
         form: StencilForm,
-        later: bool,
         library: &Library,
     ) -> Result<KernelProgram> {
         let source = |code: &Code| Source::new(code.function.clone(), code.axes);
@@ -135,10 +129,10 @@ impl KernelProgram {
             Some(operator) => Some(Fold { operator, sink: made(sink, group.values(tape).len())? }),
             None => None,
         };
-        KernelProgram::one(form.pattern(domain(tape, group, false), inner, edge, None, fold).into(), later, library)
+        Ok(KernelProgram::one(form.pattern(domain(tape, group, false), inner, edge, None, fold).into(), library))
     }
 
-    /// Returns the program of a kernel in patches. It is made when it is first used.
+    /// Returns the program of a kernel in patches.
     pub(crate) fn patches(
         tape: &Tape,
         group: &Group,
@@ -158,26 +152,20 @@ impl KernelProgram {
             }
             _ => None,
         };
-        KernelProgram::one(form.pattern(domain(tape, group, false), inner, edge, border, None).into(), true, library)
+        Ok(KernelProgram::one(form.pattern(domain(tape, group, false), inner, edge, border, None).into(), library))
     }
 
     /// Returns the program for these sizes. `shares` is true if results have much of what they read in
     /// common.
     pub(crate) fn loaded(&self, sizes: &[u64], shares: bool) -> Result<LoadedProgram> {
-        match self {
-            KernelProgram::One(loaded) => Ok(loaded.clone()),
-            KernelProgram::Several { library, variants, known } => {
-                let best = variants.best(library.device().machine(), sizes, shares);
-                let find =
-                    |known: &[(u64, LoadedProgram)]| known.iter().find(|(own, _)| *own == best).map(|(_, loaded)| loaded.clone());
-                if let Some(loaded) = find(&known.lock().unwrap_or_else(PoisonError::into_inner)) {
-                    return Ok(loaded);
-                }
-                let loaded = library.get(&variants.pattern(best))?;
-                known.lock().unwrap_or_else(PoisonError::into_inner).push((best, loaded.clone()));
-                Ok(loaded)
-            }
+        let best = self.variants.best(self.library.device().machine(), sizes, shares);
+        let find = |known: &[(u64, LoadedProgram)]| known.iter().find(|(own, _)| *own == best).map(|(_, loaded)| loaded.clone());
+        if let Some(loaded) = find(&self.known.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return Ok(loaded);
         }
+        let loaded = self.library.get(&self.variants.pattern(best))?;
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).push((best, loaded.clone()));
+        Ok(loaded)
     }
 }
 
@@ -191,7 +179,7 @@ fn made(sink: Option<&Code>, values: usize) -> Result<Sink> {
 
 /// Returns the operator of all values that share a pass. With `in_order`, it combines in the order of
 /// positions.
-fn combination(tape: &Tape, group: &Group, in_order: bool) -> Result<Option<Operator>> {
+pub(crate) fn combination(tape: &Tape, group: &Group, in_order: bool) -> Result<Option<Operator>> {
     let mut operators = vec![];
     for id in group.applications(tape) {
         if let Some(applied) = tape.applied(*id) {

@@ -25,13 +25,12 @@ pub(crate) fn kernel(planner: &Planner<'_>, group: &Group, functions: Vec<GroupF
         codes.push((planner.code(function.fused, "fused", &given)?, function.line));
     }
     let sink = planner.sink(group)?;
-    // Patches serve most sizes. The kernel for the others is compiled when one of them comes.
-    let ready = KernelProgram::new(tape, group, &codes, sink.as_ref(), repeats, patches.is_some(), library)?;
+    let ready = KernelProgram::new(tape, group, &codes, sink.as_ref(), repeats, library)?;
     let inside = match interior {
         None => None,
         Some((code, conditions)) => {
             let code = [code];
-            let ready = KernelProgram::new(tape, group, &code, sink.as_ref(), repeats, false, library)?;
+            let ready = KernelProgram::new(tape, group, &code, sink.as_ref(), repeats, library)?;
             let codes = code.into_iter().map(|(code, _)| code).chain(sink.clone()).collect();
             Some(InteriorKernel { codes, ready, conditions })
         }

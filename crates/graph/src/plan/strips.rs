@@ -20,7 +20,7 @@ pub(crate) fn kernel(planner: &Planner<'_>, group: &Group, functions: &[GroupFun
     let patches = planner.patchable(group, functions, Some((&fused, rows)));
     let (mut codes, bounds) = fused.strip_codes(tape, planner.costs.side_by_side())?;
     let sink = planner.sink(group)?;
-    let ready = KernelProgram::strips(tape, group, &codes, sink.as_ref(), form, patches.is_some(), library)?;
+    let ready = KernelProgram::strips(tape, group, &codes, sink.as_ref(), form, library)?;
     codes.extend(sink);
     Ok(Some(Kernel { patches, ..Kernel::new(group.clone(), codes, bounds, cost, ready) }))
 }

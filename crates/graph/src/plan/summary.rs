@@ -4,6 +4,7 @@ use crate::emit::patch::Patch;
 use crate::expr::error::Result;
 use crate::expr::shape::Shape;
 use crate::plan::cut::Reason;
+use crate::plan::group::GroupKind;
 use crate::plan::kernel::Kernel;
 use crate::plan::kernels::Plan;
 use crate::tape::bindings::Bindings;
@@ -52,6 +53,8 @@ pub struct KernelSummary {
     pub further: KernelWork,
     /// Kernels that a chain consists of; none for other kernels.
     pub links: usize,
+    /// Kernels that are one row by row; none for other kernels.
+    pub row_stages: usize,
     /// True if boundary rules are applied near edges only.
     pub interior: bool,
     /// Rows and columns that a thread computes together, if it computes a patch.
@@ -157,6 +160,10 @@ impl Summary {
                 0 => String::new(),
                 links => format!(", {links} kernels in one with rows in rings"),
             };
+            let stages = match kernel.row_stages {
+                0 => String::new(),
+                stages => format!(", {stages} kernels in one row by row"),
+            };
             let patch = kernel.patch.map_or(String::new(), |patch| format!(", {patch}"));
             let besides = match kernel.bytes_besides {
                 0 => String::new(),
@@ -164,7 +171,7 @@ impl Summary {
             };
             let _ = writeln!(
                 text,
-                "{number}: {} over {}: {launches}reads {} ({} bytes), writes {} bytes{besides}, {} operations a position{edges}{patch}{links}{}",
+                "{number}: {} over {}: {launches}reads {} ({} bytes), writes {} bytes{besides}, {} operations a position{edges}{patch}{links}{stages}{}",
                 kernel.name,
                 kernel.domain,
                 plural(kernel.reads, "array"),
@@ -216,7 +223,8 @@ impl Plan {
                 bytes_written: bytes(&kernel.group.roots),
                 bytes_besides: besides,
                 further: self.further_work(kernel, &sizes),
-                links: kernel.group.links.len(),
+                links: if kernel.group.kind == GroupKind::Chain { kernel.group.links.len() } else { 0 },
+                row_stages: if kernel.group.kind == GroupKind::Rows { kernel.group.links.len() } else { 0 },
                 interior: kernel.codes.iter().any(|code| code.interior),
                 patch: self.patched(kernel, &sizes)?.map(|patched| patched.patch),
                 results: kernel.group.made().map(|root| self.result(root, bindings)).collect(),

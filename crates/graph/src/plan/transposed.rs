@@ -28,6 +28,6 @@ pub(crate) fn kernel(
         codes.push((read, false));
         sink = Some(rest);
     }
-    let ready = KernelProgram::new(planner.tape, &group, &codes, sink.as_ref(), false, false, planner.library)?;
+    let ready = KernelProgram::new(planner.tape, &group, &codes, sink.as_ref(), false, planner.library)?;
     Ok(Kernel::of_functions(group, codes, sink, ready))
 }

@@ -50,7 +50,7 @@ impl Operation for Bounds {
 
     fn pattern(&self, mut parts: PatternParts) -> Result<OperationPattern> {
         let (source, operator) = (parts.source()?, parts.operator()?);
-        let spread = Spread { along_kept: false, blocks: true, split: false, rows: [1, 1] };
+        let spread = Spread { blocks: true, ..Spread::default() };
         let (domain, reduced, sink) = (parts.domain, vec![false, true], parts.sink);
         Ok(OperationPattern::One(Reduce { domain, reduced, source, operator, sink, spread }.into()))
     }

@@ -44,6 +44,18 @@ pub const ENOUGH_SCAN_ROWS: u64 = 4;
 pub const FEW_ROWS: u64 = 32;
 /// Results of fewer elements are computed by neighbouring threads, whatever the order in memory.
 pub const SHORT_FOLD: Each<u64> = Each { vectors: 32, threads: 16 };
+/// Results of a row, from which on neighbouring threads have them where that brings reads together.
+pub const NARROW_ROW: u64 = 8;
+/// Warps of a block of threads in which each warp has a row.
+pub const ROW_WARPS: u32 = 8;
+/// Part of the shared memory of a core of threads that the rows of a block fill, at most: several blocks are
+/// resident, so that one loads while another computes.
+pub const ROW_SHARE: u64 = 2;
+/// Elements of a row that a warp of threads has, at most, and those that a block of the usual size has.
+const WARP_ROW: u64 = 1024;
+const BLOCK_ROW: u64 = 16 << 10;
+/// Rounds of a loop of a thread over the elements of its result, whose loads are in flight together.
+pub const COLUMN_ROUNDS: u8 = 4;
 /// Results of more elements are computed by the threads of a block together. A core of vectors runs through
 /// 65,536 elements faster alone than several cores that share them.
 pub const LONG_FOLD: Each<u64> = Each { vectors: 1 << 16, threads: 1024 };
@@ -62,6 +74,8 @@ pub const REDUCE_TILE: u32 = 4096;
 pub const REDUCE_RESULTS: u32 = 4;
 /// Threads of a block whose neighbouring threads compute neighbouring results or lines: one warp on vectors.
 pub const COLUMN_THREADS: Each<u32> = Each { vectors: 32, threads: 128 };
+/// Threads of a block on vectors whose threads have short results.
+pub const LONG_BLOCK: u32 = 512;
 /// Threads of a block that computes one result, one tile or one sequence of segments.
 pub const BLOCK_THREADS: u32 = 256;
 /// Maximum tiles of a block of a reduction if several blocks compute one result.
@@ -126,6 +140,13 @@ pub const PART: u32 = 2048;
 /// Maximum bins of a histogram that are counted in shared memory: 32 KiB of counters for threads, and 128 KiB
 /// of a core's own cache for vectors.
 pub const SHARED_BINS: Each<u32> = Each { vectors: 32768, threads: 8192 };
+/// Bytes of the places that a block of a scatter on vectors has in its own memory: half of a core's own cache
+/// of 256 KiB.
+const SCATTER_ROOM: u64 = 128 << 10;
+/// Times that a scatter on vectors goes through its positions, at most, each time for other places.
+const SCATTER_RANGES: u64 = 8;
+/// Blocks of a scatter for each core of vectors, each with its own places.
+const SCATTER_BLOCKS: u64 = 2;
 /// Minimum positions per bin for which a block of a histogram counts in shared memory.
 pub const COUNTED_PER_BIN: u32 = 4;
 /// Maximum operations of a function for which rows are prefetched. More operations take longer than memory.
@@ -205,6 +226,36 @@ impl Costs<'_> {
     /// reads by itself.
     pub fn prefetches_tiles(&self, blocks: u64) -> bool {
         !self.in_vectors() && blocks <= LONE_BLOCKS
+    }
+
+    /// Returns how many places of `bytes` bytes the blocks of a scatter have in memory of their own, for
+    /// `count` positions; `None` if all combine in one memory.
+    pub fn scatter_room(&self, places: u64, count: u64, bytes: u32) -> Option<u32> {
+        let most = SCATTER_ROOM / u64::from(bytes.max(1));
+        let fits = places <= most * SCATTER_RANGES && count >= places.saturating_mul(SCATTER_BLOCKS);
+        (self.in_vectors() && fits).then(|| places.clamp(256, most).next_power_of_two() as u32)
+    }
+
+    /// Returns how many blocks of a scatter have parts of the positions.
+    pub fn scatter_blocks(&self) -> u64 {
+        self.busy(SCATTER_BLOCKS)
+    }
+
+    /// Returns how many threads have a row of `length` elements in several passes.
+    pub fn row_threads(&self, length: u64) -> u32 {
+        if self.in_vectors() || length <= WARP_ROW {
+            LANES
+        } else if length <= BLOCK_ROW {
+            BLOCK_THREADS
+        } else {
+            4 * BLOCK_THREADS
+        }
+    }
+
+    /// Returns whether a block for each row keeps the machine busy, or rows are so short that it does not
+    /// matter.
+    pub fn keeps_rows(&self, rows: u64, length: u64) -> bool {
+        rows >= self.busy(1) || length <= BLOCK_ROW
     }
 
     /// Returns how many results or lines keep all cores busy: `vectors` for each core of vectors, or the

@@ -9,6 +9,10 @@ const PRODUCT_STRIP: u32 = 12;
 const PRODUCT_ROWS: u32 = 1032;
 /// Minimum panels of a tile of a product.
 pub const PRODUCT_PANELS: u32 = 4;
+/// Results of a product that is a sum along its common axis, at most.
+const SUMMED_RESULTS: u64 = 1024;
+/// Elements of the common axis for each row and column, from which on a product is a sum along it.
+const INNER_HEAVY: u64 = 64;
 /// Bytes of a line of the cache, the same on all x86 CPUs.
 pub const CACHE_LINE: u32 = 64;
 /// Maximum distance of two elements that mostly lie in one cache line.
@@ -114,6 +118,14 @@ impl Costs<'_> {
         let depth = (self.core_cache(32) / row).clamp(64, 1024);
         let panels = (self.core_cache(2) / (depth * row)).max(PRODUCT_PANELS);
         Blocking { rows, strips: PRODUCT_ROWS.div_ceil(rows), panels, depth }
+    }
+
+    /// Returns whether a product is computed as a sum along the common axis: an element of a factor is used
+    /// for few results, so copying it into another order does not pay.
+    pub fn sums_products(&self, rows: u64, columns: u64, common: u64) -> bool {
+        let results = rows.saturating_mul(columns);
+        let is_inner = results <= SUMMED_RESULTS && common >= rows.max(columns).saturating_mul(INNER_HEAVY);
+        is_inner || rows == 1 || columns == 1
     }
 
     /// Returns whether factors of a product are copied in another order first, which pays for many rows and

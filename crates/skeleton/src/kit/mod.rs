@@ -109,6 +109,7 @@ pub use draft::{Draft, IncludedArguments};
 pub use lookback::TileChain;
 pub use nested::NestedSource;
 pub use ports::{Inlet, Outlet};
+pub(crate) use position::unravel_in_vectors;
 pub use position::{ravel, unravel};
 pub use temporaries::Temporaries;
 pub use writer::Writer;

@@ -16,17 +16,15 @@ use broadloom_scalar::{Axis, Level, Type, Unroll, Value};
 
 /// Number of lanes of a warp.
 const LANES: u32 = crate::cost::LANES;
-/// Number of results of a lane, a warp apart, if it has one row of them.
-const COLUMNS: u32 = crate::cost::REDUCE_COLUMNS;
 /// Number of rows that are prefetched before they are reduced. Only functions with few operations prefetch:
 /// those take no longer than memory.
 const ROWS_AHEAD: u32 = crate::cost::ROWS_AHEAD;
 const SMALL: u64 = crate::cost::PREFETCHED;
 
 impl ReduceEmitter<'_> {
-    /// Returns true if results form rows that are long enough for a warp.
+    /// Returns true if the lanes of a warp have results of one row.
     pub(super) fn has_columns(&self) -> bool {
-        self.is_cpu && self.reduce.domain.has_rows() && self.reduce.reduced.last() == Some(&false)
+        self.is_cpu && self.reduce.spread.columns > 0 && !self.kept_axes.is_empty()
     }
 
     pub(super) fn along_columns(&self, draft: &mut Draft, machine: &Machine) -> Result<()> {
@@ -42,7 +40,7 @@ impl ReduceEmitter<'_> {
         };
         let runs: Vec<Count> = above.iter().enumerate().map(|(i, axis)| Count::size(*axis).div_ceil(together(i))).collect();
         let is_one = (0..above.len()).all(|axis| together(axis) == 1);
-        let columns = if is_one { COLUMNS } else { 1 };
+        let columns = if is_one { self.reduce.spread.columns } else { 1 };
         let tile = LANES * columns;
         let tiles = length.clone().div_ceil(tile);
         let groups = runs.iter().cloned().reduce(|a, b| a * b).unwrap_or(Count::Constant(1));

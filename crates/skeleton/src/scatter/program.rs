@@ -47,19 +47,27 @@ impl Scatter {
             draft.limit(count.clone());
             draft.limit(places.clone());
         }
-        if self.combine == Some(Combine::Sum) && ty.element().is_float() {
+        let room = self.room.filter(|_| Costs::of(machine).in_vectors());
+        if room.is_none() && self.combine == Some(Combine::Sum) && ty.element().is_float() {
             sums::SumsEmitter { scatter: self, inlet, base, outlet, index, ty }.include(&mut draft, machine)?;
             return Ok(draft.finish());
         }
         let (wide, signed) = (ty.element().bits() == 64, ty.element().is_signed());
         let held = match (&self.combine, wide, signed) {
             (None, ..) => index,
+            (Some(Combine::Sum), ..) if ty == Type::F16 => Type::F32,
+            (Some(Combine::Sum), ..) if ty.element().is_float() => ty,
             (Some(Combine::Min | Combine::Max), true, true) => Type::I64,
             (Some(Combine::Min | Combine::Max), false, true) => Type::I32,
             (_, true, _) => Type::U64,
             (_, false, _) => Type::U32,
         };
         let nothing = self.nothing(ty, held);
+        if let Some(room) = room {
+            let parts = ScatterEmitter { scatter: self, inlet, index, ty, held, memory: 0 };
+            parts.privately(&mut draft, machine, room, nothing, &base, &outlet)?;
+            return Ok(draft.finish());
+        }
         let memory = draft.temporary(places.clone() * held.bytes(), nothing.bits() == 0);
         let parts = ScatterEmitter { scatter: self, inlet, index, ty, held, memory };
         let threads = Costs::of(machine).pick(cost::SCATTER_THREADS);
@@ -80,7 +88,7 @@ impl Scatter {
         draft.launch(k, grid(&count), block)?;
         let k = each("scatter_result", &places, &|k, place| {
             let first = base.at(k, &[place])[0];
-            let result = parts.result(k, place, first);
+            let result = parts.result(k, k.load(parts.held(k), place), first);
             outlet.put(k, &[place], place, &[result]);
         });
         draft.launch(k, grid(&places), block)?;

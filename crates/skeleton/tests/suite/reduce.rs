@@ -2,7 +2,7 @@
 
 use crate::support::{Given, Literals, Random, benches, identity, joining, line, run, sizes, strided, strides};
 use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Type};
-use broadloom_skeleton::{Domain, Operator, Pattern, Reduce, Sink, Source, Spread};
+use broadloom_skeleton::{Domain, Operator, Pattern, ReadSteps, Reduce, Sink, Source, Spread};
 
 /// Combines the values in order.
 fn fold(operator: &Operator, values: impl Iterator<Item = Vec<Literal>>) -> Vec<Literal> {
@@ -14,11 +14,60 @@ fn spreads() -> Vec<Spread> {
     let flags = [false, true];
     let all = flags.iter().flat_map(|along_kept| flags.iter().map(move |split| (*along_kept, *split)));
     let rows = [[1, 1], [1, 3], [2, 2]];
-    all.flat_map(|(along_kept, split)| flags.map(|blocks| Spread { along_kept, blocks, split, rows: [1, 1] }))
+    all.flat_map(|(along_kept, split)| flags.map(|blocks| Spread { along_kept, blocks, split, ..Spread::default() }))
         .filter(|spread| !(spread.along_kept && spread.blocks))
         .flat_map(|spread| rows.map(|rows| Spread { rows, ..spread }))
         .filter(|spread| spread.along_kept || spread.rows == [1, 1])
+        .flat_map(further)
         .collect()
+}
+
+/// Returns a spread with the numbers that apply to it: columns of lanes and groups of threads along kept
+/// positions, few elements of a thread along reduced ones.
+fn further(spread: Spread) -> Vec<Spread> {
+    match (spread.along_kept, spread.rows) {
+        (true, [1, 1]) => {
+            vec![spread, Spread { columns: 1, ..spread }, Spread { columns: 3, ..spread }, Spread { groups: 8, ..spread }]
+        }
+        (true, _) => vec![Spread { columns: 1, ..spread }],
+        (false, _) => vec![spread, Spread { items: 1, ..spread }],
+    }
+}
+
+#[test]
+fn spreads_have_numbers() {
+    for spread in spreads() {
+        assert_eq!(Spread::from_number(spread.number()), spread);
+    }
+}
+
+/// Lanes work along the axis along which the elements of inputs are neighbours, in whichever order the axes
+/// of the domain are.
+#[test]
+fn lanes_follow_memory() {
+    for (name, bench) in benches() {
+        let source = |of_row: Option<i64>, of_column: Option<i64>| {
+            let f = Builder::function("some");
+            let (i, j) = (f.parameter("i", Type::I32), f.parameter("j", Type::I32));
+            let stride = f.parameter("stride", Type::I32);
+            let input = f.accessor("input", AccessorKind::Input, Type::F32, 1);
+            let along = |index, by: Option<i64>| match by {
+                Some(by) => f.mul(index, by as i32),
+                None => f.mul(index, stride),
+            };
+            let place = f.add(along(i, of_row), along(j, of_column));
+            Source::new(f.finish_function(&[f.read(input, &[place.into()])]).unwrap(), 2).unwrap()
+        };
+        let (rows, columns) = (ReadSteps::of(&source(None, Some(1))), ReadSteps::of(&source(Some(1), None)));
+        let spread =
+            |sizes: [u64; 2], reduced: [bool; 2], reads| Spread::for_reads(&bench.machine, &sizes, &reduced, Some(reads));
+        // Sums of columns of a matrix with few columns, as it is and transposed.
+        assert!(spread([100_000, 31], [true, false], &rows).along_kept, "{name}");
+        assert!(spread([31, 100_000], [false, true], &columns).along_kept, "{name}");
+        // Sums of rows, as it is and transposed.
+        assert!(!spread([31, 100_000], [false, true], &rows).along_kept, "{name}");
+        assert!(!spread([100_000, 310], [true, false], &columns).along_kept, "{name}");
+    }
 }
 
 #[test]
@@ -103,7 +152,7 @@ fn any_axes() {
                 let expected: Vec<Literal> = expected.into_iter().map(Literal::from).collect();
                 let mut ways = if [[7, 40].as_slice(), &[3, 4, 35]].contains(&shape) { spreads() } else { vec![] };
                 if shape == long {
-                    ways.push(Spread { along_kept: true, blocks: false, split: true, rows: [1, 1] });
+                    ways.push(Spread { along_kept: true, split: true, ..Spread::default() });
                 }
                 ways.push(Spread::of(&bench.machine, shape, &reduced));
                 for spread in ways {
@@ -248,7 +297,7 @@ fn rows_are_asked_for_before_they_are_reduced() {
             let source = Source::new(f.finish_function(&[value]).unwrap(), 2).unwrap();
             let (domain, reduced, sink) = (Domain::of(&[100, 64]), vec![true, false], Sink::STORE);
             let operator = Operator::sum(Element::U32).unwrap();
-            let spread = Spread { along_kept: true, blocks: false, split: false, rows: [1, 1] };
+            let spread = Spread { along_kept: true, columns: 2, ..Spread::default() };
             let reduce = Reduce { domain, reduced, source, operator, sink, spread };
             let text = reduce.program(&bench.machine).unwrap().kernels[0].to_string();
             assert_eq!(text.contains("prefetch"), name == "cpu" && small, "{name}: {text}");

@@ -9,15 +9,16 @@ use crate::expr::error::{Error, Result};
 use crate::expr::host_array::HostArray;
 use crate::expr::node::Node;
 use crate::expr::op::zeros;
-use crate::expr::operation::{Application, Extent, Feed, Operation, OperationPattern, PatternParts};
+use crate::expr::operation::{Application, Extent, Feed, Operation, OperationPattern, PatternParts, Variants};
 use crate::expr::parsed_call::ParsedCall;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::Spelling;
 use crate::expr::view::AxisMap;
+use broadloom_device::Machine;
 use broadloom_scalar::{BinaryOp, Element, Lanes, Literal, Type};
-use broadloom_skeleton::Product as Kernel;
 use broadloom_skeleton::cost::{Costs, KernelWork};
 use broadloom_skeleton::{Boundary, Combine};
+use broadloom_skeleton::{Pattern, Product as Kernel, ReadSteps, Reduce, Spread};
 use smallvec::{SmallVec, smallvec};
 
 /// The product of two matrices.
@@ -154,7 +155,14 @@ impl Operation for Product {
 
     fn pattern(&self, mut parts: PatternParts) -> Result<OperationPattern> {
         let (left, right) = (parts.source()?, parts.source()?);
-        Ok(OperationPattern::One(Kernel { left, right, sink: parts.sink }.into()))
+        let kernel = Kernel { left, right, sink: parts.sink };
+        Ok(match kernel.as_sum()? {
+            Some(sum) => {
+                let reads = ReadSteps::of(&sum.source);
+                OperationPattern::Several(Box::new(ProductForms { kernel, sum, reads }))
+            }
+            None => OperationPattern::One(kernel.into()),
+        })
     }
 
     fn rereads(&self) -> bool {
@@ -171,5 +179,35 @@ impl Operation for Product {
     fn sizes(&self, domain: &[u64], _: &[&Shape], result: &Shape) -> Vec<u64> {
         let extents = result.extents().iter().map(|extent| *extent as u64);
         extents.chain(domain.last().copied()).collect()
+    }
+}
+
+/// The forms of a product: by tiles of both factors, or as a sum along the common axis, where each element of
+/// a factor is used for few results.
+#[derive(Debug)]
+struct ProductForms {
+    kernel: Kernel,
+    sum: Reduce,
+    /// Steps of the reads of the sum.
+    reads: ReadSteps,
+}
+
+impl Variants for ProductForms {
+    fn best(&self, machine: &Machine, sizes: &[u64], _: bool) -> u64 {
+        let [rows, columns, common] = *sizes else { return 0 };
+        let costs = Costs::of(machine);
+        if !costs.sums_products(rows, columns, common) {
+            return 0;
+        }
+        let spread = Spread::for_reads(machine, sizes, &self.sum.reduced, Some(&self.reads));
+        let spread = if costs.rows_share() { spread.sharing(sizes, &self.sum.reduced) } else { spread };
+        spread.number() << 1 | 1
+    }
+
+    fn pattern(&self, variant: u64) -> Pattern {
+        match variant {
+            0 => self.kernel.clone().into(),
+            _ => Reduce { spread: Spread::from_number(variant >> 1), ..self.sum.clone() }.into(),
+        }
     }
 }

@@ -14,7 +14,7 @@ use broadloom_device::Machine;
 use broadloom_scalar::{Element, Lanes, Literal, Type};
 use broadloom_skeleton::Combine;
 use broadloom_skeleton::cost::Costs;
-use broadloom_skeleton::{Operator, Pattern, Reduce as Kernel, Spread};
+use broadloom_skeleton::{Operator, Pattern, ReadSteps, Reduce as Kernel, Spread};
 use smallvec::SmallVec;
 
 /// Reduction along some axes, which are removed.
@@ -130,9 +130,9 @@ impl Operation for Reduce {
             false => (0..parts.axes).map(|axis| self.axes.contains(&(axis as u8))).collect(),
         };
         let (source, operator) = (parts.source()?, parts.operator()?);
-        let spread = Spread { along_kept: false, blocks: false, split: false, rows: [1, 1] };
+        let (spread, reads) = (Spread::default(), ReadSteps::of(&source));
         let kernel = Kernel { domain: parts.domain, reduced, source, operator, sink: parts.sink, spread };
-        Ok(OperationPattern::Several(Box::new(Spreads { kernel, repeats: parts.repeats })))
+        Ok(OperationPattern::Several(Box::new(Spreads { kernel, repeats: parts.repeats, reads })))
     }
 
     /// Returns the types of the values: one element of each input.
@@ -165,11 +165,13 @@ struct Spreads {
     kernel: Kernel,
     /// True if a thread can compute several rows of results.
     repeats: bool,
+    /// Steps of the reads of its source.
+    reads: ReadSteps,
 }
 
 impl Variants for Spreads {
     fn best(&self, machine: &Machine, sizes: &[u64], shares: bool) -> u64 {
-        let spread = Spread::of(machine, sizes, &self.kernel.reduced);
+        let spread = Spread::for_reads(machine, sizes, &self.kernel.reduced, Some(&self.reads));
         let is_shared = Costs::of(machine).rows_share() && self.repeats && shares;
         (if is_shared { spread.sharing(sizes, &self.kernel.reduced) } else { spread }).number()
     }

@@ -14,13 +14,14 @@ use crate::expr::host_array::HostArray;
 use crate::expr::length::{common, nowhere};
 use crate::expr::node::Node;
 use crate::expr::op::zeros;
-use crate::expr::operation::{Application, Extent, Feed, Operation, OperationPattern, PatternParts};
+use crate::expr::operation::{Application, Extent, Feed, Operation, OperationPattern, PatternParts, Variants};
 use crate::expr::parsed_call::ParsedCall;
 use crate::expr::shape::Shape;
 use crate::expr::spelling::Spelling;
 use crate::expr::view::AxisMap;
+use broadloom_device::Machine;
 use broadloom_scalar::{BinaryOp, Builder, CompareOp, Element, Lanes, Literal, Type, Value};
-use broadloom_skeleton::{Boundary, Combine, Scatter as Kernel, SortKey};
+use broadloom_skeleton::{Boundary, Combine, Pattern, Scatter as Kernel, SortKey};
 use smallvec::{SmallVec, smallvec};
 
 /// Scatter of elements of the third input into the first, a line, at the indices in the second. They are
@@ -202,11 +203,27 @@ impl Operation for Scatter {
     fn pattern(&self, mut parts: PatternParts) -> Result<OperationPattern> {
         let combine = self.combine.clone();
         let (domain, source, base) = (parts.domain, parts.source()?, parts.source()?);
-        Ok(OperationPattern::One(Kernel { domain, source, base, combine, sink: parts.sink }.into()))
+        let kernel = Kernel { domain, source, base, combine, sink: parts.sink, room: None };
+        Ok(OperationPattern::Several(Box::new(Rooms(kernel))))
     }
 
     /// Returns the number of scattered values, and of elements of the result.
     fn sizes(&self, domain: &[u64], _: &[&Shape], result: &Shape) -> Vec<u64> {
         domain.iter().copied().chain([result.count() as u64]).collect()
+    }
+}
+
+/// Scatter whose blocks combine in memory of their own, if the sizes allow it.
+#[derive(Debug)]
+struct Rooms(Kernel);
+
+impl Variants for Rooms {
+    fn best(&self, machine: &Machine, sizes: &[u64], _: bool) -> u64 {
+        self.0.room(machine, sizes).map_or(0, u64::from)
+    }
+
+    fn pattern(&self, variant: u64) -> Pattern {
+        let room = u32::try_from(variant).ok().filter(|room| *room > 0);
+        Kernel { room, ..self.0.clone() }.into()
     }
 }

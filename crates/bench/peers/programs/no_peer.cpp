@@ -1,0 +1,1 @@
+// Stands for programs without a natural loop.
