@@ -7,7 +7,7 @@
 mod tiles;
 
 use crate::cost::Costs;
-use crate::kit::{Draft, Inlet, Nested, Outlet, Writer, ravel};
+use crate::kit::{Draft, Inlet, NestedSource, Outlet, Writer, ravel};
 use crate::operator::Operator;
 use crate::program::Program;
 use crate::reduce::{Reduce, Spread};
@@ -47,7 +47,7 @@ impl Product {
         let index = if wide { Type::U64 } else { Type::U32 };
         let f = Builder::function("product");
         let [i, j, step] = ["i", "j", "k"].map(|name| f.parameter(name, index));
-        let (left, right) = (Nested::new(&f, &self.left), Nested::new(&f, &self.right));
+        let (left, right) = (NestedSource::new(&f, &self.left), NestedSource::new(&f, &self.right));
         let product = f.mul(left.at(&f, &[i, step])[0], right.at(&f, &[step, j])[0]);
         let source = Source::new(f.finish_function(&[product])?, 3)?;
         Ok(Some(Reduce {
