@@ -1,7 +1,7 @@
 //! Kernels of rows: reductions along the last axis, and functions that use their results.
 
 use crate::emit::code::Code;
-use crate::emit::fused::Fused;
+use crate::emit::fused::FusedTraces;
 use crate::expr::error::Result;
 use crate::expr::operation::Variants;
 use crate::plan::group::Group;
@@ -21,7 +21,7 @@ pub(crate) fn kernel(planner: &Planner<'_>, group: &Group) -> Result<Kernel> {
     for stage in stages(tape, &planner.cut.kept, &group.links, group.domain, false).ok_or_else(too_large)? {
         let types = |given: &[(Id, RowValue)]| given.iter().map(|(id, _)| tape.entry(*id).ty).collect::<Vec<Type>>();
         let places = |given: &[(Id, RowValue)]| given.iter().map(|(_, value)| *value).collect::<Vec<RowValue>>();
-        let mut source = |fused: Fused<'_>, name: &str, types: &[Type]| {
+        let mut source = |fused: FusedTraces<'_>, name: &str, types: &[Type]| {
             let code: Code = planner.code(fused, name, types)?;
             let source = Source::new(code.function.clone(), code.axes)?.with_given(types.len())?;
             cost += code.cost;

@@ -5,7 +5,7 @@
 //! ([`broadloom_skeleton::Rows`]). Elements that several stages use are held: arrays that they read at the
 //! position itself, and the most expensive function that they share. The row is read once and written once.
 
-use crate::emit::fused::{Fused, Roots};
+use crate::emit::fused::{FusedTraces, Roots};
 use crate::emit::trace::{ElementIndex, Index, Item, Trace};
 use crate::limits::{MAX_BUFFERS, MAX_COMBINED, MAX_RESULTS};
 use crate::plan::chain::{leaves, sorted};
@@ -23,7 +23,7 @@ use std::collections::{HashMap, HashSet};
 /// A stage of a kernel of rows.
 pub(crate) struct RowStageTrace<'k> {
     /// The function of a position.
-    pub(crate) fused: Fused<'k>,
+    pub(crate) fused: FusedTraces<'k>,
     /// The nodes that it is given, with their places among the stages.
     pub(crate) given: Vec<(Id, RowValue)>,
     /// True if it is a function of a row.
@@ -39,7 +39,7 @@ pub(crate) struct RowReduction<'k> {
     /// Its kernel before it became a stage.
     pub(crate) group: Group,
     /// The function of the combined values, if they are not the results.
-    pub(crate) tail: Option<Fused<'k>>,
+    pub(crate) tail: Option<FusedTraces<'k>>,
     /// The nodes that the tail is given besides the values.
     pub(crate) given: Vec<(Id, RowValue)>,
 }
@@ -222,7 +222,7 @@ impl<'k> StageFinder<'k> {
         // All results of rows, whatever their places, for a first look at what the members share.
         let is_row = |id: &&Id| self.tape.entry(**id).shape != self.domain;
         let all: Vec<(Id, RowValue)> = made.iter().filter(is_row).map(|id| (*id, RowValue { stage: 0, result: 0 })).collect();
-        let first = self.links.iter().map(|link| self.trace(roots_of(link), &all)).collect::<Option<Vec<Fused<'_>>>>()?;
+        let first = self.links.iter().map(|link| self.trace(roots_of(link), &all)).collect::<Option<Vec<FusedTraces<'_>>>>()?;
         let mut counts: HashMap<Id, usize> = HashMap::new();
         for fused in &first {
             own_reads(fused).into_iter().filter(|id| !made.contains(id)).for_each(|id| *counts.entry(id).or_default() += 1);
@@ -289,7 +289,7 @@ impl<'k> StageFinder<'k> {
     }
 
     /// Adds a stage that is a function of rows; `None` if its results are not values of the rows.
-    fn row(&mut self, fused: Fused<'k>, given: Vec<(Id, RowValue)>, results: Vec<(Id, bool)>) -> Option<()> {
+    fn row(&mut self, fused: FusedTraces<'k>, given: Vec<(Id, RowValue)>, results: Vec<(Id, bool)>) -> Option<()> {
         let shape = |id: &Id| self.tape.entry(*id).shape;
         let first = results.first().map(|(id, _)| *id)?;
         // An array with an axis of extent 1 is not stored: its other extents may not be those of rows.
@@ -306,21 +306,21 @@ impl<'k> StageFinder<'k> {
     }
 
     /// Adds a stage whose results later stages are given at the position.
-    fn hold(&mut self, fused: Fused<'k>, given: Vec<(Id, RowValue)>, nodes: &[Id]) {
+    fn hold(&mut self, fused: FusedTraces<'k>, given: Vec<(Id, RowValue)>, nodes: &[Id]) {
         let stage = self.stages.len();
         self.held.extend(nodes.iter().enumerate().map(|(result, id)| (*id, RowValue { stage, result })));
         let results = nodes.iter().map(|id| (*id, false)).collect();
         self.stages.push(RowStageTrace { fused, given, is_row: false, reduction: None, results });
     }
 
-    fn trace(&self, roots: Roots<'_>, given: &[(Id, RowValue)]) -> Option<Fused<'k>> {
+    fn trace(&self, roots: Roots<'_>, given: &[(Id, RowValue)]) -> Option<FusedTraces<'k>> {
         let given: Vec<Id> = given.iter().map(|(id, _)| *id).collect();
         let rank = self.tape.rank(*roots.ids().first()?);
-        Fused::trace(self.tape, self.kept, roots, &[], &given, rank, false)
+        FusedTraces::trace(self.tape, self.kept, roots, &[], &given, rank, false)
     }
 
     /// Traces nodes with the given results of rows, and with those held nodes that they use.
-    fn given(&self, roots: Roots<'_>, rows: &[(Id, RowValue)]) -> Option<(Fused<'k>, Vec<(Id, RowValue)>)> {
+    fn given(&self, roots: Roots<'_>, rows: &[(Id, RowValue)]) -> Option<(FusedTraces<'k>, Vec<(Id, RowValue)>)> {
         let mut given = rows.to_vec();
         let mut fused = self.trace(roots, &given)?;
         // A function of rows has no position within a row. Later nodes are computed from earlier ones.
@@ -339,7 +339,7 @@ impl<'k> StageFinder<'k> {
     }
 
     /// Returns the most expensive node that several members compute at the position, and the first of them.
-    fn common(&self, first: &[Fused<'k>], rows: &[(Id, RowValue)]) -> Option<(Id, usize)> {
+    fn common(&self, first: &[FusedTraces<'k>], rows: &[(Id, RowValue)]) -> Option<(Id, usize)> {
         let computed: Vec<HashSet<Id>> = first.iter().map(|fused| fused.computed().into_keys().collect()).collect();
         let mut best: Option<(u64, Id, usize)> = None;
         for node in computed.iter().flatten().copied().collect::<HashSet<Id>>() {
@@ -370,7 +370,7 @@ impl<'k> StageFinder<'k> {
         let values = group.values(self.tape).len();
         given.extend(rows.iter().enumerate().map(|(number, (id, _))| (*id, (values + number) as u8)));
         let roots = Roots::Compute(&group.roots);
-        let tail = Fused::trace_behind(self.tape, self.kept, roots, self.rank - 1, false, &given)?;
+        let tail = FusedTraces::trace_behind(self.tape, self.kept, roots, self.rank - 1, false, &given)?;
         Some(RowReduction { group, tail: Some(tail), given: rows.to_vec() })
     }
 }
@@ -381,7 +381,7 @@ fn roots_of(link: &Link) -> Roots<'_> {
 }
 
 /// Returns the nodes that a function reads at the position itself.
-fn own_reads(fused: &Fused<'_>) -> HashSet<Id> {
+fn own_reads(fused: &FusedTraces<'_>) -> HashSet<Id> {
     let is_own = |trace: &Trace<'_>, indices: &[u32]| {
         indices.iter().enumerate().all(|(axis, index)| {
             let own = Index::Affine { axis: Some(axis as u8), stride: Number::Known(1), offset: Number::Known(0) };
