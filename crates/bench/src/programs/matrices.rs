@@ -94,7 +94,7 @@ pub(super) fn cholesky(context: &Context, n: usize) -> Prepared {
             let pivot = rest.index_axis(2, j)?.index_axis(1, j)?.sqrt();
             let own = Array::<i32>::positions(a.context(), [rest.shape().extents()[0], ORDER], 1)?.ge(j as i32)?;
             let column = own.cond(rest.index_axis(2, j)? / pivot.add_axis(1, 1)?, 0.0)?;
-            rest = rest - column.add_axis(2, 1)? * column.add_axis(1, 1)?;
+            rest -= column.add_axis(2, 1)? * column.add_axis(1, 1)?;
             columns.push(column.add_axis(2, 1)?);
         }
         Array::concatenate(2, &columns.iter().collect::<Vec<_>>())

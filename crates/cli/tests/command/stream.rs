@@ -41,6 +41,21 @@ fn the_end_of_a_pipe_is_not_lost_on_devices() {
     }
 }
 
+/// A run that writes no items leaves no older file that looks like its output.
+#[test]
+fn a_file_without_items_is_created() {
+    let (empty, old) = (program("empty.f32", ""), program("old.f32", ""));
+    let filter = "add float->float filter { work push 1 pop 1 { push(pop() * 2); } }";
+    let text =
+        format!("void->void pipeline Top {{ add FileReader<float>(\"{empty}\"); {filter} add FileWriter<float>(\"{old}\"); }}");
+    let file = program("no_items.str", &text);
+    for device in [&[][..], &["--device", "cpu"]] {
+        std::fs::write(&old, "stale").unwrap();
+        broadloom(&[&["run", &file], device].concat()).exits(0);
+        assert_eq!(std::fs::read(&old).unwrap(), b"", "{device:?}");
+    }
+}
+
 #[test]
 fn mistakes_are_told_with_their_place() {
     let file = program("mistake.str", &format!("{COUNTER}int->void filter Sink {{ work pop 1 {{ println(popp()); }} }}\n"));

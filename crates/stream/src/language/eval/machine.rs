@@ -309,6 +309,17 @@ impl<'a> Machine<'a> {
         })
     }
 
+    /// Creates the files that no item was written to.
+    pub(super) fn create_files(&mut self) -> Result<(), Stop> {
+        let graph = self.graph;
+        for (id, node) in graph.nodes.iter() {
+            if let NodeKind::FileWriter(layout, name) = &node.kind {
+                self.writer(id, layout, name)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Writes the text and the items so far.
     fn write_pending(&mut self) -> Result<(), Stop> {
         self.written_at = Instant::now();

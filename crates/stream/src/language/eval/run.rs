@@ -77,13 +77,18 @@ impl Machine<'_> {
         self.write_in_time()
     }
 
-    /// Ends a run: passes on what was read before the input ended, and writes the pending output.
+    /// Ends a run: passes on what was read before the input ended, and writes the pending output. A file without
+    /// items is created too: an older file of that name would look like the output.
     pub(crate) fn finish(&mut self, result: Result<Outcome, Stop>) -> Result<Outcome, Box<Diagnostic>> {
         let result = match result {
             Err(Stop::EndOfInput) => self.drain_input().and(Err(Stop::EndOfInput)),
             other => other,
         };
-        let flushed = self.flush().and_then(|()| self.close());
+        let created = match &result {
+            Err(Stop::Error(_)) => Ok(()),
+            Ok(_) | Err(_) => self.create_files(),
+        };
+        let flushed = created.and_then(|()| self.flush()).and_then(|()| self.close());
         match result.and_then(|outcome| flushed.map(|()| outcome)) {
             Ok(outcome) => Ok(outcome),
             Err(Stop::EndOfInput) => {

@@ -101,22 +101,20 @@ fn branches_in_branches_collapse() {
     }
 }
 
-/// Returns the shortest time of three compilations.
+/// Returns the time of a compilation.
 fn time(text: &str) -> Duration {
     let [interp, _] = devices();
-    let one = || {
-        let start = Instant::now();
-        let program = compile(text);
-        Compiled::new(&program, &interp).unwrap_or_else(|failure| panic!("{failure}"));
-        start.elapsed()
-    };
-    (0..3).map(|_| one()).min().unwrap_or_default()
+    let start = Instant::now();
+    let program = compile(text);
+    Compiled::new(&program, &interp).unwrap_or_else(|failure| panic!("{failure}"));
+    start.elapsed()
 }
 
 /// Programs of any size: their name, the text of a size, and the smaller size to measure.
 type Family<'f> = (&'static str, &'f dyn Fn(usize) -> String, usize);
 
-/// Four times the graph takes less than twice four times the time. A quadratic pass would take 16 times.
+/// Four times the graph takes less than twice four times the time. A quadratic pass would take 16 times. The
+/// shortest of up to eight times counts, because other work of the machine lengthens some.
 #[test]
 fn passes_are_near_linear() {
     let nonlinear = "float x = pop(); push(x * x + k);";
@@ -127,7 +125,13 @@ fn passes_are_near_linear() {
         ("branches", &branches, 500),
     ];
     for (name, text, size) in texts {
-        let (small, large) = (time(&text(size)), time(&text(4 * size)));
-        assert!(large < 8 * small + Duration::from_millis(50), "{name}: {size} in {small:?}, {} in {large:?}", 4 * size);
+        let (text, larger) = (text(size), text(4 * size));
+        let small = (0..3).map(|_| time(&text)).min().unwrap_or_default();
+        let mut large = Duration::MAX;
+        let is_near_linear = (0..8).any(|_| {
+            large = large.min(time(&larger));
+            large < 8 * small + Duration::from_millis(50)
+        });
+        assert!(is_near_linear, "{name}: {size} in {small:?}, {} in {large:?}", 4 * size);
     }
 }
