@@ -132,7 +132,8 @@ fn parameter(f: &Builder, name: &str, ty: Type) -> (Value, Value) {
 }
 
 /// Divides by Smith's method: the larger part of the divisor is divided by first, so that squares do not overflow.
-fn quotient(f: &Builder, (a, b): (Value, Value), (c, d): (Value, Value)) -> Value {
+fn quotient(f: &Builder, dividend: (Value, Value), divisor: (Value, Value)) -> Value {
+    let ((a, b), (c, d)) = (dividend, divisor);
     let swap = f.lt(f.abs(c), f.abs(d));
     let (large, small) = (f.select(swap, d, c), f.select(swap, c, d));
     let (first, second) = (f.select(swap, b, a), f.select(swap, a, b));

@@ -24,7 +24,7 @@ use std::cell::RefCell;
 pub struct Rows {
     /// Number of axes of the domain, at least two.
     pub axes: usize,
-    /// The stages.
+    /// Functions of a position, each with its reduction or its store, in the order of execution.
     pub stages: Vec<RowStage>,
     /// Spread of threads.
     pub form: RowForm,
@@ -47,9 +47,9 @@ pub struct RowStage {
 /// stage is a reduction, and else one of the position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RowValue {
-    /// The stage.
+    /// Index into [`Rows::stages`].
     pub stage: usize,
-    /// Its result.
+    /// Index of the value among those of the stage.
     pub result: usize,
 }
 

@@ -109,7 +109,6 @@ pub use draft::{Draft, IncludedArguments};
 pub use lookback::TileChain;
 pub use nested::NestedSource;
 pub use ports::{Inlet, Outlet};
-pub(crate) use position::unravel_in_vectors;
-pub use position::{ravel, unravel};
+pub use position::{ravel, unravel, unravel_in_vectors};
 pub use temporaries::Temporaries;
 pub use writer::Writer;

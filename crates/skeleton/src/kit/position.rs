@@ -22,7 +22,7 @@ pub fn unravel(k: &Builder, linear: Value, lengths: &[Value]) -> Vec<Value> {
 /// all lanes. Each division by a length is a multiplication by a number that is computed once, and a shift
 /// (Granlund and Montgomery, "Division by invariant integers using multiplication", 1994): vectors have no
 /// division of integers.
-pub(crate) fn unravel_in_vectors(k: &Builder, linear: Value, lengths: &[Value]) -> Vec<Value> {
+pub fn unravel_in_vectors(k: &Builder, linear: Value, lengths: &[Value]) -> Vec<Value> {
     let long = |value: Value| k.convert(value, Type::U64);
     let mut position = vec![];
     let mut rest = linear;
@@ -53,34 +53,6 @@ pub fn ravel(k: &Builder, position: &[Value], lengths: &[Value]) -> Value {
             let mut pairs = position.iter().zip(lengths);
             let first = pairs.next().map_or(k.literal(0u64), |(first, _)| wide(first));
             pairs.fold(first, |number, (index, length)| k.add(k.mul(number, wide(length)), wide(index)))
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use broadloom_scalar::Literal;
-
-    /// Divisions by multiplication are exact for all numbers below 2³¹.
-    #[test]
-    fn positions_in_vectors_are_those_of_divisions() {
-        let f = Builder::function("position");
-        let [number, a, b] = ["number", "a", "b"].map(|name| f.parameter(name, Type::U32));
-        let position = unravel_in_vectors(&f, number, &[a, a, b]);
-        let function = f.finish_function(&position).unwrap();
-        let edges = [1u32, 2, 3, 5, 7, 31, 32, 33, 641, 65535, 65537, (1 << 30) - 1, 1 << 30, (1 << 31) - 1];
-        for a in edges {
-            for b in edges {
-                let near = |number: u32| [number.wrapping_sub(1), number, number.wrapping_add(1)];
-                let far = u64::from(u32::MAX >> 1) / u64::from(b) * u64::from(b);
-                for number in near(b).into_iter().chain(near(far as u32)).chain(near(a)).chain([0, u32::MAX >> 1, 1_234_567_890])
-                {
-                    let number = number & (u32::MAX >> 1);
-                    let wanted = [number / b / a, number / b % a, number % b].map(Literal::from);
-                    assert_eq!(function.evaluate(&[number, a, b].map(Literal::from)).unwrap(), wanted, "{number} {a} {b}");
-                }
-            }
         }
     }
 }

@@ -7,6 +7,7 @@ mod layout;
 mod library;
 mod lookback;
 mod map;
+mod position;
 mod product;
 mod ptxas;
 mod reduce;

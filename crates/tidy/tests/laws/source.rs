@@ -29,8 +29,8 @@ fn modules_open_with_what_they_do() {
 fn files_stay_readable() {
     let repository = Repository::open();
     let written = repository.files(|path| [".rs", ".inst", ".md", ".cu", ".sh"].iter().any(|end| path.ends_with(end)));
-    // The page derived from the instruction table is as long as the table.
-    let written = written.filter(|file| file.path != "docs/INSTRUCTIONS.md");
+    // Generated pages are as long as what they list.
+    let written = written.filter(|file| !["docs/INSTRUCTIONS.md", "docs/MODULES.md"].contains(&file.path));
     let long = written.map(|file| (file.text.lines().count(), file.path)).filter(|(lines, _)| *lines > MAX_LINES);
     hold(
         &format!("A file has at most {MAX_LINES} lines; split by class of work."),
