@@ -82,6 +82,22 @@ pub(crate) struct FusedTraces<'k> {
     pub(crate) staged: &'k [bool],
 }
 
+/// The nodes whose values a function is given, each with the number of its value.
+#[derive(Clone, Copy)]
+struct GivenNodes<'g> {
+    nodes: &'g [(Id, u8)],
+    position: GivenPosition,
+}
+
+/// The position of the values that a function is given.
+#[derive(Clone, Copy)]
+enum GivenPosition {
+    /// The position of the thread.
+    Thread,
+    /// The position of the thread for nodes of its domain, and the row of the thread for others.
+    Row,
+}
+
 impl<'k> FusedTraces<'k> {
     /// Traces nodes. Returns `None` if the kernel would be too large. With `line`, all elements are one line.
     /// Nodes that feed a pattern are read if they are in memory; roots of a kernel are computed in any case.
@@ -96,7 +112,22 @@ impl<'k> FusedTraces<'k> {
         line: bool,
     ) -> Option<FusedTraces<'k>> {
         let given: SmallVec<[(Id, u8); 1]> = given.iter().copied().zip(0..).collect();
-        FusedTraces::trace_all(tape, kept, roots, traps, rank, line, &given)
+        let given = GivenNodes { nodes: &given, position: GivenPosition::Thread };
+        FusedTraces::trace_all(tape, kept, roots, traps, rank, line, given)
+    }
+
+    /// Traces nodes of a stage of rows. The values of `given` nodes are those of the thread's position or of its
+    /// row.
+    pub(crate) fn trace_rows(
+        tape: &'k Tape,
+        kept: &'k [bool],
+        roots: Roots<'_>,
+        rank: usize,
+        given: &[Id],
+    ) -> Option<FusedTraces<'k>> {
+        let given: SmallVec<[(Id, u8); 1]> = given.iter().copied().zip(0..).collect();
+        let given = GivenNodes { nodes: &given, position: GivenPosition::Row };
+        FusedTraces::trace_all(tape, kept, roots, &[], rank, false, given)
     }
 
     /// Traces nodes of which some are passed at the position of the thread, each with the number of its
@@ -109,6 +140,7 @@ impl<'k> FusedTraces<'k> {
         line: bool,
         given: &[(Id, u8)],
     ) -> Option<FusedTraces<'k>> {
+        let given = GivenNodes { nodes: given, position: GivenPosition::Thread };
         FusedTraces::trace_all(tape, kept, roots, &[], rank, line, given)
     }
 
@@ -119,7 +151,7 @@ impl<'k> FusedTraces<'k> {
         traps: &[Id],
         rank: usize,
         line: bool,
-        given: &[(Id, u8)],
+        given: GivenNodes<'_>,
     ) -> Option<FusedTraces<'k>> {
         let condition = |trap: &Id| tape.entry(*trap).inputs[0];
         let first = roots.ids().first().copied().or_else(|| traps.first().map(condition));
@@ -127,10 +159,14 @@ impl<'k> FusedTraces<'k> {
             let mut trace = Trace::new(tape, kept, interior);
             trace.domain = first.filter(|_| !line).map(|root| tape.entry(root).shape);
             let place = trace.start(rank, line);
-            for (node, value) in given {
-                // A value of a row is given at the position of the row, with or without an axis of extent 1.
-                let is_row = !line && tape.rank(*node) == rank && trace.domain != Some(tape.entry(*node).shape);
-                let own = if is_row { trace.first_of_row(&place) } else { place.first(tape.rank(*node)) };
+            for (node, value) in given.nodes {
+                let is_at_thread = trace.domain == Some(tape.entry(*node).shape);
+                let own = match given.position {
+                    GivenPosition::Thread => place.clone(),
+                    // A value of a row is given at the position of the row, with or without an axis of extent 1.
+                    GivenPosition::Row if tape.rank(*node) == rank && !is_at_thread => trace.first_of_row(&place),
+                    GivenPosition::Row => place.first(tape.rank(*node)),
+                };
                 trace.give(*value, *node, &own);
             }
             let mut items = match roots {

@@ -316,7 +316,7 @@ impl<'k> StageFinder<'k> {
     fn trace(&self, roots: Roots<'_>, given: &[(Id, RowValue)]) -> Option<FusedTraces<'k>> {
         let given: Vec<Id> = given.iter().map(|(id, _)| *id).collect();
         let rank = self.tape.rank(*roots.ids().first()?);
-        FusedTraces::trace(self.tape, self.kept, roots, &[], &given, rank, false)
+        FusedTraces::trace_rows(self.tape, self.kept, roots, rank, &given)
     }
 
     /// Traces nodes with the given results of rows, and with those held nodes that they use.
