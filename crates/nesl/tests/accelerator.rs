@@ -387,7 +387,7 @@ fn failing() -> Result<(), Failed> {
 
 /// Checks a memory limit: an arena for 100,000 elements does not fit, their flattened sums do.
 fn without_arenas() -> Result<(), Failed> {
-    let text = "function sums(v, n) = if n == 0 then sum(v) else sums(v, n - 1); {sums([0:100000], n) : n in [1, 2]};";
+    let text = "function sums(v, n) = if n == 0 then sum(v) else 0 + sums(v, n - 1); {sums([0:100000], n) : n in [1, 2]};";
     let open = |memory_bytes: u64| {
         move || Ok(Device::new(Interp::new(broadloom_interp::Options { memory_bytes, ..Default::default() })))
     };

@@ -30,8 +30,8 @@ class Laziness(Case):
         x, y = bl.zeros(3), bl.zeros(4)
         with self.assertRaisesRegex(ValueError, r"shapes \[3\] and \[4\]"):
             x + y
-        with self.assertRaisesRegex(TypeError, "complex"):
-            bl.asarray([1j])
+        with self.assertRaisesRegex(TypeError, "arrays hold numbers"):
+            bl.asarray([object()])
         with self.assertRaisesRegex(IndexError, "index 3 is out of bounds for axis 0 with size 3"):
             x[3]
         with self.assertRaisesRegex(AttributeError, "use `concat`"):

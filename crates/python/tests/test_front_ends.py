@@ -153,8 +153,8 @@ class Streams(unittest.TestCase):
 class Watching(unittest.TestCase):
     def test_the_checker_names_the_line_of_python(self):
         with bl.checked() as findings:
-            y = bl.zeros(4, dtype=bl.float32)
-            bl.kernel(ROOT / "examples/saxpy.ptx")[1, 32](2.0, y, y, 5)
+            x, y = bl.ones(4, dtype=bl.float32), bl.zeros(4, dtype=bl.float32)
+            bl.kernel(ROOT / "examples/saxpy.ptx")[1, 32](2.0, x, y, 5)
         self.assertEqual(findings[0].kind, "OutOfBounds")
         self.assertIn("test_front_ends.py:", findings[0].line)
         with bl.checked() as findings:

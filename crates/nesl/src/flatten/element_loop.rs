@@ -103,6 +103,9 @@ impl Lowering<'_, '_> {
         }
         let result: Shape = self.c.shape(body.types[id])?;
         result.results(&mut results);
+        if operands.list.is_empty() {
+            return Err("all elements have the same value".to_owned());
+        }
         if operands.list.len() + results.len() > MAX_OPERANDS {
             return Err("it has too many variables".to_owned());
         }

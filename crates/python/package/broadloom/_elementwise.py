@@ -338,6 +338,8 @@ def _extreme(operation, name, doc):
         (x, y), dtype = operands(x1, x2)
         if dtype.kind == "b":
             return _op("&" if operation == "min" else "|", x, y)
+        if dtype.kind == "c":
+            raise TypeError(f"`{name}` of complex numbers, which have no order")
         best = _op(operation, x, y)
         if not is_float(dtype):
             return best
