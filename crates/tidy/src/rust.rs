@@ -346,7 +346,7 @@ mod tests {
         let text = "/// The kernel.\npub kernel: String,\n/// Sizes of a call.\n#[must_use]\npub(crate) fn call_sizes() {}\n\
                     /// The kernel\n/// that runs.\nkernel: u8,\n/// Name of the kernel.\nkernel: u8,\n///
                     /// `if`\nIf,\n/// A value.\nValue(u8),";
-        assert_eq!(repeated_names(text), [0, 2, 12]);
+        assert_eq!(repeated_names(text), [0, 2, 13]);
     }
 
     #[test]
