@@ -29,9 +29,9 @@ impl Handle for Function {
     const NAME: &'static CStr = c"broadloom.function";
 }
 
-/// What an instruction gives.
+/// Value, variable, local array or window that an instruction makes.
 #[derive(Clone, Copy)]
-enum Given {
+enum InstructionResult {
     Value(Value),
     Variable(Variable),
     Array(Array),
@@ -42,7 +42,7 @@ enum Given {
 /// A function under construction.
 struct Code {
     builder: Builder,
-    given: Vec<Given>,
+    given: Vec<InstructionResult>,
 }
 
 /// An instruction: its name and its arguments.
@@ -55,27 +55,27 @@ impl<'py> Instruction<'py> {
 }
 
 impl Code {
-    fn given(&self, number: usize) -> PyResult<Given> {
+    fn given(&self, number: usize) -> PyResult<InstructionResult> {
         self.given.get(number).copied().ok_or_else(|| refused(format!("instruction {number} is not there yet")))
     }
 
     fn value(&self, number: usize) -> PyResult<Value> {
         match self.given(number)? {
-            Given::Value(value) => Ok(value),
+            InstructionResult::Value(value) => Ok(value),
             _ => Err(refused(format!("instruction {number} gives no value"))),
         }
     }
 
     fn variable(&self, number: usize) -> PyResult<Variable> {
         match self.given(number)? {
-            Given::Variable(variable) => Ok(variable),
+            InstructionResult::Variable(variable) => Ok(variable),
             _ => Err(refused(format!("instruction {number} is no variable"))),
         }
     }
 
     fn array(&self, number: usize) -> PyResult<Array> {
         match self.given(number)? {
-            Given::Array(array) => Ok(array),
+            InstructionResult::Array(array) => Ok(array),
             _ => Err(refused(format!("instruction {number} is no local array"))),
         }
     }
@@ -105,23 +105,23 @@ impl Code {
     }
 
     /// Adds an instruction.
-    fn instruction(&mut self, name: &str, one: &Instruction<'_>) -> PyResult<Given> {
+    fn instruction(&mut self, name: &str, one: &Instruction<'_>) -> PyResult<InstructionResult> {
         let b = &self.builder;
         Ok(match name {
-            "parameter" => Given::Value(b.parameter(&one.get::<String>(1)?, type_named(&one.get::<String>(2)?)?)),
+            "parameter" => InstructionResult::Value(b.parameter(&one.get::<String>(1)?, type_named(&one.get::<String>(2)?)?)),
             "window" => {
                 let ty = type_named(&one.get::<String>(2)?)?;
-                Given::Window(b.accessor(&one.get::<String>(1)?, AccessorKind::Window, ty, one.get(3)?))
+                InstructionResult::Window(b.accessor(&one.get::<String>(1)?, AccessorKind::Window, ty, one.get(3)?))
             }
             "constant" => {
                 let lanes = literals(&one.0.get_item(2)?, type_named(&one.get::<String>(1)?)?)?;
                 let lanes: Vec<Value> = lanes.iter().map(|lane| b.literal(*lane)).collect();
-                Given::Value(b.vector(&lanes))
+                InstructionResult::Value(b.vector(&lanes))
             }
-            "operation" => Given::Value(self.operation(one.get(1)?, &one.get::<Vec<usize>>(2)?)?),
+            "operation" => InstructionResult::Value(self.operation(one.get(1)?, &one.get::<Vec<usize>>(2)?)?),
             "convert" => {
                 let (value, ty) = (self.value(one.get(1)?)?, type_named(&one.get::<String>(2)?)?);
-                Given::Value(match complex::conversion(b.type_of(value), ty) {
+                InstructionResult::Value(match complex::conversion(b.type_of(value), ty) {
                     None => b.convert(value, ty.element()),
                     Some(Ok(Elementwise::Call(function, _))) => {
                         b.inline(&function, &[value], &mut []).first().copied().unwrap_or_else(|| b.poison())
@@ -129,64 +129,66 @@ impl Code {
                     Some(_) => b.poison(),
                 })
             }
-            "variable" => Given::Variable(b.variable(type_named(&one.get::<String>(1)?)?)),
-            "get" => Given::Value(b.get(self.variable(one.get(1)?)?)),
+            "variable" => InstructionResult::Variable(b.variable(type_named(&one.get::<String>(1)?)?)),
+            "get" => InstructionResult::Value(b.get(self.variable(one.get(1)?)?)),
             "set" => {
                 b.set(self.variable(one.get(1)?)?, self.value(one.get(2)?)?);
-                Given::Nothing
+                InstructionResult::Nothing
             }
-            "array" => Given::Array(b.array(type_named(&one.get::<String>(1)?)?, one.get(2)?)),
-            "element" => Given::Value(b.element(self.array(one.get(1)?)?, self.value(one.get(2)?)?)),
+            "array" => InstructionResult::Array(b.array(type_named(&one.get::<String>(1)?)?, one.get(2)?)),
+            "element" => InstructionResult::Value(b.element(self.array(one.get(1)?)?, self.value(one.get(2)?)?)),
             "set_element" => {
                 b.set_element(self.array(one.get(1)?)?, self.value(one.get(2)?)?, self.value(one.get(3)?)?);
-                Given::Nothing
+                InstructionResult::Nothing
             }
             "neighbour" => {
-                let Given::Window(window) = self.given(one.get(1)?)? else { return Err(refused("a neighbour of no window")) };
+                let InstructionResult::Window(window) = self.given(one.get(1)?)? else {
+                    return Err(refused("a neighbour of no window"));
+                };
                 let offsets = one.get::<Vec<usize>>(2)?;
                 let offsets =
                     offsets.into_iter().map(|offset| self.value(offset).map(Operand::from)).collect::<PyResult<Vec<_>>>()?;
-                Given::Value(b.window(window, &offsets))
+                InstructionResult::Value(b.window(window, &offsets))
             }
             "if" => {
                 b.begin_if(self.value(one.get(1)?)?);
-                Given::Nothing
+                InstructionResult::Nothing
             }
             "else" => {
                 b.begin_else();
-                Given::Nothing
+                InstructionResult::Nothing
             }
             "end_if" => {
                 b.end_if();
-                Given::Nothing
+                InstructionResult::Nothing
             }
             "while" => {
                 b.begin_while();
-                Given::Nothing
+                InstructionResult::Nothing
             }
             "do" => {
                 b.begin_while_body(self.value(one.get(1)?)?);
-                Given::Nothing
+                InstructionResult::Nothing
             }
             "end_while" => {
                 b.end_while();
-                Given::Nothing
+                InstructionResult::Nothing
             }
             "for" => {
                 let bounds = [self.value(one.get(1)?)?, self.value(one.get(2)?)?];
-                Given::Value(b.begin_for(bounds[0], bounds[1], one.get::<i64>(3)?, Unroll::Auto))
+                InstructionResult::Value(b.begin_for(bounds[0], bounds[1], one.get::<i64>(3)?, Unroll::Auto))
             }
             "end_for" => {
                 b.end_for();
-                Given::Nothing
+                InstructionResult::Nothing
             }
             "break" => {
                 b.break_loop();
-                Given::Nothing
+                InstructionResult::Nothing
             }
             "continue" => {
                 b.continue_loop();
-                Given::Nothing
+                InstructionResult::Nothing
             }
             other => return Err(refused(format!("`{other}` is no instruction"))),
         })
