@@ -4,7 +4,7 @@ use super::budget::Budget;
 use super::files::{Reader, Writer, file_item};
 use super::host::Host;
 use super::mail::{Messages, PendingMessage};
-use super::stop::{PATHS, Stop};
+use super::stop::{PATHS, Stop, both};
 use crate::language::codes;
 use crate::language::core::{Layout, Program, StreamKind, Value, facts};
 use crate::language::format::{Decoder, Encoder, StreamFile};
@@ -336,27 +336,31 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Writes the last items of all files.
+    /// Writes the last items of all files, and the sizes in their headers. A file that fails does not keep the others
+    /// from being written.
     pub(crate) fn close(&mut self) -> Result<(), Stop> {
-        self.each_writer(Writer::close)?;
+        let mut closed = self.each_writer(Writer::close);
         for (id, node) in self.graph.nodes.iter() {
             if let (NodeKind::FileWriter(_, file), Some(writer)) = (&node.kind, &self.nodes[id.index()].writer) {
                 let failed = |error| not_written(file, &error, node.span).help(DISK);
-                if let Some(header) = writer.final_header().map_err(failed)? {
-                    // The header of a pipe keeps its unknown size.
-                    self.host.amend(&file.name, &header).map_err(failed)?;
-                }
+                // The header of a pipe keeps its unknown size.
+                let amended = match writer.final_header() {
+                    Ok(Some(header)) => self.host.amend(&file.name, &header).map(drop),
+                    other => other.map(drop),
+                };
+                closed = both(closed, amended.map_err(failed));
             }
         }
-        Ok(())
+        closed
     }
 
     pub(super) fn each_writer(&mut self, write: fn(&mut Writer) -> std::io::Result<()>) -> Result<(), Stop> {
+        let mut written = Ok(());
         for (id, node) in self.graph.nodes.iter() {
             if let (NodeKind::FileWriter(_, name), Some(writer)) = (&node.kind, &mut self.nodes[id.index()].writer) {
-                write(writer).map_err(|error| not_written(name, &error, node.span).help(DISK))?;
+                written = both(written, write(writer).map_err(|error| not_written(name, &error, node.span).help(DISK)));
             }
         }
-        Ok(())
+        written
     }
 }

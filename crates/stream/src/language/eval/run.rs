@@ -4,7 +4,7 @@ use super::firing::{Firing, rate_error};
 use super::host::Host;
 use super::machine::{Machine, Outcome, Settings};
 use super::messages::has_upstream_messages;
-use super::stop::Stop;
+use super::stop::{Stop, both};
 use crate::language::codes;
 use crate::language::core::{FunctionId, Program, StreamKind, Value};
 use crate::language::graph::{Graph, Node, NodeId, NodeKind, Rate, Rates, TapeId};
@@ -88,8 +88,9 @@ impl Machine<'_> {
             Err(Stop::Error(_)) => Ok(()),
             Ok(_) | Err(_) => self.create_files(),
         };
-        let flushed = created.and_then(|()| self.flush()).and_then(|()| self.close());
-        match result.and_then(|outcome| flushed.map(|()| outcome)) {
+        // Files are closed whatever happened to the printed text, and the other way round.
+        let written = both(both(created, self.flush()), self.close());
+        match both(result, written) {
             Ok(outcome) => Ok(outcome),
             Err(Stop::EndOfInput) => {
                 self.warn_of_end();

@@ -32,6 +32,15 @@ impl Stop {
     }
 }
 
+/// Combines the ends of two steps that both ran. An error counts more than another end, the first one more than the
+/// second.
+pub(crate) fn both<T>(first: Result<T, Stop>, second: Result<(), Stop>) -> Result<T, Stop> {
+    match (first, second) {
+        (Err(Stop::Error(error)), _) | (_, Err(Stop::Error(error))) => Err(Stop::Error(error)),
+        (first, second) => first.and_then(|value| second.map(|()| value)),
+    }
+}
+
 impl From<Box<Diagnostic>> for Stop {
     fn from(error: Box<Diagnostic>) -> Stop {
         Stop::Error(error)

@@ -203,7 +203,11 @@ fn no_output_waits_for_more_input() {
 }
 
 /// A host whose files take a number of bytes.
-struct Full(Memory, usize);
+struct Full {
+    memory: Memory,
+    room: usize,
+    has_threads: bool,
+}
 
 struct FullWriter(usize);
 
@@ -220,15 +224,19 @@ impl Write for FullWriter {
 
 impl Host for Full {
     fn print(&mut self, text: &str) -> io::Result<()> {
-        self.0.print(text)
+        self.memory.print(text)
     }
 
     fn open(&mut self, path: &str) -> io::Result<Box<dyn Read + Send>> {
-        self.0.open(path)
+        self.memory.open(path)
     }
 
     fn create(&mut self, path: &str) -> io::Result<Box<dyn Write + Send>> {
-        if self.1 == 0 { self.0.open(path).map(|_| unreachable!()) } else { Ok(Box::new(FullWriter(self.1))) }
+        if self.room == 0 { self.memory.open(path).map(|_| unreachable!()) } else { Ok(Box::new(FullWriter(self.room))) }
+    }
+
+    fn has_file_threads(&self) -> bool {
+        self.has_threads
     }
 }
 
@@ -241,8 +249,9 @@ fn files_that_cannot_be_written_are_named() {
     }";
     let program = Program::compile("x.str", text, &mut Memory::default(), &Limits::default());
     let program = program.unwrap_or_else(|failure| panic!("{failure}"));
-    for room in [0, 1, 20_000] {
-        let host = || Full(host(&mut Random::new(1), [80_000, 0]), room);
+    // A thread reports the failure behind the end of the input, too.
+    for (room, has_threads) in [0, 1, 20_000, 79_999].into_iter().flat_map(|room| [(room, false), (room, true)]) {
+        let host = || Full { memory: host(&mut Random::new(1), [80_000, 0]), room, has_threads };
         let expected = program.run(&mut host(), &Settings::default()).unwrap_err().to_string();
         assert!(expected.contains("`out` cannot be written"), "{expected}");
         for device in devices() {
@@ -250,6 +259,52 @@ fn files_that_cannot_be_written_are_named() {
             let found = compiled.run(&mut host(), &Settings::default()).unwrap_err().to_string();
             assert_eq!(found, expected);
         }
+    }
+}
+
+/// A host whose printed text nobody reads.
+struct Unread(Memory, bool);
+
+impl Host for Unread {
+    fn print(&mut self, _: &str) -> io::Result<()> {
+        Err(io::ErrorKind::BrokenPipe.into())
+    }
+
+    fn open(&mut self, path: &str) -> io::Result<Box<dyn Read + Send>> {
+        self.0.open(path)
+    }
+
+    fn create(&mut self, path: &str) -> io::Result<Box<dyn Write + Send>> {
+        self.0.create(path)
+    }
+
+    fn has_file_threads(&self) -> bool {
+        self.1
+    }
+}
+
+#[test]
+fn files_are_complete_when_nobody_reads_the_text() {
+    let text = "void->void pipeline Top {
+        add FileReader<int>(\"a\");
+        add int->int filter { work push 1 pop 1 { println(peek(0)); push(pop()); } }
+        add FileWriter<int>(\"out\");
+    }";
+    let program = Program::compile("x.str", text, &mut Memory::default(), &Limits::default());
+    let program = program.unwrap_or_else(|failure| panic!("{failure}"));
+    let settings = Settings { iterations: Some(10), ..Settings::default() };
+    let check = |run: &dyn Fn(&mut Unread) -> Result<Outcome, Failure>| {
+        for has_threads in [false, true] {
+            let mut unread = Unread(host(&mut Random::new(1), [400, 0]), has_threads);
+            assert_eq!(run(&mut unread).unwrap_or_else(|failure| panic!("{failure}")), Outcome::OutputClosed);
+            let files = unread.0.files.lock().unwrap();
+            assert_eq!(files["out"], files["a"][..40]);
+        }
+    };
+    check(&|unread| program.run(unread, &settings));
+    for device in devices() {
+        let compiled = Compiled::new(&program, &device).unwrap_or_else(|failure| panic!("{failure}"));
+        check(&|unread| compiled.run(unread, &settings));
     }
 }
 
