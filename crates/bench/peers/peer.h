@@ -1,7 +1,7 @@
 // What every peer shares: the inputs, and the loop that obeys whoever started it.
 //
 // A peer defines `void setup(i64 n)`, `void run()` and `double checksum()`. It is started with the size as its argument, answers
-// the line "run" with the nanoseconds that one repetition took, and the line "sum" with the checksum of its results.
+// the line "run N" with the nanoseconds that N repetitions took, and the line "sum" with the checksum of its results.
 #pragma once
 #include <algorithm>
 #include <chrono>
@@ -63,10 +63,11 @@ int main(int argc, char** argv) {
     if (argc != 2) return fprintf(stderr, "usage: %s SIZE\n", argv[0]), 2;
     setup(atoll(argv[1]));
     char line[64];
+    long long count;
     while (fgets(line, sizeof line, stdin)) {
-        if (!strcmp(line, "run\n")) {
+        if (sscanf(line, "run %lld", &count) == 1) {
             auto start = std::chrono::steady_clock::now();
-            run();
+            for (long long k = 0; k < count; k++) run();
             auto time = std::chrono::steady_clock::now() - start;
             printf("%lld\n", (long long)std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
         } else if (!strcmp(line, "sum\n")) {

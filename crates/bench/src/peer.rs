@@ -212,9 +212,8 @@ impl Peer {
 
     /// Runs `count` repetitions in sequence. Returns the mean time of one.
     pub(crate) fn run(&mut self, count: u64) -> Result<Duration, PeerError> {
-        let all: Result<Duration, PeerError> =
-            self.awake(|peer| (0..count).map(|_| peer.answer("run").map(Duration::from_nanos)).sum());
-        all.map(|all| all.div_f64(count as f64))
+        let nanoseconds: u64 = self.awake(|peer| peer.answer(&format!("run {count}")))?;
+        Ok(Duration::from_nanos(nanoseconds).div_f64(count as f64))
     }
 
     /// Returns the checksum of its results.

@@ -67,7 +67,10 @@ impl Python {
             let mut command = Command::new(&self.interpreter);
             command.arg(&self.program).args([&library.name, benchmark]).arg(size.to_string());
             command.env("BROADLOOM_PEER_DEVICE", if gpu { "gpu" } else { "cpu" });
-            if !gpu {
+            if gpu {
+                // Several processes share the memory of the device.
+                command.env("XLA_PYTHON_CLIENT_MEM_FRACTION", "0.3");
+            } else {
                 command.env("JAX_PLATFORMS", "cpu");
             }
             (library.name.clone(), Peer::start(command))

@@ -17,11 +17,14 @@ class xp:
     float_range = staticmethod(lambda n: jnp.arange(n, dtype=jnp.float32))
 
 
+wait = jax.block_until_ready
+
+
 def compiled(function):
     def make(*inputs):
         inputs = [jnp.asarray(x) for x in inputs]
         jitted = jax.jit(function)
-        return lambda: jax.block_until_ready(jitted(*inputs))
+        return lambda: jitted(*inputs)
 
     return make
 
@@ -49,4 +52,4 @@ def segmented_sum(x, offsets):
 
 def pack(x):
     x = jnp.asarray(x)
-    return lambda: jax.block_until_ready(x[x > 0.5])
+    return lambda: x[x > 0.5]

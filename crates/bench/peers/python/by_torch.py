@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as functional
 
 import whole_arrays
+from programs import ON_GPU
 from programs_torch import *
 from peer import THREADS
 
@@ -20,6 +21,11 @@ class xp:
     as_int = staticmethod(lambda x: x.to(torch.int64))
     int_range = staticmethod(torch.arange)
     float_range = staticmethod(lambda n: torch.arange(n, dtype=torch.float32))
+
+
+def wait(_):
+    if ON_GPU and torch.cuda.is_available():
+        torch.cuda.synchronize()
 
 
 def tensor(x):

@@ -1,9 +1,10 @@
 """A peer in Python: the loop that obeys whoever started it, and the inputs.
 
 Without arguments it lists the libraries that are there, a line for each: its name, its version, what it has benchmarks for.
-With a library, a benchmark and a size it answers the line "run" with the nanoseconds that one repetition took, and the line
+With a library, a benchmark and a size it answers the line "run N" with the nanoseconds that N repetitions took, and the line
 "sum" with the checksum of its results, as peers in C++ do. A benchmark of a library is a function from inputs to a function
-that computes the result; what is before it, as the conversion of inputs, is not timed.
+that computes the result; what is before it, as the conversion of inputs, is not timed. A library that returns before its
+device is done has a function `wait`.
 """
 import importlib
 import importlib.metadata
@@ -81,6 +82,7 @@ def stereo_pair(n):
     return right[y, from_x] + noise, right
 
 
+PROGRAMS = programs.inputs(numbers, units)
 INPUTS = {
     "sum_abs": lambda n: (units(n, 1, -1, 1),),
     "dot": lambda n: (units(n, 1), units(n, 2)),
@@ -115,18 +117,16 @@ INPUTS = {
     "list_argmin": lambda n: lists(n, 2),
     "list_pairs": lambda n: lists(n, 5),
     "list_sort": lambda n: lists(n, 5),
-    **programs.inputs(numbers, units),
+    **PROGRAMS,
 }
 
 
 def checksum(results):
     """The sum of magnitudes, each times 1 to 7 by its place."""
-    if isinstance(results, programs.Apart):
-        return sum(checksum(result) for result in results)
     results = results if isinstance(results, (tuple, list)) else [results]
     total, first = 0.0, 0
     for result in results:
-        values = np.asarray(result).ravel()
+        values = np.asarray(result.cpu() if hasattr(result, "cpu") else result).ravel()
         for start in range(0, values.size, 1 << 22):
             part = np.abs(values[start : start + (1 << 22)].astype(np.float64))
             total += float(part @ (1.0 + (first + start + np.arange(part.size)) % 7))
@@ -159,14 +159,20 @@ def obey(library, name, size):
     # Not every library keeps what it was given.
     inputs = INPUTS[name](size)
     run = getattr(benchmarks(library), name)(*inputs)
+    wait = getattr(benchmarks(library), "wait", lambda result: None)
     result = None
     for line in sys.stdin:
-        if line == "run\n":
+        if line == "sum\n":
+            # Programs number each result from its own start.
+            apart = name in PROGRAMS and isinstance(result, tuple)
+            print(repr(sum(map(checksum, result)) if apart else checksum(result)), flush=True)
+        else:
+            count = int(line.removeprefix("run "))
             start = time.perf_counter_ns()
-            result = run()
+            for _ in range(count):
+                result = run()
+            wait(result)
             print(time.perf_counter_ns() - start, flush=True)
-        elif line == "sum\n":
-            print(repr(checksum(result)), flush=True)
 
 
 if __name__ == "__main__":

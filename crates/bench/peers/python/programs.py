@@ -7,10 +7,6 @@ ON_GPU = os.environ.get("BROADLOOM_PEER_DEVICE") == "gpu"
 MEANS, KEYS, BINS, LENGTH, WINDOW, FILTERED, DAYS = 16, 10_000, 1_000_000, 1024, 64, 12, 250
 
 
-class Apart(tuple):
-    """Results whose checksums are added up."""
-
-
 def inputs(numbers, units):
     """The inputs of each program, from the functions that make random numbers."""
 
@@ -120,7 +116,7 @@ def kalman(seen):
         k0, k1 = p00 / whole, p01 / whole
         at, speed = at + k0 * off, speed + k1 * off
         p11, p01, p00 = p11 - k1 * p01, p01 - k0 * p01, p00 - k0 * p00
-    return Apart((at, speed))
+    return at, speed
 
 
 def bodies(sqrt, px, py, pz, m):

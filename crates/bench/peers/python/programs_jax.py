@@ -5,7 +5,7 @@ import numpy as np
 from jax import lax
 
 import programs
-from programs import BINS, KEYS, MEANS, WINDOW, Apart
+from programs import BINS, KEYS, MEANS, WINDOW
 
 jax.config.update("jax_default_matmul_precision", "highest")
 edge = lambda x: jnp.pad(x, 1, mode="edge")
@@ -16,7 +16,7 @@ def run(function, *statics):
     def make(*inputs):
         arrays = [x if isinstance(x, int) else jnp.asarray(x) for x in inputs]
         compiled = jax.jit(function, static_argnums=[k for k, x in enumerate(inputs) if isinstance(x, int)])
-        return lambda: jax.block_until_ready(compiled(*arrays))
+        return lambda: compiled(*arrays)
 
     return make
 
@@ -88,12 +88,12 @@ def run_lengths(a):
     first = lambda a: jnp.concatenate([jnp.ones(1, bool), a[1:] != a[:-1]])
     count = jax.jit(lambda a: first(a).sum())
     lengths = jax.jit(lambda a, k: jnp.diff(jnp.nonzero(first(a), size=k)[0], append=a.shape[0]), static_argnums=1)
-    return lambda: jax.block_until_ready(lengths(a, int(count(a))))
+    return lambda: lengths(a, int(count(a)))
 
 
 def compact(x):
     x = jnp.asarray(x)
-    return lambda: jax.block_until_ready(x[x > 0.5])
+    return lambda: x[x > 0.5]
 
 
 bodies = run(lambda *inputs: programs.bodies(jnp.sqrt, *inputs).astype(jnp.float32))
@@ -124,7 +124,7 @@ def layer_norm(x, gain, shift):
 top_k = run(lambda x: lax.top_k(x, 100)[0])
 sort_floats = run(jnp.sort)
 argsort = run(jnp.argsort)
-column_moments = run(lambda x: Apart((x.var(0), x.mean(0), x.max(0))))
+column_moments = run(lambda x: (x.var(0), x.mean(0), x.max(0)))
 
 
 @run
@@ -136,12 +136,12 @@ def covariance(x):
 @run
 def group_by(keys, x):
     sums = jax.ops.segment_sum(x, keys, KEYS)
-    return Apart((sums, jnp.bincount(keys, length=KEYS), jnp.maximum(jax.ops.segment_max(x, keys, KEYS), 0)))
+    return sums, jnp.bincount(keys, length=KEYS), jnp.maximum(jax.ops.segment_max(x, keys, KEYS), 0)
 
 
-bin_sums = run(lambda few, many, x, n: Apart((jax.ops.segment_sum(x, few, 16), jax.ops.segment_sum(x, many, n))))
+bin_sums = run(lambda few, many, x, n: (jax.ops.segment_sum(x, few, 16), jax.ops.segment_sum(x, many, n)))
 many_bins = run(lambda keys: jnp.bincount(keys, length=BINS))
-short_rows = run(lambda x: Apart(x.reshape(-1, width).sum(1) for width in (4, 8, 16)))
+short_rows = run(lambda x: tuple(x.reshape(-1, width).sum(1) for width in (4, 8, 16)))
 
 
 def power_step(a, x):
@@ -156,7 +156,7 @@ cholesky = run(jnp.linalg.cholesky)
 @run
 def fourier(x):
     y = jnp.fft.fft(x)
-    return Apart((y.real, y.imag))
+    return y.real, y.imag
 
 
 @run
@@ -178,7 +178,7 @@ kalman = run(lambda seen: programs.kalman(list(seen)))
 @run
 def drawdown(x):
     level = jnp.cumsum(x, 1)
-    return Apart(((lax.cummax(level, axis=1) - level).max(1), level[:, -1]))
+    return (lax.cummax(level, axis=1) - level).max(1), level[:, -1]
 
 
 @run

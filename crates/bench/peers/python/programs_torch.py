@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as functional
 
 import programs
-from programs import BINS, KEYS, MEANS, ON_GPU, WINDOW, Apart
+from programs import BINS, KEYS, MEANS, ON_GPU, WINDOW
 
 DEVICE = "cuda" if ON_GPU and torch.cuda.is_available() else "cpu"
 padded = lambda mode: lambda x: functional.pad(x[None, None], (1, 1, 1, 1), mode=mode)[0, 0]
@@ -14,14 +14,7 @@ edge, zeros = padded("replicate"), padded("constant")
 def plain(function):
     def make(*inputs):
         tensors = [x if isinstance(x, int) else torch.from_numpy(np.ascontiguousarray(x)).to(DEVICE) for x in inputs]
-
-        def once():
-            result = function(*tensors)
-            if DEVICE == "cuda":
-                torch.cuda.synchronize()
-            return Apart(x.cpu() for x in result) if isinstance(result, Apart) else result.cpu()
-
-        return once
+        return lambda: function(*tensors)
 
     return make
 
@@ -96,7 +89,7 @@ layer_norm = plain(lambda x, gain, shift: functional.layer_norm(x, x.shape[1:], 
 top_k = plain(lambda x: torch.topk(x, 100).values)
 sort_floats = plain(lambda x: torch.sort(x).values)
 argsort = plain(lambda x: torch.argsort(x))
-column_moments = compiled(lambda x: Apart((x.var(0, correction=0), x.mean(0), x.amax(0))))
+column_moments = compiled(lambda x: (x.var(0, correction=0), x.mean(0), x.amax(0)))
 
 
 @plain
@@ -109,16 +102,16 @@ def covariance(x):
 def group_by(keys, x):
     keys, most = keys.long(), torch.zeros(KEYS, device=x.device)
     sums = torch.zeros(KEYS, device=x.device).index_add_(0, keys, x)
-    return Apart((sums, torch.bincount(keys, minlength=KEYS), most.scatter_reduce_(0, keys, x, "amax")))
+    return sums, torch.bincount(keys, minlength=KEYS), most.scatter_reduce_(0, keys, x, "amax")
 
 
 def sums_of(keys, x, count):
     return torch.zeros(count, device=x.device).index_add_(0, keys, x)
 
 
-bin_sums = plain(lambda few, many, x, n: Apart((sums_of(few, x, 16), sums_of(many, x, n))))
+bin_sums = plain(lambda few, many, x, n: (sums_of(few, x, 16), sums_of(many, x, n)))
 many_bins = plain(lambda keys: torch.bincount(keys, minlength=BINS))
-short_rows = compiled(lambda x: Apart(x.reshape(-1, width).sum(1) for width in (4, 8, 16)))
+short_rows = compiled(lambda x: tuple(x.reshape(-1, width).sum(1) for width in (4, 8, 16)))
 
 
 @plain
@@ -136,7 +129,7 @@ cholesky = plain(torch.linalg.cholesky)
 @plain
 def fourier(x):
     y = torch.fft.fft(x)
-    return Apart((y.real, y.imag))
+    return y.real, y.imag
 
 
 @plain
@@ -152,7 +145,7 @@ kalman = compiled(lambda seen: programs.kalman(list(seen)))
 @compiled
 def drawdown(x):
     level = torch.cumsum(x, 1)
-    return Apart(((torch.cummax(level, 1).values - level).amax(1), level[:, -1]))
+    return (torch.cummax(level, 1).values - level).amax(1), level[:, -1]
 
 
 @plain
