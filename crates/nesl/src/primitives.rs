@@ -21,17 +21,17 @@ macro_rules! elementwise_rows {
         Add ["+"] "+" number (g g) -> (g) {
             host: { Int: two(|_, a: i64, b: i64| a.wrapping_add(b)), Float: two(|_, a: f64, b: f64| a + b) },
             device: Binary(BinaryOp::Add),
-            thread: Typed(["add", "add.rn"]),
+            thread: Typed([(Opcode::Add, None), (Opcode::Add, Some(Rn))]),
         }
         Subtract ["-"] "-" number (g g) -> (g) {
             host: { Int: two(|_, a: i64, b: i64| a.wrapping_sub(b)), Float: two(|_, a: f64, b: f64| a - b) },
             device: Binary(BinaryOp::Sub),
-            thread: Typed(["sub", "sub.rn"]),
+            thread: Typed([(Opcode::Sub, None), (Opcode::Sub, Some(Rn))]),
         }
         Multiply ["*"] "*" number (g g) -> (g) {
             host: { Int: two(|_, a: i64, b: i64| a.wrapping_mul(b)), Float: two(|_, a: f64, b: f64| a * b) },
             device: Binary(BinaryOp::Mul),
-            thread: Typed(["mul.lo", "mul.rn"]),
+            thread: Typed([(Opcode::Mul, Some(Lo)), (Opcode::Mul, Some(Rn))]),
         }
         Divide ["/"] "/" number (g g) -> (g) {
             fails: 1 Zero "division by zero",
@@ -48,32 +48,32 @@ macro_rules! elementwise_rows {
         Less ["<"] "<" number (g g) -> (b) {
             host: { Int: two(|_, a: i64, b: i64| a < b), Float: two(|_, a: f64, b: f64| a < b) },
             device: Compare(CompareOp::Lt),
-            thread: Compare(["lt", "lt"]),
+            thread: Compare([Lt, Lt]),
         }
         LessEqual ["<="] "<=" number (g g) -> (b) {
             host: { Int: two(|_, a: i64, b: i64| a <= b), Float: two(|_, a: f64, b: f64| a <= b) },
             device: Compare(CompareOp::Le),
-            thread: Compare(["le", "le"]),
+            thread: Compare([Le, Le]),
         }
         Greater [">"] ">" number (g g) -> (b) {
             host: { Int: two(|_, a: i64, b: i64| a > b), Float: two(|_, a: f64, b: f64| a > b) },
             device: Compare(CompareOp::Gt),
-            thread: Compare(["gt", "gt"]),
+            thread: Compare([Gt, Gt]),
         }
         GreaterEqual [">="] ">=" number (g g) -> (b) {
             host: { Int: two(|_, a: i64, b: i64| a >= b), Float: two(|_, a: f64, b: f64| a >= b) },
             device: Compare(CompareOp::Ge),
-            thread: Compare(["ge", "ge"]),
+            thread: Compare([Ge, Ge]),
         }
         Equal ["==" | "="] "=" number (g g) -> (b) {
             host: { Int: two(|_, a: i64, b: i64| a == b), Float: two(|_, a: f64, b: f64| a == b) },
             device: Compare(CompareOp::Eq),
-            thread: Compare(["eq", "eq"]),
+            thread: Compare([Eq, Eq]),
         }
         NotEqual ["/="] "!=" number (g g) -> (b) {
             host: { Int: two(|_, a: i64, b: i64| a != b), Float: two(|_, a: f64, b: f64| a != b) },
             device: Compare(CompareOp::Ne),
-            thread: Compare(["ne", "neu"]),
+            thread: Compare([Ne, Neu]),
         }
         // A shift takes the low bits of its count, as processors do.
         LeftShift ["lshift"] "LSHIFT" i (i i) -> (i) {
@@ -89,37 +89,37 @@ macro_rules! elementwise_rows {
         Not ["not"] "NOT" logical (g) -> (g) {
             host: { Int: one(|_, a: i64| !a), Bool: one(|_, a: bool| !a) },
             device: Unary(UnaryOp::Not),
-            thread: Bits("not"),
+            thread: Bits(Opcode::Not),
         }
         And ["and"] "AND" logical (g g) -> (g) {
             host: { Int: two(|_, a: i64, b: i64| a & b), Bool: two(|_, a: bool, b: bool| a & b) },
             device: Binary(BinaryOp::And),
-            thread: Bits("and"),
+            thread: Bits(Opcode::And),
         }
         Or ["or"] "OR" logical (g g) -> (g) {
             host: { Int: two(|_, a: i64, b: i64| a | b), Bool: two(|_, a: bool, b: bool| a | b) },
             device: Binary(BinaryOp::Or),
-            thread: Bits("or"),
+            thread: Bits(Opcode::Or),
         }
         Xor ["xor"] "XOR" logical (g g) -> (g) {
             host: { Int: two(|_, a: i64, b: i64| a ^ b), Bool: two(|_, a: bool, b: bool| a ^ b) },
             device: Binary(BinaryOp::Xor),
-            thread: Bits("xor"),
+            thread: Bits(Opcode::Xor),
         }
         Floor ["floor"] "FLOOR" f (f) -> (i) {
             host: { Float: one(|w, a: f64| w.to_int(a.floor())) },
             device: Code("floor", |f, x, int| f.convert(f.floor(x[0]), int)),
-            thread: ToInt("rmi"),
+            thread: ToInt(Rmi),
         }
         Ceil ["ceil"] "CEIL" f (f) -> (i) {
             host: { Float: one(|w, a: f64| w.to_int(a.ceil())) },
             device: Code("ceil", |f, x, int| f.convert(f.ceil(x[0]), int)),
-            thread: ToInt("rpi"),
+            thread: ToInt(Rpi),
         }
         Trunc ["trunc"] "TRUNC" f (f) -> (i) {
             host: { Float: one(|w, a: f64| w.to_int(a)) },
             device: Convert(Type::Int),
-            thread: ToInt("rzi"),
+            thread: ToInt(Rzi),
         }
         Round [] "ROUND" f (f) -> (i) {
             host: { Float: one(|w, a: f64| w.to_int(if a < 0.0 { a - 0.5 } else { a + 0.5 })) },
@@ -138,7 +138,7 @@ macro_rules! elementwise_rows {
             fails: 0 Negative "square root of a negative number",
             host: { Float: one(|_, a: f64| a.sqrt()) },
             device: Unary(UnaryOp::Sqrt),
-            thread: Typed(["", "sqrt.rn"]),
+            thread: Typed([(Opcode::Sqrt, None), (Opcode::Sqrt, Some(Rn))]),
         }
         Exp ["exp"] "EXP" f (f) -> (f) {
             host: { Float: one(|_, a: f64| a.exp()) },

@@ -3,6 +3,7 @@
 use super::Type;
 use crate::infer::Widths;
 use crate::primitives::{Elementwise, elementwise_rows};
+use broadloom_ptx::{Modifier, Opcode};
 use broadloom_scalar::{BinaryOp, Builder, CompareOp, Element, MathFunction, UnaryOp, Value};
 
 /// Value of an operand that ends the run.
@@ -54,18 +55,18 @@ pub(crate) enum DeviceForm {
 /// Code of one thread in a sequential form.
 #[derive(Clone, Copy)]
 pub(crate) enum ThreadForm {
-    /// Instruction with the type of the operands: its names for ints and for floats.
-    Typed([&'static str; 2]),
+    /// Instruction with the type of the operands: for ints and for floats.
+    Typed([(Opcode, Option<Modifier>); 2]),
     /// Instruction on untyped bits.
-    Bits(&'static str),
-    /// Comparison: its names for ints and for floats.
-    Compare([&'static str; 2]),
+    Bits(Opcode),
+    /// Comparison of ints and of floats.
+    Compare([Modifier; 2]),
     Divide,
     Remainder,
     LeftShift,
     RightShift,
     /// Conversion of a float to an int, with this rounding.
-    ToInt(&'static str),
+    ToInt(Modifier),
     ToFloat,
     OfBool,
     /// Call of an elementary function.
@@ -205,6 +206,7 @@ macro_rules! columns {
                 use ThreadForm::{
                     Absent, Bits, Compare, Divide, Elementary, LeftShift, OfBool, Remainder, RightShift, ToFloat, ToInt, Typed,
                 };
+                use broadloom_ptx::Modifier::{Eq, Ge, Gt, Le, Lo, Lt, Ne, Neu, Rmi, Rn, Rpi, Rzi};
                 match self { $(Elementwise::$variant => $thread,)* }
             }
 

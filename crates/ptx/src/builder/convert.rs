@@ -21,6 +21,11 @@ pub struct ModifierList {
 }
 
 impl ModifierList {
+    /// Returns the modifiers in the order written.
+    pub fn modifiers(&self) -> &[Modifier] {
+        &self.modifiers
+    }
+
     fn word(&mut self, word: &'static str) {
         match Modifier::from_text(word) {
             Some(modifier) => self.modifiers.push(modifier),

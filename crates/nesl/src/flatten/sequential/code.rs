@@ -2,6 +2,8 @@
 
 use crate::infer::Widths;
 use crate::vcode::Shape;
+use broadloom_ptx::builder::{Instructions, IntoModifiers, IntoOperands};
+use broadloom_ptx::{Address, Base, Block, Imm, Modifier as M, Opcode, Operand, Special, Type};
 use std::fmt::{self, Write};
 
 /// Kind of a value in a register or an element of memory.
@@ -46,8 +48,25 @@ pub(super) struct Reg {
     number: u32,
 }
 
-impl fmt::Display for Reg {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// Bits of the number of a register in the id that operands have; the class is above them.
+const NUMBER_BITS: u32 = 28;
+
+impl Reg {
+    fn of_id(id: broadloom_ptx::Reg) -> Reg {
+        let class = Class::ALL[(id.as_u32() >> NUMBER_BITS) as usize % Class::ALL.len()];
+        Reg { class, number: id.as_u32() & ((1 << NUMBER_BITS) - 1) }
+    }
+
+    fn id(self) -> broadloom_ptx::Reg {
+        broadloom_ptx::Reg::from_u32((self.class as u32) << NUMBER_BITS | self.number)
+    }
+
+    /// Returns the memory at a number of bytes behind the address in the register.
+    pub(super) fn at(self, bytes: impl Into<i64>) -> Address {
+        self.id().offset(bytes.into())
+    }
+
+    fn write_to(self, out: &mut String) {
         // This is called millions of times, so digits are made without the formatting machinery.
         let (mut text, mut at, mut rest) = ([0u8; 12], 12, self.number);
         loop {
@@ -58,8 +77,31 @@ impl fmt::Display for Reg {
                 break;
             }
         }
-        f.write_str(self.class.name().1)?;
-        f.write_str(std::str::from_utf8(&text[at..]).unwrap_or_default())
+        out.push_str(self.class.name().1);
+        out.push_str(std::str::from_utf8(&text[at..]).unwrap_or_default());
+    }
+}
+
+impl From<Reg> for Operand {
+    fn from(reg: Reg) -> Operand {
+        Operand::Reg(reg.id())
+    }
+}
+
+impl From<&Reg> for Operand {
+    fn from(reg: &Reg) -> Operand {
+        Operand::Reg(reg.id())
+    }
+}
+
+/// Returns the two halves of a register of 64 bits as an operand.
+fn halves(low: Reg, high: Reg) -> Operand {
+    Operand::Vector([low, high].map(Operand::from).into())
+}
+
+impl From<Label> for Operand {
+    fn from(label: Label) -> Operand {
+        Operand::Label(Block::from_u32(label.0))
     }
 }
 
@@ -110,17 +152,99 @@ pub(super) struct Mark {
     labels: u32,
 }
 
-macro_rules! emit {
-    ($code:expr, $($part:tt)*) => { $code.line(format_args!($($part)*)) };
+/// An instruction under construction: its guard and its results. The methods of [`Instructions`] write it.
+#[must_use = "an instruction must follow"]
+pub(super) struct Line<'c> {
+    code: &'c mut Code,
+    /// The predicate that lets it run, and its value for that.
+    guard: Option<(Reg, bool)>,
+    result: Option<Operand>,
 }
-pub(super) use emit;
+
+impl Line<'_> {
+    /// Lets the instruction run only where a predicate has a value.
+    pub(super) fn guard(mut self, pred: Reg, value: bool) -> Self {
+        self.guard = Some((pred, value));
+        self
+    }
+}
+
+impl Instructions for Line<'_> {
+    type Result = ();
+
+    fn instruction(&mut self, opcode: Opcode, modifiers: impl IntoModifiers, sources: impl IntoOperands) {
+        let text = &mut self.code.text;
+        text.push('\t');
+        if let Some((pred, value)) = self.guard {
+            text.push_str(if value { "@" } else { "@!" });
+            pred.write_to(text);
+            text.push(' ');
+        }
+        text.push_str(opcode.name());
+        for modifier in modifiers.into_modifiers().modifiers() {
+            text.push('.');
+            text.push_str(modifier.text());
+        }
+        let mut before = " ";
+        for operand in self.result.iter().chain(&sources.into_operands()) {
+            text.push_str(before);
+            write_operand(operand, text);
+            before = ", ";
+        }
+        text.push_str(";\n");
+    }
+
+    fn effect(&mut self, opcode: Opcode, modifiers: impl IntoModifiers, sources: impl IntoOperands) {
+        self.instruction(opcode, modifiers, sources);
+    }
+}
+
+/// Writes an operand that this module makes. The parser refuses all others.
+fn write_operand(operand: &Operand, text: &mut String) {
+    match operand {
+        Operand::Reg(reg) => Reg::of_id(*reg).write_to(text),
+        Operand::Label(block) => {
+            let _ = write!(text, "{}", Label(block.as_u32()));
+        }
+        Operand::Special(special) => text.push_str(special.text()),
+        Operand::Imm(Imm::F32(bits)) => {
+            let _ = write!(text, "0f{bits:08X}");
+        }
+        Operand::Imm(Imm::F64(bits)) => {
+            let _ = write!(text, "0d{bits:016X}");
+        }
+        Operand::Imm(Imm::Int(value)) => {
+            let _ = write!(text, "{value}");
+        }
+        Operand::Memory(Address { base: Base::Reg(reg), offset }) => {
+            text.push('[');
+            Reg::of_id(*reg).write_to(text);
+            if *offset != 0 {
+                let _ = write!(text, "+{offset}");
+            }
+            text.push(']');
+        }
+        Operand::Vector(list) => {
+            let mut before = '{';
+            for operand in list {
+                text.push(before);
+                write_operand(operand, text);
+                before = ',';
+            }
+            text.push('}');
+        }
+        other => {
+            let _ = write!(text, "{other:?}");
+        }
+    }
+}
 
 impl Code {
     pub(super) fn new(widths: Widths, in_warps: bool) -> Code {
         let mut code = Code { widths, text: String::new(), lane: None, team: None, is_held: false, registers: [0; 5], labels: 0 };
         if in_warps {
             let lane = code.reg(Class::B32);
-            emit!(code, "mov.u32 {lane}, %laneid;");
+            code.to(lane).mov(M::U32, Special::Laneid);
             code.lane = Some(lane);
         }
         code
@@ -153,7 +277,7 @@ impl Code {
     /// Makes the lanes of a warp wait for each other.
     pub(super) fn meet(&mut self) {
         if self.lane.is_some() {
-            emit!(self, "bar.warp.sync 0xffffffff;");
+            self.run().bar_warp_sync((), 0xffffffffu32);
         }
     }
 
@@ -163,11 +287,11 @@ impl Code {
         if self.lane.is_none() {
             return self.copy(kind, value);
         }
-        let way = behind.map_or_else(|| "idx".to_owned(), |_| "down".to_owned());
+        let way = if behind.is_some() { M::Down } else { M::Idx };
         let by = behind.unwrap_or(0);
         let moved = |code: &mut Code, from: Reg| {
             let to = code.reg(Class::B32);
-            emit!(code, "shfl.sync.{way}.b32 {to}, {from}, {by}, 31, 0xffffffff;");
+            code.to(to).shfl_sync((way, M::B32), from, by, 31, 0xffffffffu32);
             to
         };
         let to = self.of(kind);
@@ -175,19 +299,19 @@ impl Code {
             Class::Pred => {
                 let number = self.number(value);
                 let number = moved(self, number);
-                emit!(self, "setp.ne.u32 {to}, {number}, 0;");
+                self.to(to).setp((M::Ne, M::U32), number, 0);
             }
             Class::B32 | Class::F32 => {
                 let bits = self.reg(Class::B32);
-                emit!(self, "mov.b32 {bits}, {value};");
+                self.to(bits).mov(M::B32, value);
                 let bits = moved(self, bits);
-                emit!(self, "mov.b32 {to}, {bits};");
+                self.to(to).mov(M::B32, bits);
             }
             Class::B64 | Class::F64 => {
                 let (low, high) = (self.reg(Class::B32), self.reg(Class::B32));
-                emit!(self, "mov.b64 {{{low}, {high}}}, {value};");
+                self.to(halves(low, high)).mov(M::B64, value);
                 let (low, high) = (moved(self, low), moved(self, high));
-                emit!(self, "mov.b64 {to}, {{{low}, {high}}};");
+                self.to(to).mov(M::B64, halves(low, high));
             }
         }
         to
@@ -200,18 +324,66 @@ impl Code {
         match self.team {
             Some(team) => {
                 let both = self.reg(Class::B32);
-                emit!(self, "or.b32 {both}, {lane}, {};", team.own);
-                emit!(self, "setp.ne.u32 {other}, {both}, 0;");
+                self.to(both).or(M::B32, lane, team.own);
+                self.to(other).setp((M::Ne, M::U32), both, 0);
             }
-            None => emit!(self, "setp.ne.u32 {other}, {lane}, 0;"),
+            None => self.to(other).setp((M::Ne, M::U32), lane, 0),
         }
         self.go_if(other, end);
         write(self);
         self.place(end);
     }
 
-    pub(super) fn line(&mut self, text: fmt::Arguments<'_>) {
-        let _ = writeln!(self.text, "\t{text}");
+    /// Begins an instruction without a result.
+    pub(super) fn run(&mut self) -> Line<'_> {
+        Line { code: self, guard: None, result: None }
+    }
+
+    /// Begins an instruction with a result: a register, or the two halves of one.
+    pub(super) fn to(&mut self, result: impl Into<Operand>) -> Line<'_> {
+        Line { code: self, guard: None, result: Some(result.into()) }
+    }
+
+    /// Loads a parameter of the function, or a part of the result of a call, by its name.
+    pub(super) fn load_param(&mut self, to: Reg, ty: Type, name: impl fmt::Display) {
+        let _ = write!(self.text, "\tld.param{ty} ");
+        to.write_to(&mut self.text);
+        let _ = writeln!(self.text, ", [{name}];");
+    }
+
+    /// Stores a part of the result of the function, or an argument of a call, by its name.
+    pub(super) fn store_param(&mut self, ty: Type, name: impl fmt::Display, value: impl Into<Operand>) {
+        let _ = write!(self.text, "\tst.param{ty} [{name}], ");
+        write_operand(&value.into(), &mut self.text);
+        self.text.push_str(";\n");
+    }
+
+    /// Sets a register to the address of an array of the module.
+    pub(super) fn address_of(&mut self, to: Reg, array: &str) {
+        self.text.push_str("\tmov.u64 ");
+        to.write_to(&mut self.text);
+        let _ = writeln!(self.text, ", {array};");
+    }
+
+    /// Calls a function. Its result, if it has one, is memory of `bytes`, of which parts are loaded from
+    /// offsets.
+    pub(super) fn call(&mut self, function: &str, arguments: &[(Type, Reg)], bytes: usize, results: &[(Type, usize, Reg)]) {
+        self.text.push_str("\t{\n");
+        let mut names = String::new();
+        for (number, (ty, reg)) in arguments.iter().enumerate() {
+            let _ = writeln!(self.text, "\t.param {ty} x{number};");
+            self.store_param(*ty, format_args!("x{number}"), reg);
+            let _ = write!(names, "{}x{number}", if number == 0 { "" } else { ", " });
+        }
+        if results.is_empty() {
+            let _ = writeln!(self.text, "\tcall {function}, ({names});");
+        } else {
+            let _ = writeln!(self.text, "\t.param .align 8 .b8 y[{bytes}];\n\tcall (y), {function}, ({names});");
+        }
+        for (ty, offset, to) in results {
+            self.load_param(*to, *ty, format_args!("y+{offset}"));
+        }
+        self.text.push_str("\t}\n");
     }
 
     pub(super) fn reg(&mut self, class: Class) -> Reg {
@@ -259,26 +431,31 @@ impl Code {
     }
 
     /// Returns the PTX type for arithmetic.
-    pub(super) fn ty(&self, kind: Kind) -> &'static str {
+    pub(super) fn ty(&self, kind: Kind) -> Type {
         match kind {
-            Kind::Int if self.widths.wide_int => "s64",
-            Kind::Int => "s32",
-            Kind::Float if self.widths.narrow_float => "f32",
-            Kind::Float => "f64",
-            Kind::Bool => "pred",
-            Kind::Length => "u32",
-            Kind::Pointer => "u64",
+            Kind::Int if self.widths.wide_int => Type::S64,
+            Kind::Int => Type::S32,
+            Kind::Float if self.widths.narrow_float => Type::F32,
+            Kind::Float => Type::F64,
+            Kind::Bool => Type::Pred,
+            Kind::Length => Type::U32,
+            Kind::Pointer => Type::U64,
         }
     }
 
+    /// Returns the PTX type of ints as unsigned numbers.
+    pub(super) fn unsigned(&self) -> Type {
+        if self.widths.wide_int { Type::U64 } else { Type::U32 }
+    }
+
     /// Returns the PTX type for untyped operations.
-    pub(super) fn bits(&self, kind: Kind) -> &'static str {
+    pub(super) fn bits(&self, kind: Kind) -> Type {
         match self.class(kind) {
-            Class::Pred => "pred",
-            Class::B32 => "b32",
-            Class::B64 => "b64",
-            Class::F32 => "f32",
-            Class::F64 => "f64",
+            Class::Pred => Type::Pred,
+            Class::B32 => Type::B32,
+            Class::B64 => Type::B64,
+            Class::F32 => Type::F32,
+            Class::F64 => Type::F64,
         }
     }
 
@@ -294,7 +471,7 @@ impl Code {
     /// Copies a register.
     pub(super) fn set(&mut self, kind: Kind, to: Reg, from: Reg) {
         let bits = self.bits(kind);
-        emit!(self, "mov.{bits} {to}, {from};");
+        self.to(to).mov(bits, from);
     }
 
     /// Returns a copy that is independent of later changes of the register.
@@ -308,9 +485,9 @@ impl Code {
     pub(super) fn address(&mut self, base: Reg, index: Reg, bytes: u32) -> Reg {
         let address = self.reg(Class::B64);
         if index.class == Class::B64 {
-            emit!(self, "mad.lo.s64 {address}, {index}, {bytes}, {base};");
+            self.to(address).mad((M::Lo, M::S64), index, bytes, base);
         } else {
-            emit!(self, "mad.wide.u32 {address}, {index}, {bytes}, {base};");
+            self.to(address).mad((M::Wide, M::U32), index, bytes, base);
         }
         address
     }
@@ -319,11 +496,11 @@ impl Code {
         let to = self.of(kind);
         if kind == Kind::Bool {
             let byte = self.reg(Class::B32);
-            emit!(self, "ld.global.u8 {byte}, [{address}];");
-            emit!(self, "setp.ne.u32 {to}, {byte}, 0;");
+            self.to(byte).ld((M::Global, M::U8), address.at(0));
+            self.to(to).setp((M::Ne, M::U32), byte, 0);
         } else {
             let bits = self.bits(kind);
-            emit!(self, "ld.global.{bits} {to}, [{address}];");
+            self.to(to).ld((M::Global, bits), address.at(0));
         }
         to
     }
@@ -331,10 +508,10 @@ impl Code {
     pub(super) fn store(&mut self, kind: Kind, address: Reg, value: Reg) {
         if kind == Kind::Bool {
             let byte = self.number(value);
-            emit!(self, "st.global.u8 [{address}], {byte};");
+            self.run().st((M::Global, M::U8), address.at(0), byte);
         } else {
             let bits = self.bits(kind);
-            emit!(self, "st.global.{bits} [{address}], {value};");
+            self.run().st((M::Global, bits), address.at(0), value);
         }
     }
 
@@ -353,39 +530,37 @@ impl Code {
     /// Returns a predicate as 0 or 1.
     pub(super) fn number(&mut self, pred: Reg) -> Reg {
         let number = self.reg(Class::B32);
-        emit!(self, "selp.u32 {number}, 1, 0, {pred};");
+        self.to(number).selp(M::U32, 1, 0, pred);
         number
     }
 
     pub(super) fn int(&mut self, value: i64) -> Reg {
         let to = self.of(Kind::Int);
-        let (bits, value) = match self.widths.wide_int {
-            true => ("s64", value),
-            false => ("s32", i64::from(value as i32)),
-        };
-        emit!(self, "mov.{bits} {to}, {value};");
+        let value = if self.widths.wide_int { value } else { i64::from(value as i32) };
+        let ty = self.ty(Kind::Int);
+        self.to(to).mov(ty, value);
         to
     }
 
     pub(super) fn float(&mut self, value: f64) -> Reg {
         let to = self.of(Kind::Float);
         if self.widths.narrow_float {
-            emit!(self, "mov.f32 {to}, 0f{:08X};", (value as f32).to_bits());
+            self.to(to).mov(M::F32, value as f32);
         } else {
-            emit!(self, "mov.f64 {to}, 0d{:016X};", value.to_bits());
+            self.to(to).mov(M::F64, value);
         }
         to
     }
 
     pub(super) fn bool(&mut self, value: bool) -> Reg {
         let to = self.reg(Class::Pred);
-        emit!(self, "setp.eq.u32 {to}, {}, 1;", u32::from(value));
+        self.to(to).setp((M::Eq, M::U32), u32::from(value), 1);
         to
     }
 
     pub(super) fn length(&mut self, value: u32) -> Reg {
         let to = self.reg(Class::B32);
-        emit!(self, "mov.u32 {to}, {value};");
+        self.to(to).mov(M::U32, value);
         to
     }
 
@@ -395,7 +570,7 @@ impl Code {
             return length;
         }
         let to = self.reg(Class::B64);
-        emit!(self, "cvt.u64.u32 {to}, {length};");
+        self.to(to).cvt((M::U64, M::U32), length);
         to
     }
 
@@ -405,21 +580,21 @@ impl Code {
             return int;
         }
         let to = self.reg(Class::B32);
-        emit!(self, "cvt.u32.u64 {to}, {int};");
+        self.to(to).cvt((M::U32, M::U64), int);
         to
     }
 
     /// Jumps to a label if a predicate holds.
     pub(super) fn go_if(&mut self, pred: Reg, label: Label) {
-        emit!(self, "@{pred} bra {label};");
+        self.run().guard(pred, true).bra((), label);
     }
 
     pub(super) fn go_unless(&mut self, pred: Reg, label: Label) {
-        emit!(self, "@!{pred} bra {label};");
+        self.run().guard(pred, false).bra((), label);
     }
 
     pub(super) fn go(&mut self, label: Label) {
-        emit!(self, "bra {label};");
+        self.run().bra((), label);
     }
 }
 

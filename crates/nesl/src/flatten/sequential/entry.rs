@@ -1,12 +1,14 @@
 //! The kernel: workers take calls one by one, load their arguments, call the function and store its results.
 //! A worker is a thread or a warp.
 
-use super::code::{Class, Code, Kind, Reg, emit, slots};
+use super::code::{Class, Code, Kind, Reg, slots};
 use super::lanes::LANES;
 use super::tasks::{Worker, end_call};
 use super::{CallResults, FrameRegisters, Module, Signature};
 use crate::vcode::Shape;
 use crate::vcode::task::{ARENA, CALLERS};
+use broadloom_ptx::builder::Instructions;
+use broadloom_ptx::{Modifier as M, Special, Type};
 
 /// Callback that writes code for every sequence of some depth, given its length and its arrays.
 type ForEach<'a> = &'a mut dyn FnMut(&mut Entry, Reg, &[Reg]);
@@ -47,45 +49,45 @@ impl Module<'_, '_> {
         }
         let wide = e.code.reg(Class::B64);
         e.load_param(wide);
-        emit!(e.code, "cvt.u32.u64 {calls}, {wide};");
+        e.code.to(calls).cvt((M::U32, M::U64), wide);
         let deep = e.code.reg(Class::B64);
         e.load_param(deep);
-        emit!(e.code, "cvt.u32.u64 {depth}, {deep};");
+        e.code.to(depth).cvt((M::U32, M::U64), deep);
         let all = e.code.reg(Class::B64);
         e.load_param(all);
         let queue = e.address_param();
         let queue = self.has_queue().then_some(queue);
         let [block, threads, thread, worker] = [(); 4].map(|()| e.code.reg(Class::B32));
-        emit!(e.code, "mov.u32 {block}, %ctaid.x;");
-        emit!(e.code, "mov.u32 {threads}, %ntid.x;");
-        emit!(e.code, "mov.u32 {thread}, %tid.x;");
-        emit!(e.code, "mad.lo.u32 {worker}, {block}, {threads}, {thread};");
+        e.code.to(block).mov(M::U32, Special::CtaidX);
+        e.code.to(threads).mov(M::U32, Special::NtidX);
+        e.code.to(thread).mov(M::U32, Special::TidX);
+        e.code.to(worker).mad((M::Lo, M::U32), block, threads, thread);
         if self.in_warps() {
-            emit!(e.code, "shr.u32 {worker}, {worker}, 5;");
+            e.code.to(worker).shr(M::U32, worker, 5);
         }
         let (number, base, done) = (e.code.reg(Class::B64), e.code.reg(Class::B64), e.code.reg(Class::Pred));
         let takes_tasks = e.code.reg(Class::Pred);
         match queue {
             None => {
-                emit!(e.code, "cvt.u64.u32 {number}, {worker};");
-                emit!(e.code, "mad.lo.u64 {base}, {number}, {stride}, {arena};");
-                emit!(e.code, "add.u64 {limit}, {base}, {stride};");
+                e.code.to(number).cvt((M::U64, M::U32), worker);
+                e.code.to(base).mad((M::Lo, M::U64), number, stride, arena);
+                e.code.to(limit).add(M::U64, base, stride);
             }
             Some(queue) => {
                 // Arenas of workers that take calls come first.
                 let [callers, before, behind] = [(); 3].map(|()| e.code.reg(Class::B32));
                 let [small, own] = [(); 2].map(|()| e.code.reg(Class::B64));
-                emit!(e.code, "ld.global.u32 {callers}, [{queue}+{CALLERS}];");
-                emit!(e.code, "ld.global.u64 {small}, [{queue}+{ARENA}];");
-                emit!(e.code, "setp.ge.u32 {takes_tasks}, {worker}, {callers};");
-                emit!(e.code, "min.u32 {before}, {worker}, {callers};");
-                emit!(e.code, "sub.u32 {behind}, {worker}, {before};");
-                emit!(e.code, "cvt.u64.u32 {number}, {before};");
-                emit!(e.code, "mad.lo.u64 {base}, {number}, {stride}, {arena};");
-                emit!(e.code, "cvt.u64.u32 {number}, {behind};");
-                emit!(e.code, "mad.lo.u64 {base}, {number}, {small}, {base};");
-                emit!(e.code, "selp.u64 {own}, {small}, {stride}, {takes_tasks};");
-                emit!(e.code, "add.u64 {limit}, {base}, {own};");
+                e.code.to(callers).ld((M::Global, M::U32), queue.at(CALLERS));
+                e.code.to(small).ld((M::Global, M::U64), queue.at(ARENA));
+                e.code.to(takes_tasks).setp((M::Ge, M::U32), worker, callers);
+                e.code.to(before).min(M::U32, worker, callers);
+                e.code.to(behind).sub(M::U32, worker, before);
+                e.code.to(number).cvt((M::U64, M::U32), before);
+                e.code.to(base).mad((M::Lo, M::U64), number, stride, arena);
+                e.code.to(number).cvt((M::U64, M::U32), behind);
+                e.code.to(base).mad((M::Lo, M::U64), number, small, base);
+                e.code.to(own).selp(M::U64, small, stride, takes_tasks);
+                e.code.to(limit).add(M::U64, base, own);
             }
         }
         // Addresses are loaded before the loop.
@@ -99,17 +101,17 @@ impl Module<'_, '_> {
         }
         e.code.place(next);
         e.take_call();
-        emit!(e.code, "setp.ge.u32 {done}, {call}, {calls};");
+        e.code.to(done).setp((M::Ge, M::U32), call, calls);
         e.code.go_if(done, taken_all);
-        emit!(e.code, "mov.b64 {top}, {base};");
-        emit!(e.code, "mov.b64 {fuel}, {all};");
+        e.code.to(top).mov(M::B64, base);
+        e.code.to(fuel).mov(M::B64, all);
         let mut regs = vec![];
         e.arguments(argument, &mut given.into_iter(), &mut regs);
         e.pass_bools(&mut regs, &signature.params);
         let given = FrameRegisters { top, limit, depth, fuel, queue, team: None };
         let CallResults { status, mut results, .. } = self.call(&mut e.code, signature, &given, &regs);
         let is_failed = e.code.reg(Class::Pred);
-        emit!(e.code, "setp.ne.u32 {is_failed}, {status}, 0;");
+        e.code.to(is_failed).setp((M::Ne, M::U32), status, 0);
         e.code.go_if(is_failed, failed);
         e.take_bools(&mut results, &signature.results);
         e.results(result, &mut results.into_iter(), &mut taken.into_iter());
@@ -134,7 +136,7 @@ impl Module<'_, '_> {
             }
         }
         e.code.place(end);
-        emit!(e.code, "ret;");
+        e.code.run().ret(());
         let params: Vec<String> = e.params.iter().map(|param| format!(".param .u64 {param}")).collect();
         let (declarations, text) = (e.code.declarations(), &e.code.text);
         format!(".visible .entry {name}({})\n{{\n{declarations}{text}}}\n", params.join(", "))
@@ -144,7 +146,7 @@ impl Module<'_, '_> {
 impl Entry {
     pub(super) fn load_param(&mut self, to: Reg) {
         let name = format!("p{}", self.params.len());
-        emit!(self.code, "ld.param.u64 {to}, [{name}];");
+        self.code.load_param(to, Type::U64, &name);
         self.params.push(name);
     }
 
@@ -159,7 +161,7 @@ impl Entry {
     pub(super) fn take_bools(&mut self, regs: &mut [Reg], kinds: &[Kind]) {
         for (reg, _) in regs.iter_mut().zip(kinds).filter(|(_, kind)| **kind == Kind::Bool) {
             let pred = self.code.reg(Class::Pred);
-            emit!(self.code, "setp.ne.u32 {pred}, {reg}, 0;");
+            self.code.to(pred).setp((M::Ne, M::U32), *reg, 0);
             *reg = pred;
         }
     }
@@ -167,8 +169,8 @@ impl Entry {
     /// Takes the number of the next call.
     fn take_call(&mut self) {
         let (call, state) = (self.call, self.state);
-        emit!(self.code, "mov.u32 {call}, 0;");
-        self.code.in_first_lane(|code| emit!(code, "atom.global.add.u32 {call}, [{state}], 1;"));
+        self.code.to(call).mov(M::U32, 0);
+        self.code.in_first_lane(|code| code.to(call).atom((M::Global, M::Add, M::U32), state.at(0), 1));
         if self.code.lane.is_some() {
             let first = self.code.lane_value(Kind::Length, call, None);
             self.code.set(Kind::Length, call, first);
@@ -210,7 +212,7 @@ impl Entry {
 
     pub(super) fn flag(&mut self, bit: u32) {
         let (old, state) = (self.code.reg(Class::B32), self.state);
-        self.code.in_first_lane(|code| emit!(code, "atom.global.or.b32 {old}, [{state}+4], {bit};"));
+        self.code.in_first_lane(|code| code.to(old).atom((M::Global, M::Or, M::B32), state.at(4), bit));
     }
 
     /// Loads the slots of the arguments of a call.
@@ -253,12 +255,12 @@ impl Entry {
                 // plus an offset.
                 let first = self.code.load_at(Kind::Pointer, offsets, start);
                 let (behind, from) = (self.code.reg(Class::B32), self.code.reg(Class::B32));
-                emit!(self.code, "add.u32 {behind}, {start}, {length};");
+                self.code.to(behind).add(M::U32, start, length);
                 let last = self.code.load_at(Kind::Pointer, offsets, behind);
                 let (all, number) = (self.code.reg(Class::B64), self.code.reg(Class::B32));
-                emit!(self.code, "sub.u64 {all}, {last}, {first};");
-                emit!(self.code, "cvt.u32.u64 {number}, {all};");
-                emit!(self.code, "cvt.u32.u64 {from}, {first};");
+                self.code.to(all).sub(M::U64, last, first);
+                self.code.to(number).cvt((M::U32, M::U64), all);
+                self.code.to(from).cvt((M::U32, M::U64), first);
                 let mut inner = vec![];
                 self.elements(element, from, number, given, &mut inner);
                 let mut kinds = vec![];
@@ -268,24 +270,24 @@ impl Entry {
                 let (index, done) = (self.code.length(0), self.code.reg(Class::Pred));
                 let (head, end) = (self.code.label(), self.code.label());
                 self.code.place(head);
-                emit!(self.code, "setp.ge.u32 {done}, {index}, {length};");
+                self.code.to(done).setp((M::Ge, M::U32), index, length);
                 self.code.go_if(done, end);
                 let (at, behind) = (self.code.reg(Class::B32), self.code.reg(Class::B32));
-                emit!(self.code, "add.u32 {at}, {start}, {index};");
-                emit!(self.code, "add.u32 {behind}, {at}, 1;");
+                self.code.to(at).add(M::U32, start, index);
+                self.code.to(behind).add(M::U32, at, 1);
                 let (from, to) =
                     (self.code.load_at(Kind::Pointer, offsets, at), self.code.load_at(Kind::Pointer, offsets, behind));
                 let (size, own, moved) = (self.code.reg(Class::B64), self.code.reg(Class::B32), self.code.reg(Class::B64));
-                emit!(self.code, "sub.u64 {size}, {to}, {from};");
-                emit!(self.code, "cvt.u32.u64 {own}, {size};");
+                self.code.to(size).sub(M::U64, to, from);
+                self.code.to(own).cvt((M::U32, M::U64), size);
                 self.code.store_at(Kind::Length, lengths, index, own);
-                emit!(self.code, "sub.u64 {moved}, {from}, {first};");
+                self.code.to(moved).sub(M::U64, from, first);
                 for ((kind, room), pointer) in kinds.iter().zip(&rooms).zip(&inner) {
                     let bytes = self.code.bytes(*kind);
                     let address = self.code.address(*pointer, moved, bytes);
                     self.code.store_at(Kind::Pointer, *room, index, address);
                 }
-                emit!(self.code, "add.u32 {index}, {index}, 1;");
+                self.code.to(index).add(M::U32, index, 1);
                 self.code.go(head);
                 self.code.place(end);
                 out.push(lengths);
@@ -299,10 +301,10 @@ impl Entry {
     fn room(&mut self, length: Reg, bytes: u32) -> Reg {
         let (pointer, full) = (self.code.copy(Kind::Pointer, self.top), self.code.reg(Class::Pred));
         let (top, failed) = (self.top, self.failed);
-        emit!(self.code, "mad.wide.u32 {top}, {length}, {bytes}, {top};");
-        emit!(self.code, "add.u64 {top}, {top}, 7;");
-        emit!(self.code, "and.b64 {top}, {top}, -8;");
-        emit!(self.code, "setp.gt.u64 {full}, {top}, {};", self.limit);
+        self.code.to(top).mad((M::Wide, M::U32), length, bytes, top);
+        self.code.to(top).add(M::U64, top, 7);
+        self.code.to(top).and(M::B64, top, -8);
+        self.code.to(full).setp((M::Gt, M::U64), top, self.limit);
         self.code.go_if(full, failed);
         pointer
     }
@@ -335,13 +337,13 @@ impl Entry {
         let (index, done) = (self.code.length(0), self.code.reg(Class::Pred));
         let (head, end) = (self.code.label(), self.code.label());
         self.code.place(head);
-        emit!(self.code, "setp.ge.u32 {done}, {index}, {length};");
+        self.code.to(done).setp((M::Ge, M::U32), index, length);
         self.code.go_if(done, end);
         let inner = self.code.load_at(Kind::Length, arrays[slot], index);
         let pointers: Vec<Reg> =
             (0..count).map(|number| self.code.load_at(Kind::Pointer, arrays[slot + 1 + number], index)).collect();
         self.for_each(path, inner, &pointers, depth + 1, write);
-        emit!(self.code, "add.u32 {index}, {index}, 1;");
+        self.code.to(index).add(M::U32, index, 1);
         self.code.go(head);
         self.code.place(end);
     }
@@ -352,15 +354,15 @@ impl Entry {
         let (Some(counts), Some(places), Some(most)) = (taken.next(), taken.next(), taken.next()) else { return };
         let total = self.code.length(0);
         self.for_each(path, path.length, &path.arrays, 0, &mut |e, length, _| {
-            emit!(e.code, "add.u32 {total}, {total}, {length};");
+            e.code.to(total).add(M::U32, total, length);
         });
         let number = self.sequences;
         self.sequences += 1;
         let [all, place, behind] = [(); 3].map(|()| self.code.reg(Class::B64));
-        emit!(self.code, "cvt.u64.u32 {all}, {total};");
+        self.code.to(all).cvt((M::U64, M::U32), total);
         let (state, counter) = (self.state, 8 + 8 * number);
-        emit!(self.code, "mov.u64 {place}, 0;");
-        self.code.in_first_lane(|code| emit!(code, "atom.global.add.u64 {place}, [{state}+{counter}], {all};"));
+        self.code.to(place).mov(M::U64, 0);
+        self.code.in_first_lane(|code| code.to(place).atom((M::Global, M::Add, M::U64), state.at(counter), all));
         if self.code.lane.is_some() {
             let first = self.code.first_value(Kind::Pointer, place);
             self.code.set(Kind::Pointer, place, first);
@@ -382,8 +384,8 @@ impl Entry {
             });
         }
         let (fits, beyond) = (self.code.label(), self.code.reg(Class::Pred));
-        emit!(self.code, "add.u64 {behind}, {place}, {all};");
-        emit!(self.code, "setp.gt.u64 {beyond}, {behind}, {most};");
+        self.code.to(behind).add(M::U64, place, all);
+        self.code.to(beyond).setp((M::Gt, M::U64), behind, most);
         self.code.go_unless(beyond, fits);
         self.flag(2);
         let next = self.next;
@@ -421,8 +423,8 @@ impl Entry {
 
     fn advance(&mut self, at: Reg, length: Reg) {
         let wide = self.code.reg(Class::B64);
-        emit!(self.code, "cvt.u64.u32 {wide}, {length};");
-        emit!(self.code, "add.u64 {at}, {at}, {wide};");
+        self.code.to(wide).cvt((M::U64, M::U32), length);
+        self.code.to(at).add(M::U64, at, wide);
     }
 
     /// Copies an array to a column from an index on; lengths become ints.
@@ -434,23 +436,23 @@ impl Entry {
         let (index, done) = (self.code.length(0), self.code.reg(Class::Pred));
         let step = self.code.length(1);
         if let Some(lane) = self.code.lane {
-            emit!(self.code, "mov.u32 {index}, {lane};");
-            emit!(self.code, "mov.u32 {step}, {LANES};");
+            self.code.to(index).mov(M::U32, lane);
+            self.code.to(step).mov(M::U32, LANES);
         }
         if let Some(team) = self.code.team {
-            emit!(self.code, "mad.lo.u32 {index}, {}, {LANES}, {index};", team.own);
-            emit!(self.code, "mul.lo.u32 {step}, {}, {LANES};", team.warps);
+            self.code.to(index).mad((M::Lo, M::U32), team.own, LANES, index);
+            self.code.to(step).mul((M::Lo, M::U32), team.warps, LANES);
         }
         let (head, end) = (self.code.label(), self.code.label());
         self.code.place(head);
-        emit!(self.code, "setp.ge.u32 {done}, {index}, {length};");
+        self.code.to(done).setp((M::Ge, M::U32), index, length);
         self.code.go_if(done, end);
         let mut value = self.code.load_at(kind, array, index);
         if is_length {
             value = self.code.as_int(value);
         }
         self.code.store_at(to_kind, to, index, value);
-        emit!(self.code, "add.u32 {index}, {index}, {step};");
+        self.code.to(index).add(M::U32, index, step);
         self.code.go(head);
         self.code.place(end);
         self.code.sync();

@@ -1,6 +1,6 @@
 //! Functions and expressions.
 
-use super::code::{Class, Code, Kind, Label, Reg, emit, slots};
+use super::code::{Class, Code, Kind, Label, Reg, slots};
 use super::{CodeResult, FrameRegisters, Module, Signature, Workers};
 use crate::core::Primitive;
 use crate::core::{Body, DefinitionKind, Each, Expr, ExprId, LocalId, Pattern, PatternId};
@@ -9,6 +9,8 @@ use crate::flatten::Callee;
 use crate::flatten::callee::Node;
 use crate::types::{Base, Type as Nesl, TypeId};
 use crate::vcode::Shape;
+use broadloom_ptx::builder::Instructions;
+use broadloom_ptx::{Modifier as M, Type};
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::rc::Rc;
@@ -127,20 +129,20 @@ impl Module<'_, '_> {
             expanded: 0,
         };
         w.code.meet();
-        emit!(w.code, "ld.param.b64 {top}, [a0];");
-        emit!(w.code, "ld.param.b64 {limit}, [a1];");
-        emit!(w.code, "ld.param.b32 {depth}, [a2];");
-        emit!(w.code, "ld.param.b64 {fuel}, [a3];");
+        w.code.load_param(top, Type::B64, "a0");
+        w.code.load_param(limit, Type::B64, "a1");
+        w.code.load_param(depth, Type::B32, "a2");
+        w.code.load_param(fuel, Type::B64, "a3");
         if let Some(queue) = queue {
-            emit!(w.code, "ld.param.b64 {queue}, [a4];");
+            w.code.load_param(queue, Type::B64, "a4");
         }
         if signature.in_team {
             let sync = w.code.reg(Class::B64);
             let team = w.code.team_regs(sync);
-            emit!(w.code, "ld.param.b32 {}, [a5];", team.first);
-            emit!(w.code, "ld.param.b32 {}, [a6];", team.warps);
-            emit!(w.code, "ld.param.b64 {sync}, [a7];");
-            emit!(w.code, "mov.u64 {consumed}, 0;");
+            w.code.load_param(team.first, Type::B32, "a5");
+            w.code.load_param(team.warps, Type::B32, "a6");
+            w.code.load_param(sync, Type::B64, "a7");
+            w.code.to(consumed).mov(M::U64, 0);
             w.code.name_team(&team);
             w.code.team = Some(team);
         }
@@ -150,13 +152,13 @@ impl Module<'_, '_> {
             params.push(match kind {
                 Kind::Bool => {
                     let (number_of, pred) = (w.code.reg(Class::B32), w.code.reg(Class::Pred));
-                    emit!(w.code, "ld.param.b32 {number_of}, [a{}];", number + given);
-                    emit!(w.code, "setp.ne.u32 {pred}, {number_of}, 0;");
+                    w.code.load_param(number_of, Type::B32, format_args!("a{}", number + given));
+                    w.code.to(pred).setp((M::Ne, M::U32), number_of, 0);
                     pred
                 }
                 _ => {
                     let reg = w.code.of(*kind);
-                    emit!(w.code, "ld.param.{ty} {reg}, [a{}];", number + given);
+                    w.code.load_param(reg, ty, format_args!("a{}", number + given));
                     reg
                 }
             });
@@ -164,14 +166,14 @@ impl Module<'_, '_> {
         if w.m.workers == Workers::Cores {
             let size = w.code.length(0);
             for (reg, _) in params.iter().zip(&signature.params).filter(|(_, kind)| **kind == Kind::Length) {
-                emit!(w.code, "add.u32 {size}, {size}, {reg};");
+                w.code.to(size).add(M::U32, size, reg);
             }
             w.size = Some(size);
         }
         let none = w.code.reg(Class::Pred);
-        emit!(w.code, "setp.eq.u32 {none}, {depth}, 0;");
+        w.code.to(none).setp((M::Eq, M::U32), depth, 0);
         w.code.go_if(none, fail);
-        emit!(w.code, "sub.u32 {depth}, {depth}, 1;");
+        w.code.to(depth).sub(M::U32, depth, 1);
         let one = w.code.length(1);
         w.burn(one);
         w.code.set(Kind::Pointer, mark, top);
@@ -179,9 +181,11 @@ impl Module<'_, '_> {
         w.at_end = true;
         let value = w.enter(callee, &taken, body)?;
         w.give(&value, mark)?;
-        let Code { text, .. } = &w.code;
-        let (text, declarations) = (text.clone(), w.code.declarations());
-        let _ = write!(self.done, "{head}\n{{\n{declarations}{text}{fail}:\n\tst.param.b32 [rr], 1;\n\tret;\n}}\n\n");
+        w.code.place(fail);
+        w.code.store_param(Type::B32, "rr", 1);
+        w.code.run().ret(());
+        let (declarations, text) = (w.code.declarations(), std::mem::take(&mut w.code.text));
+        let _ = write!(self.done, "{head}\n{{\n{declarations}{text}}}\n\n");
         Ok(())
     }
 
@@ -254,19 +258,19 @@ impl Writer<'_, '_, '_> {
         let mut regs: Vec<Reg> = kinds.iter().zip(regs).map(|(kind, reg)| self.code.copy(*kind, reg)).collect();
         let is_flat = flat_columns(&shape, &mut 0, &mut columns);
         if self.code.team.is_some() {
-            emit!(self.code, "max.u64 {}, {}, {};", self.top, self.top, self.consumed);
+            self.code.to(self.top).max(M::U64, self.top, self.consumed);
         } else if is_flat {
             self.release(&mut regs, &columns, mark);
         }
-        emit!(self.code, "st.param.b32 [rr], 0;");
-        emit!(self.code, "st.param.b64 [rr+8], {};", self.top);
-        emit!(self.code, "st.param.b64 [rr+16], {};", self.fuel);
+        self.code.store_param(Type::B32, "rr", 0);
+        self.code.store_param(Type::B64, "rr+8", self.top);
+        self.code.store_param(Type::B64, "rr+16", self.fuel);
         for (number, (kind, reg)) in kinds.iter().zip(regs).enumerate() {
             let reg = if *kind == Kind::Bool { self.code.number(reg) } else { reg };
             let ty = self.m.param_type(*kind);
-            emit!(self.code, "st.param.{ty} [rr+{}], {reg};", 24 + 8 * number);
+            self.code.store_param(ty, format_args!("rr+{}", 24 + 8 * number), reg);
         }
-        emit!(self.code, "ret;");
+        self.code.run().ret(());
         Ok(())
     }
 
@@ -275,21 +279,21 @@ impl Writer<'_, '_, '_> {
         let (keep, end) = (self.code.label(), self.code.reg(Class::B64));
         let outside = |w: &mut Self, pointer: Reg| {
             let (low, high, any) = (w.code.reg(Class::Pred), w.code.reg(Class::Pred), w.code.reg(Class::Pred));
-            emit!(w.code, "setp.lt.u64 {low}, {pointer}, {mark};");
-            emit!(w.code, "setp.ge.u64 {high}, {pointer}, {};", w.limit);
-            emit!(w.code, "or.pred {any}, {low}, {high};");
+            w.code.to(low).setp((M::Lt, M::U64), pointer, mark);
+            w.code.to(high).setp((M::Ge, M::U64), pointer, w.limit);
+            w.code.to(any).or(M::Pred, low, high);
             any
         };
         if columns.len() > 1 {
-            emit!(self.code, "mov.b64 {end}, {mark};");
+            self.code.to(end).mov(M::B64, mark);
             for &(length, pointer, kind) in columns {
                 let (next, before) = (self.code.label(), self.code.reg(Class::Pred));
                 let any = outside(self, regs[pointer]);
                 self.code.go_if(any, next);
-                emit!(self.code, "setp.lt.u64 {before}, {}, {end};", regs[pointer]);
+                self.code.to(before).setp((M::Lt, M::U64), regs[pointer], end);
                 self.code.go_if(before, keep);
                 let bytes = self.code.bytes(kind);
-                emit!(self.code, "mad.wide.u32 {end}, {}, {bytes}, {};", regs[length], regs[pointer]);
+                self.code.to(end).mad((M::Wide, M::U32), regs[length], bytes, regs[pointer]);
                 self.code.place(next);
             }
         }
@@ -298,18 +302,18 @@ impl Writer<'_, '_, '_> {
             let (next, there, same) = (self.code.label(), self.code.label(), self.code.reg(Class::Pred));
             let any = outside(self, regs[pointer]);
             self.code.go_if(any, next);
-            emit!(self.code, "setp.eq.u64 {same}, {}, {to};", regs[pointer]);
+            self.code.to(same).setp((M::Eq, M::U64), regs[pointer], to);
             self.code.go_if(same, there);
             self.move_down(kind, regs[pointer], to, regs[length]);
-            emit!(self.code, "mov.b64 {}, {to};", regs[pointer]);
+            self.code.to(regs[pointer]).mov(M::B64, to);
             self.code.place(there);
             let bytes = self.code.bytes(kind);
-            emit!(self.code, "mad.wide.u32 {to}, {}, {bytes}, {to};", regs[length]);
-            emit!(self.code, "add.u64 {to}, {to}, 7;");
-            emit!(self.code, "and.b64 {to}, {to}, -8;");
+            self.code.to(to).mad((M::Wide, M::U32), regs[length], bytes, to);
+            self.code.to(to).add(M::U64, to, 7);
+            self.code.to(to).and(M::B64, to, -8);
             self.code.place(next);
         }
-        emit!(self.code, "mov.b64 {}, {to};", self.top);
+        self.code.to(self.top).mov(M::B64, to);
         self.code.place(keep);
     }
 
@@ -321,13 +325,13 @@ impl Writer<'_, '_, '_> {
         let (index, done) = (self.code.length(0), self.code.reg(Class::Pred));
         let (head, end) = (self.code.label(), self.code.label());
         self.code.place(head);
-        emit!(self.code, "setp.ge.u32 {done}, {index}, {length};");
+        self.code.to(done).setp((M::Ge, M::U32), index, length);
         self.code.go_if(done, end);
         Loop { index, head, end }
     }
 
     pub(super) fn end(&mut self, each: Loop) {
-        emit!(self.code, "add.u32 {}, {}, 1;", each.index, each.index);
+        self.code.to(each.index).add(M::U32, each.index, 1);
         self.code.go(each.head);
         self.code.place(each.end);
         self.code.sync();
@@ -337,9 +341,9 @@ impl Writer<'_, '_, '_> {
     pub(super) fn burn(&mut self, length: Reg) {
         self.refused |= self.varying;
         let (wide, none) = (self.code.reg(Class::B64), self.code.reg(Class::Pred));
-        emit!(self.code, "cvt.u64.u32 {wide}, {length};");
-        emit!(self.code, "sub.s64 {}, {}, {wide};", self.fuel, self.fuel);
-        emit!(self.code, "setp.lt.s64 {none}, {}, 0;", self.fuel);
+        self.code.to(wide).cvt((M::U64, M::U32), length);
+        self.code.to(self.fuel).sub(M::S64, self.fuel, wide);
+        self.code.to(none).setp((M::Lt, M::S64), self.fuel, 0);
         self.fail_if(none);
     }
 
@@ -353,10 +357,10 @@ impl Writer<'_, '_, '_> {
         self.refused |= self.varying;
         let (pointer, full) = (self.code.copy(Kind::Pointer, self.top), self.code.reg(Class::Pred));
         let bytes = self.code.bytes(kind);
-        emit!(self.code, "mad.wide.u32 {}, {length}, {bytes}, {};", self.top, self.top);
-        emit!(self.code, "add.u64 {}, {}, 7;", self.top, self.top);
-        emit!(self.code, "and.b64 {}, {}, -8;", self.top, self.top);
-        emit!(self.code, "setp.gt.u64 {full}, {}, {};", self.top, self.limit);
+        self.code.to(self.top).mad((M::Wide, M::U32), length, bytes, self.top);
+        self.code.to(self.top).add(M::U64, self.top, 7);
+        self.code.to(self.top).and(M::B64, self.top, -8);
+        self.code.to(full).setp((M::Gt, M::U64), self.top, self.limit);
         self.fail_if(full);
         pointer
     }
@@ -396,7 +400,7 @@ impl Writer<'_, '_, '_> {
             }
             Items::Range(start, step) => {
                 let (at, value, ty) = (self.code.as_int(index), self.code.of(Kind::Int), self.code.ty(Kind::Int));
-                emit!(self.code, "mad.lo.{ty} {value}, {at}, {step}, {start};");
+                self.code.to(value).mad((M::Lo, ty), at, step, start);
                 Ok(Val::Base(Kind::Int, value))
             }
             Items::Same(value) => Ok(value.clone()),
@@ -566,7 +570,7 @@ impl Writer<'_, '_, '_> {
         slots(shape, &mut kinds);
         let stored = kinds.iter().zip(columns).map(|(kind, column)| {
             let (name, array) = (self.m.array(self.code.bytes(*kind), column), self.code.reg(Class::B64));
-            emit!(self.code, "mov.u64 {array}, {name};");
+            self.code.address_of(array, &name);
             array
         });
         let items = Items::Stored(stored.collect());
@@ -662,7 +666,7 @@ impl Writer<'_, '_, '_> {
                 && first.length != seq.length
             {
                 let differs = self.code.reg(Class::Pred);
-                emit!(self.code, "setp.ne.u32 {differs}, {}, {};", first.length, seq.length);
+                self.code.to(differs).setp((M::Ne, M::U32), first.length, seq.length);
                 self.fail_if(differs);
             }
             sources.push(seq);
@@ -705,9 +709,9 @@ impl Writer<'_, '_, '_> {
         slots(shape, &mut kinds);
         if let ([kind], [array], true) = (&kinds[..], arrays, shape.is_scalar()) {
             let bytes = self.code.bytes(*kind);
-            emit!(self.code, "mad.wide.u32 {}, {kept}, {bytes}, {array};", self.top);
-            emit!(self.code, "add.u64 {}, {}, 7;", self.top, self.top);
-            emit!(self.code, "and.b64 {}, {}, -8;", self.top, self.top);
+            self.code.to(self.top).mad((M::Wide, M::U32), kept, bytes, array);
+            self.code.to(self.top).add(M::U64, self.top, 7);
+            self.code.to(self.top).and(M::B64, self.top, -8);
         }
     }
 
@@ -731,11 +735,11 @@ impl Writer<'_, '_, '_> {
                 let holds = self.scalar(filter)?;
                 self.put(arrays, shape, kept, &value)?;
                 let one = self.code.number(holds);
-                emit!(self.code, "add.u32 {kept}, {kept}, {one};");
+                self.code.to(kept).add(M::U32, kept, one);
             }
         }
         if shape.is_scalar() {
-            emit!(self.code, "mov.b64 {}, {mark};", self.top);
+            self.code.to(self.top).mov(M::B64, mark);
         }
         self.end(around);
         Ok(kept)
@@ -814,10 +818,10 @@ impl Writer<'_, '_, '_> {
         let given = FrameRegisters { top, limit, depth, fuel, queue, team: self.code.team };
         let called = self.m.call(&mut self.code, signature, &given, &regs);
         let failed = self.code.reg(Class::Pred);
-        emit!(self.code, "setp.ne.u32 {failed}, {}, 0;", called.status);
+        self.code.to(failed).setp((M::Ne, M::U32), called.status, 0);
         self.fail_if(failed);
-        emit!(self.code, "mov.b64 {}, {};", self.top, called.top);
-        emit!(self.code, "mov.b64 {}, {};", self.fuel, called.fuel);
+        self.code.to(self.top).mov(M::B64, called.top);
+        self.code.to(self.fuel).mov(M::B64, called.fuel);
         self.returned(signature, result, &called.results)
     }
 
@@ -828,7 +832,7 @@ impl Writer<'_, '_, '_> {
             slots.push(match kind {
                 Kind::Bool => {
                     let pred = self.code.reg(Class::Pred);
-                    emit!(self.code, "setp.ne.u32 {pred}, {reg}, 0;");
+                    self.code.to(pred).setp((M::Ne, M::U32), reg, 0);
                     pred
                 }
                 _ => *reg,

@@ -1,11 +1,13 @@
 //! Primitives on values of any type: hashes, neutral values, `unpack`, `@` of scalars.
 
 use super::CodeResult;
-use super::code::{Class, Kind, Reg, emit, slots};
+use super::code::{Class, Kind, Reg, slots};
 use super::expr::{Items, Seq, Val, Writer};
 use crate::primitives::{Elementwise, Fold};
 use crate::types::{Base, Type as Nesl, TypeId};
 use crate::vcode::Shape;
+use broadloom_ptx::Modifier as M;
+use broadloom_ptx::builder::Instructions;
 
 /// Factors of hashes, the same as in the evaluator.
 const ODD: i64 = 0x2545_F491;
@@ -64,23 +66,23 @@ impl Writer<'_, '_, '_> {
         let wide = match value.class {
             Class::F32 => {
                 let wide = self.code.reg(Class::F64);
-                emit!(self.code, "cvt.f64.f32 {wide}, {value};");
+                self.code.to(wide).cvt((M::F64, M::F32), value);
                 wide
             }
             _ => value,
         };
         let [bits, high, folded] = [(); 3].map(|()| self.code.reg(Class::B64));
         let is_zero = self.code.reg(Class::Pred);
-        emit!(self.code, "setp.eq.f64 {is_zero}, {wide}, 0d0000000000000000;");
-        emit!(self.code, "mov.b64 {bits}, {wide};");
-        emit!(self.code, "selp.b64 {bits}, 0, {bits}, {is_zero};");
-        emit!(self.code, "shr.s64 {high}, {bits}, 32;");
-        emit!(self.code, "xor.b64 {folded}, {bits}, {high};");
+        self.code.to(is_zero).setp((M::Eq, M::F64), wide, 0.0);
+        self.code.to(bits).mov(M::B64, wide);
+        self.code.to(bits).selp(M::B64, 0, bits, is_zero);
+        self.code.to(high).shr(M::S64, bits, 32);
+        self.code.to(folded).xor(M::B64, bits, high);
         if self.code.widths.wide_int {
             return folded;
         }
         let low = self.code.reg(Class::B32);
-        emit!(self.code, "cvt.u32.u64 {low}, {folded};");
+        self.code.to(low).cvt((M::U32, M::U64), folded);
         low
     }
 
@@ -101,7 +103,7 @@ impl Writer<'_, '_, '_> {
                 slots(&shape, &mut kinds);
                 let nowhere = |code: &mut super::Code| {
                     let array = code.reg(Class::B64);
-                    emit!(code, "mov.u64 {array}, 0;");
+                    code.to(array).mov(M::U64, 0);
                     array
                 };
                 let arrays = kinds.iter().map(|_| nowhere(&mut self.code)).collect();
@@ -120,11 +122,11 @@ impl Writer<'_, '_, '_> {
         let Val::Base(_, flag) = self.element(flags, each.index)? else { return Err("flags were expected".to_owned()) };
         let (other, next) = (self.code.label(), self.code.label());
         self.code.go_unless(flag, other);
-        emit!(self.code, "setp.ge.u32 {beyond}, {at}, {};", values.length);
+        self.code.to(beyond).setp((M::Ge, M::U32), at, values.length);
         self.fail_if(beyond);
         let value = self.element(values, at)?;
         self.put(&arrays, &values.shape, each.index, &value)?;
-        emit!(self.code, "add.u32 {at}, {at}, 1;");
+        self.code.to(at).add(M::U32, at, 1);
         self.code.go(next);
         self.code.place(other);
         let neutral = self.neutral_of(element)?;
@@ -142,7 +144,7 @@ impl Writer<'_, '_, '_> {
             (Val::Base(_, value), Some(Base::Bool)) => {
                 let [yes, no] = [b't', b'f'].map(|letter| self.code.int(i64::from(letter)));
                 let (letter, bits) = (self.code.of(Kind::Int), self.code.bits(Kind::Int));
-                emit!(self.code, "selp.{bits} {letter}, {yes}, {no}, {value};");
+                self.code.to(letter).selp(bits, yes, no, value);
                 Ok(self.letters(&[letter]))
             }
             (Val::Base(_, value), Some(Base::Char)) => {
@@ -168,25 +170,22 @@ impl Writer<'_, '_, '_> {
     /// Returns the decimal digits of an int.
     fn decimal(&mut self, value: Reg) -> Val {
         self.in_order();
-        let (ty, unsigned) = match self.code.widths.wide_int {
-            true => ("s64", "u64"),
-            false => ("s32", "u32"),
-        };
+        let (ty, unsigned) = (self.code.ty(Kind::Int), self.code.unsigned());
         let (negative, done) = (self.code.reg(Class::Pred), self.code.reg(Class::Pred));
         let [magnitude, rest] = [(); 2].map(|()| self.code.of(Kind::Int));
         // The magnitude of the least int is correct as an unsigned number.
-        emit!(self.code, "setp.lt.{ty} {negative}, {value}, 0;");
-        emit!(self.code, "neg.{ty} {magnitude}, {value};");
-        emit!(self.code, "selp.{ty} {magnitude}, {magnitude}, {value}, {negative};");
+        self.code.to(negative).setp((M::Lt, ty), value, 0);
+        self.code.to(magnitude).neg(ty, value);
+        self.code.to(magnitude).selp(ty, magnitude, value, negative);
         let (length, sign) = (self.code.length(1), self.code.number(negative));
-        emit!(self.code, "add.u32 {length}, {length}, {sign};");
-        emit!(self.code, "mov.{unsigned} {rest}, {magnitude};");
+        self.code.to(length).add(M::U32, length, sign);
+        self.code.to(rest).mov(unsigned, magnitude);
         let [counting, counted, writing] = [(); 3].map(|()| self.code.label());
         self.code.place(counting);
-        emit!(self.code, "setp.lt.{unsigned} {done}, {rest}, 10;");
+        self.code.to(done).setp((M::Lt, unsigned), rest, 10);
         self.code.go_if(done, counted);
-        emit!(self.code, "div.{unsigned} {rest}, {rest}, 10;");
-        emit!(self.code, "add.u32 {length}, {length}, 1;");
+        self.code.to(rest).div(unsigned, rest, 10);
+        self.code.to(length).add(M::U32, length, 1);
         self.code.go(counting);
         self.code.place(counted);
         let arrays = self.room(length, &Shape::Int);
@@ -196,12 +195,12 @@ impl Writer<'_, '_, '_> {
         self.store(&arrays, &Shape::Int, first, &[minus]);
         let (at, digit) = (self.code.copy(Kind::Length, length), self.code.of(Kind::Int));
         self.code.place(writing);
-        emit!(self.code, "sub.u32 {at}, {at}, 1;");
-        emit!(self.code, "rem.{unsigned} {digit}, {magnitude}, 10;");
-        emit!(self.code, "add.{ty} {digit}, {digit}, {};", b'0');
+        self.code.to(at).sub(M::U32, at, 1);
+        self.code.to(digit).rem(unsigned, magnitude, 10);
+        self.code.to(digit).add(ty, digit, i32::from(b'0'));
         self.store(&arrays, &Shape::Int, at, &[digit]);
-        emit!(self.code, "div.{unsigned} {magnitude}, {magnitude}, 10;");
-        emit!(self.code, "setp.ne.{unsigned} {done}, {magnitude}, 0;");
+        self.code.to(magnitude).div(unsigned, magnitude, 10);
+        self.code.to(done).setp((M::Ne, unsigned), magnitude, 0);
         self.code.go_if(done, writing);
         self.code.sync();
         Val::seq(length, Shape::Int, Items::Stored(arrays))

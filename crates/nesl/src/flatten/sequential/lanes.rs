@@ -12,12 +12,14 @@
 //!   results of lanes at the end.
 
 use super::CodeResult;
-use super::code::{Class, Kind, Label, Mark, Reg, emit};
+use super::code::{Class, Kind, Label, Mark, Reg};
 use super::expr::{Seq, Val, Writer};
 use crate::core::{Each, LocalId};
 use crate::primitives::Fold;
 use crate::types::TypeId;
 use crate::vcode::Shape;
+use broadloom_ptx::builder::Instructions;
+use broadloom_ptx::{Modifier as M, Special};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -95,17 +97,17 @@ impl Writer<'_, '_, '_> {
         let (head, end, failed) = (self.code.label(), self.code.label(), self.code.label());
         let (behind, done) = (self.code.reg(Class::B32), self.code.reg(Class::Pred));
         self.code.place(head);
-        emit!(self.code, "add.u32 {behind}, {base}, {};", ROWS * LANES);
-        emit!(self.code, "setp.gt.u32 {done}, {behind}, {length};");
+        self.code.to(behind).add(M::U32, base, ROWS * LANES);
+        self.code.to(done).setp((M::Gt, M::U32), behind, length);
         self.code.go_if(done, end);
         let fail = std::mem::replace(&mut self.fail, failed);
         self.varying = true;
         let first = self.code.reg(Class::B32);
-        emit!(self.code, "add.u32 {first}, {base}, {lane};");
+        self.code.to(first).add(M::U32, base, lane);
         let mut rows = vec![];
         for row in 0..ROWS {
             let index = self.code.reg(Class::B32);
-            emit!(self.code, "add.u32 {index}, {first}, {};", row * LANES);
+            self.code.to(index).add(M::U32, first, row * LANES);
             rows.push((index, load(self, index)?));
         }
         (self.varying, self.fail) = (false, fail);
@@ -117,7 +119,7 @@ impl Writer<'_, '_, '_> {
         for (index, regs) in &rows {
             store(self, *index, regs);
         }
-        emit!(self.code, "mov.u32 {base}, {behind};");
+        self.code.to(base).mov(M::U32, behind);
         self.code.go(head);
         self.code.place(end);
         Ok(())
@@ -176,16 +178,16 @@ impl Writer<'_, '_, '_> {
             let keep = |w: &mut Self, flag: Reg, regs: &[Reg]| {
                 let [all, before, below, rank, place, count] = [(); 6].map(|()| w.code.reg(Class::B32));
                 let next = w.code.label();
-                emit!(w.code, "vote.sync.ballot.b32 {all}, {flag}, 0xffffffff;");
+                w.code.to(all).vote_sync((M::Ballot, M::B32), flag, 0xffffffffu32);
                 w.code.go_unless(flag, next);
-                emit!(w.code, "mov.u32 {below}, %lanemask_lt;");
-                emit!(w.code, "and.b32 {before}, {all}, {below};");
-                emit!(w.code, "popc.b32 {rank}, {before};");
-                emit!(w.code, "add.u32 {place}, {kept}, {rank};");
+                w.code.to(below).mov(M::U32, Special::LanemaskLt);
+                w.code.to(before).and(M::B32, all, below);
+                w.code.to(rank).popc(M::B32, before);
+                w.code.to(place).add(M::U32, kept, rank);
                 put(w, place, regs);
                 w.code.place(next);
-                emit!(w.code, "popc.b32 {count}, {all};");
-                emit!(w.code, "add.u32 {kept}, {kept}, {count};");
+                w.code.to(count).popc(M::B32, all);
+                w.code.to(kept).add(M::U32, kept, count);
             };
             w.rows_in_lanes(lane, end, base, &mut load, &mut |w, _, regs| {
                 if let [regs @ .., holds] = regs {
@@ -196,12 +198,12 @@ impl Writer<'_, '_, '_> {
             let mut lanes = w.begin_lanes(lane, end, base);
             let regs = load(w, lanes.index)?;
             let [regs @ .., holds] = &regs[..] else { return Err("no filter".to_owned()) };
-            emit!(w.code, "selp.u32 {keeps}, 1, 0, {holds};");
+            w.code.to(keeps).selp(M::U32, 1, 0, holds);
             w.join_lanes(&mut lanes);
             let flag = w.code.reg(Class::Pred);
-            emit!(w.code, "setp.ne.u32 {flag}, {keeps}, 0;");
+            w.code.to(flag).setp((M::Ne, M::U32), keeps, 0);
             keep(w, flag, regs);
-            emit!(w.code, "mov.u32 {keeps}, 0;");
+            w.code.to(keeps).mov(M::U32, 0);
             w.end_lanes(&lanes);
             Ok(all.unwrap_or(kept))
         })
@@ -234,7 +236,7 @@ impl Writer<'_, '_, '_> {
         let mark = self.code.copy(Kind::Pointer, self.top);
         let own = value(self, around.index)?;
         self.combine(fold, kind, out, own, Some(around.index))?;
-        emit!(self.code, "mov.b64 {}, {mark};", self.top);
+        self.code.to(self.top).mov(M::B64, mark);
         self.end(around);
         Ok(Val::Base(kind, out))
     }
@@ -249,19 +251,19 @@ impl Writer<'_, '_, '_> {
     ) -> CodeResult<(Kind, Reg)> {
         let (kind, out) = self.neutral(fold, ty)?;
         let [rounds, count] = [(); 2].map(|()| self.code.length(0));
-        emit!(self.code, "sub.u32 {count}, {end}, {base};");
+        self.code.to(count).sub(M::U32, end, base);
         let mut lanes = self.begin_lanes(lane, end, base);
         let own = value(self, lanes.index)?;
         self.combine(fold, kind, out, own, Some(rounds))?;
         self.join_lanes(&mut lanes);
-        emit!(self.code, "add.u32 {rounds}, {rounds}, 1;");
+        self.code.to(rounds).add(M::U32, rounds, 1);
         self.end_lanes(&lanes);
         for behind in [16, 8, 4, 2, 1] {
             let other = self.code.lane_value(kind, out, Some(behind));
             // Lanes without an element have nothing to combine.
             let (partner, none, next) = (self.code.reg(Class::B32), self.code.reg(Class::Pred), self.code.label());
-            emit!(self.code, "add.u32 {partner}, {lane}, {behind};");
-            emit!(self.code, "setp.ge.u32 {none}, {partner}, {count};");
+            self.code.to(partner).add(M::U32, lane, behind);
+            self.code.to(none).setp((M::Ge, M::U32), partner, count);
             self.code.go_if(none, next);
             self.combine(fold, kind, out, other, None)?;
             self.code.place(next);
@@ -286,7 +288,7 @@ impl Writer<'_, '_, '_> {
         let value = self.code.load_at(kind, from, lanes.index);
         self.join_lanes(&mut lanes);
         let (outside, next) = (self.code.reg(Class::Pred), self.code.label());
-        emit!(self.code, "setp.ge.u32 {outside}, {}, {length};", lanes.index);
+        self.code.to(outside).setp((M::Ge, M::U32), lanes.index, length);
         self.code.go_if(outside, next);
         self.code.store_at(kind, to, lanes.index, value);
         self.code.place(next);
@@ -318,10 +320,10 @@ impl Writer<'_, '_, '_> {
         let (index, done, outside) = (self.code.reg(Class::B32), self.code.reg(Class::Pred), self.code.reg(Class::Pred));
         let [head, end, join, failed] = [(); 4].map(|()| self.code.label());
         self.code.place(head);
-        emit!(self.code, "setp.ge.u32 {done}, {base}, {length};");
+        self.code.to(done).setp((M::Ge, M::U32), base, length);
         self.code.go_if(done, end);
-        emit!(self.code, "add.u32 {index}, {base}, {lane};");
-        emit!(self.code, "setp.ge.u32 {outside}, {index}, {length};");
+        self.code.to(index).add(M::U32, base, lane);
+        self.code.to(outside).setp((M::Ge, M::U32), index, length);
         self.code.go_if(outside, join);
         let fail = std::mem::replace(&mut self.fail, failed);
         self.varying = true;
@@ -335,7 +337,7 @@ impl Writer<'_, '_, '_> {
         if self.code.goes_to(lanes.failed, lanes.mark) {
             self.code.go(lanes.join);
             self.code.place(lanes.failed);
-            emit!(self.code, "mov.u32 {}, 1;", lanes.has_failed);
+            self.code.to(lanes.has_failed).mov(M::U32, 1);
         }
         self.code.place(lanes.join);
         self.code.meet();
@@ -345,8 +347,8 @@ impl Writer<'_, '_, '_> {
         self.next_lanes(lanes);
         if self.code.goes_to(lanes.failed, lanes.mark) {
             let (own, any) = (self.code.reg(Class::Pred), self.code.reg(Class::Pred));
-            emit!(self.code, "setp.ne.u32 {own}, {}, 0;", lanes.has_failed);
-            emit!(self.code, "vote.sync.any.pred {any}, {own}, 0xffffffff;");
+            self.code.to(own).setp((M::Ne, M::U32), lanes.has_failed, 0);
+            self.code.to(any).vote_sync((M::Any, M::Pred), own, 0xffffffffu32);
             let any = self.code.any_of_team(any);
             self.fail_if(any);
         }
@@ -355,7 +357,7 @@ impl Writer<'_, '_, '_> {
 
     /// Goes to the next round.
     pub(super) fn next_lanes(&mut self, lanes: &Lanes) {
-        emit!(self.code, "add.u32 {}, {}, {LANES};", lanes.base, lanes.base);
+        self.code.to(lanes.base).add(M::U32, lanes.base, LANES);
         self.code.go(lanes.head);
         self.code.place(lanes.end);
     }

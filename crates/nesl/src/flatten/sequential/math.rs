@@ -2,10 +2,12 @@
 //!
 //! Such a function takes the address of a number in memory and stores the result there.
 
-use super::code::{Kind, Reg, emit};
+use super::code::{Kind, Reg};
 use super::expr::Writer;
 use super::lanes::LANES;
 use super::{CodeResult, Module};
+use broadloom_ptx::builder::Instructions;
+use broadloom_ptx::{Modifier as M, Type};
 use broadloom_scalar::{Builder, Element, MathFunction, Precision, lower};
 use std::fmt::Write;
 
@@ -45,24 +47,20 @@ impl Writer<'_, '_, '_> {
         let count = self.code.length(if self.code.lane.is_some() { LANES } else { 1 });
         let own = self.code.length(0);
         if let Some(lane) = self.code.lane {
-            emit!(self.code, "mov.u32 {own}, {lane};");
+            self.code.to(own).mov(M::U32, lane);
         }
         if let Some(team) = self.code.team {
-            emit!(self.code, "mad.lo.u32 {own}, {}, {LANES}, {own};", team.own);
-            emit!(self.code, "mul.lo.u32 {count}, {count}, {};", team.warps);
+            self.code.to(own).mad((M::Lo, M::U32), team.own, LANES, own);
+            self.code.to(count).mul((M::Lo, M::U32), count, team.warps);
         }
         let place = self.take(count, Kind::Float);
         let bytes = self.code.bytes(Kind::Float);
-        emit!(self.code, "mad.wide.u32 {place}, {own}, {bytes}, {place};");
+        self.code.to(place).mad((M::Wide, M::U32), own, bytes, place);
         self.code.store(Kind::Float, place, number);
-        emit!(self.code, "{{");
-        emit!(self.code, ".param .b64 x0;");
-        emit!(self.code, "st.param.b64 [x0], {place};");
-        emit!(self.code, "call {name}, (x0);");
-        emit!(self.code, "}}");
+        self.code.call(&name, &[(Type::B64, place)], 0, &[]);
         let result = self.code.load(Kind::Float, place);
         if self.code.team.is_none() {
-            emit!(self.code, "mov.b64 {}, {mark};", self.top);
+            self.code.to(self.top).mov(M::B64, mark);
         }
         Ok(result)
     }

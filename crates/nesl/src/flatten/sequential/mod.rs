@@ -45,8 +45,9 @@ use crate::core::Primitive;
 use crate::infer::Widths;
 use crate::types::{Base, Type as Nesl, TypeId};
 use crate::vcode::Shape;
+use broadloom_ptx::Type;
 use broadloom_scalar::MathFunction;
-use code::{Class, Code, Kind, Reg, Team, emit, slots};
+use code::{Class, Code, Kind, Reg, Team, slots};
 use std::collections::HashMap;
 use std::fmt::Write;
 
@@ -208,7 +209,7 @@ impl Module<'_, '_> {
             params.extend([".param .b32 a5".to_owned(), ".param .b32 a6".into(), ".param .b64 a7".into()]);
         }
         for (number, kind) in signature.params.iter().enumerate() {
-            params.push(format!(".param .{} a{}", self.param_type(*kind), number + self.given(signature)));
+            params.push(format!(".param {} a{}", self.param_type(*kind), number + self.given(signature)));
         }
         format!(".func (.param .align 8 .b8 rr[{}]) {} ({})", signature.bytes(), signature.name, params.join(", "))
     }
@@ -216,56 +217,31 @@ impl Module<'_, '_> {
     /// Calls a function. Bools are passed and returned as numbers.
     fn call(&self, code: &mut Code, signature: &Signature, given: &FrameRegisters, regs: &[Reg]) -> CallResults {
         let FrameRegisters { top, limit, depth, fuel, queue, team } = given;
-        emit!(code, "{{");
-        emit!(code, ".param .b64 x0; .param .b64 x1; .param .b32 x2; .param .b64 x3;");
-        emit!(code, "st.param.b64 [x0], {top}; st.param.b64 [x1], {limit};");
-        emit!(code, "st.param.b32 [x2], {depth}; st.param.b64 [x3], {fuel};");
-        let mut names = vec!["x0".to_owned(), "x1".to_owned(), "x2".to_owned(), "x3".to_owned()];
-        if let Some(queue) = queue {
-            emit!(code, ".param .b64 x4; st.param.b64 [x4], {queue};");
-            names.push("x4".to_owned());
-        }
+        let mut arguments = vec![(Type::B64, *top), (Type::B64, *limit), (Type::B32, *depth), (Type::B64, *fuel)];
+        arguments.extend(queue.map(|queue| (Type::B64, queue)));
         if let (Some(team), true) = (team, signature.in_team) {
-            emit!(code, ".param .b32 x5; .param .b32 x6; .param .b64 x7;");
-            emit!(
-                code,
-                "st.param.b32 [x5], {}; st.param.b32 [x6], {}; st.param.b64 [x7], {};",
-                team.first,
-                team.warps,
-                team.sync
-            );
-            names.extend(["x5", "x6", "x7"].map(str::to_owned));
+            arguments.extend([(Type::B32, team.first), (Type::B32, team.warps), (Type::B64, team.sync)]);
         }
-        for (reg, kind) in regs.iter().zip(&signature.params) {
-            let (name, ty) = (format!("x{}", names.len()), self.param_type(*kind));
-            emit!(code, ".param .{ty} {name};");
-            emit!(code, "st.param.{ty} [{name}], {reg};");
-            names.push(name);
-        }
+        arguments.extend(regs.iter().zip(&signature.params).map(|(reg, kind)| (self.param_type(*kind), *reg)));
         let (status, top, fuel) = (code.reg(Class::B32), code.reg(Class::B64), code.reg(Class::B64));
-        let mut results = vec![];
-        emit!(code, ".param .align 8 .b8 y[{}];", signature.bytes());
-        emit!(code, "call (y), {}, ({});", signature.name, names.join(", "));
-        emit!(code, "ld.param.b32 {status}, [y];");
-        emit!(code, "ld.param.b64 {top}, [y+8];");
-        emit!(code, "ld.param.b64 {fuel}, [y+16];");
+        let mut loaded = vec![(Type::B32, 0, status), (Type::B64, 8, top), (Type::B64, 16, fuel)];
         for (number, kind) in signature.results.iter().enumerate() {
             let to = if *kind == Kind::Bool { code.reg(Class::B32) } else { code.of(*kind) };
-            emit!(code, "ld.param.{} {to}, [y+{}];", self.param_type(*kind), 24 + 8 * number);
-            results.push(to);
+            loaded.push((self.param_type(*kind), 24 + 8 * number, to));
         }
-        emit!(code, "}}");
+        code.call(&signature.name, &arguments, signature.bytes(), &loaded);
+        let results = loaded[3..].iter().map(|(.., to)| *to).collect();
         CallResults { status, top, fuel, results }
     }
 
     /// Returns the PTX type of a parameter for a slot.
-    fn param_type(&self, kind: Kind) -> &'static str {
+    fn param_type(&self, kind: Kind) -> Type {
         match kind {
-            Kind::Int if self.widths.wide_int => "b64",
-            Kind::Int | Kind::Bool | Kind::Length => "b32",
-            Kind::Float if self.widths.narrow_float => "f32",
-            Kind::Float => "f64",
-            Kind::Pointer => "b64",
+            Kind::Int if self.widths.wide_int => Type::B64,
+            Kind::Int | Kind::Bool | Kind::Length => Type::B32,
+            Kind::Float if self.widths.narrow_float => Type::F32,
+            Kind::Float => Type::F64,
+            Kind::Pointer => Type::B64,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Primitives. Those without code here run only flattened.
 
-use super::code::{Class, Kind, Reg, emit};
+use super::code::{Class, Kind, Reg};
 use super::expr::{Items, Seq, Val, Writer};
 use super::{CodeResult, reason};
 use crate::core::{Each, Primitive};
@@ -8,6 +8,8 @@ use crate::primitives::{Elementwise, Fold};
 use crate::types::{Base, Type as Nesl, TypeId};
 use crate::vcode::elementwise::{BadOperand, ThreadForm};
 use crate::vcode::{Choice, Combination, Op, Shape, Type};
+use broadloom_ptx::builder::{Instructions, IntoModifiers};
+use broadloom_ptx::{Modifier as M, Opcode};
 use std::rc::Rc;
 
 fn scalar(value: &Val) -> CodeResult<(Kind, Reg)> {
@@ -60,8 +62,8 @@ impl Writer<'_, '_, '_> {
             P::CharCode => Ok(argument.clone()),
             P::CodeChar => {
                 let (_, a) = scalar(argument)?;
-                let (beyond, ty) = (self.code.reg(Class::Pred), self.code.ty(Kind::Int).replace('s', "u"));
-                emit!(self.code, "setp.gt.{ty} {beyond}, {a}, 255;");
+                let (beyond, ty) = (self.code.reg(Class::Pred), self.code.unsigned());
+                self.code.to(beyond).setp((M::Gt, ty), a, 255);
                 self.fail_if(beyond);
                 Ok(argument.clone())
             }
@@ -159,7 +161,7 @@ impl Writer<'_, '_, '_> {
                 let (value, flag) = two(&self.element(&pairs, each.index)?)?;
                 self.put(&arrays, &shape, kept, &value)?;
                 let one = self.code.number(scalar(&flag)?.1);
-                emit!(self.code, "add.u32 {kept}, {kept}, {one};");
+                self.code.to(kept).add(M::U32, kept, one);
                 self.end(each);
                 Ok(Val::seq(kept, shape, Items::Stored(arrays)))
             }
@@ -173,15 +175,14 @@ impl Writer<'_, '_, '_> {
                 let (values, start, end) = three(argument)?;
                 let (values, (_, start), (_, end)) = (sequence(&values)?, scalar(&start)?, scalar(&end)?);
                 // As an unsigned number, a negative one is larger than every length.
-                let (ty, after, beyond) =
-                    (self.code.ty(Kind::Int).replace('s', "u"), self.code.reg(Class::Pred), self.code.reg(Class::Pred));
+                let (ty, after, beyond) = (self.code.unsigned(), self.code.reg(Class::Pred), self.code.reg(Class::Pred));
                 let all = self.code.as_int(values.length);
-                emit!(self.code, "setp.gt.{ty} {after}, {start}, {end};");
+                self.code.to(after).setp((M::Gt, ty), start, end);
                 self.fail_if(after);
-                emit!(self.code, "setp.gt.{ty} {beyond}, {end}, {all};");
+                self.code.to(beyond).setp((M::Gt, ty), end, all);
                 self.fail_if(beyond);
                 let (start, end, length) = (self.code.as_length(start), self.code.as_length(end), self.code.reg(Class::B32));
-                emit!(self.code, "sub.u32 {length}, {end}, {start};");
+                self.code.to(length).sub(M::U32, end, start);
                 self.part(&values, start, length)
             }
             P::Scan(fold) => self.scan(fold, &*sequence(argument)?, result),
@@ -256,17 +257,25 @@ impl Writer<'_, '_, '_> {
         let Some(failure) = operation.failure() else { return };
         let (bad, ty, operand) = (self.code.reg(Class::Pred), self.code.ty(kind), operands[failure.operand]);
         let how = match failure.value {
-            BadOperand::Zero => "eq",
-            BadOperand::Negative => "lt",
+            BadOperand::Zero => M::Eq,
+            BadOperand::Negative => M::Lt,
         };
         match kind {
             Kind::Float => {
                 let zero = self.code.float(0.0);
-                emit!(self.code, "setp.{how}.{ty} {bad}, {operand}, {zero};");
+                self.code.to(bad).setp((how, ty), operand, zero);
             }
-            _ => emit!(self.code, "setp.{how}.{ty} {bad}, {operand}, 0;"),
+            _ => self.code.to(bad).setp((how, ty), operand, 0),
         }
         self.fail_if(bad);
+    }
+
+    /// Writes the instruction of an operation: a result and one or two operands.
+    fn instruction(&mut self, operation: Elementwise, opcode: Opcode, modifiers: impl IntoModifiers, [to, a, b]: [Reg; 3]) {
+        match Op::from(operation).operands().len() {
+            2 => self.code.to(to).instruction(opcode, modifiers, (a, b)),
+            _ => self.code.to(to).instruction(opcode, modifiers, (a,)),
+        }
     }
 
     /// Writes an operation that cannot fail, or whose operands were checked.
@@ -274,50 +283,45 @@ impl Writer<'_, '_, '_> {
         let (ty, bits) = (self.code.ty(kind), self.code.bits(kind));
         match operation.thread() {
             ThreadForm::Typed([int, float]) => {
-                let (to, name) = (self.code.of(kind), if kind == Kind::Float { float } else { int });
-                match Op::from(operation).operands().len() {
-                    2 => emit!(self.code, "{name}.{ty} {to}, {a}, {b};"),
-                    _ => emit!(self.code, "{name}.{ty} {to}, {a};"),
-                }
+                let (to, (opcode, modifier)) = (self.code.of(kind), if kind == Kind::Float { float } else { int });
+                self.instruction(operation, opcode, (modifier, ty), [to, a, b]);
                 to
             }
-            ThreadForm::Bits(name) => {
+            ThreadForm::Bits(opcode) => {
                 let to = self.code.of(kind);
-                match Op::from(operation).operands().len() {
-                    2 => emit!(self.code, "{name}.{bits} {to}, {a}, {b};"),
-                    _ => emit!(self.code, "{name}.{bits} {to}, {a};"),
-                }
+                self.instruction(operation, opcode, bits, [to, a, b]);
                 to
             }
             ThreadForm::Compare([int, float]) => {
                 let (to, name) = (self.code.reg(Class::Pred), if kind == Kind::Float { float } else { int });
-                emit!(self.code, "setp.{name}.{ty} {to}, {a}, {b};");
+                self.code.to(to).setp((name, ty), a, b);
                 to
             }
             ThreadForm::Divide if kind == Kind::Float => {
                 let to = self.code.of(kind);
-                emit!(self.code, "div.rn.{ty} {to}, {a}, {b};");
+                self.code.to(to).div((M::Rn, ty), a, b);
                 to
             }
             ThreadForm::Divide => {
                 let (minus, divisor) = self.divisor(kind, b);
                 let [quotient, negated, to] = [(); 3].map(|()| self.code.of(kind));
-                emit!(self.code, "div.{ty} {quotient}, {a}, {divisor};");
-                emit!(self.code, "neg.{ty} {negated}, {a};");
-                emit!(self.code, "selp.{ty} {to}, {negated}, {quotient}, {minus};");
+                self.code.to(quotient).div(ty, a, divisor);
+                self.code.to(negated).neg(ty, a);
+                self.code.to(to).selp(ty, negated, quotient, minus);
                 to
             }
             ThreadForm::Remainder => {
                 let ((_, divisor), to) = (self.divisor(kind, b), self.code.of(kind));
-                emit!(self.code, "rem.{ty} {to}, {a}, {divisor};");
+                self.code.to(to).rem(ty, a, divisor);
                 to
             }
             form @ (ThreadForm::LeftShift | ThreadForm::RightShift) => {
                 let (to, count, b) = (self.code.of(kind), self.code.reg(Class::B32), self.code.as_length(b));
-                emit!(self.code, "and.b32 {count}, {b}, {};", self.code.widths.low_bits());
+                let low_bits = self.code.widths.low_bits();
+                self.code.to(count).and(M::B32, b, low_bits);
                 match form {
-                    ThreadForm::LeftShift => emit!(self.code, "shl.{bits} {to}, {a}, {count};"),
-                    _ => emit!(self.code, "shr.{ty} {to}, {a}, {count};"),
+                    ThreadForm::LeftShift => self.code.to(to).shl(bits, a, count),
+                    _ => self.code.to(to).shr(ty, a, count),
                 }
                 to
             }
@@ -325,14 +329,14 @@ impl Writer<'_, '_, '_> {
                 // A NaN is 0.
                 let (whole, to, odd) = (self.code.of(Kind::Int), self.code.of(Kind::Int), self.code.reg(Class::Pred));
                 let int = self.code.ty(Kind::Int);
-                emit!(self.code, "cvt.{rounding}.{int}.{ty} {whole}, {a};");
-                emit!(self.code, "setp.nan.{ty} {odd}, {a}, {a};");
-                emit!(self.code, "selp.{int} {to}, 0, {whole}, {odd};");
+                self.code.to(whole).cvt((rounding, int, ty), a);
+                self.code.to(odd).setp((M::Nan, ty), a, a);
+                self.code.to(to).selp(int, 0, whole, odd);
                 to
             }
             ThreadForm::ToFloat => {
                 let (to, float) = (self.code.of(Kind::Float), self.code.ty(Kind::Float));
-                emit!(self.code, "cvt.rn.{float}.{ty} {to}, {a};");
+                self.code.to(to).cvt((M::Rn, float, ty), a);
                 to
             }
             ThreadForm::OfBool => {
@@ -347,31 +351,31 @@ impl Writer<'_, '_, '_> {
     /// least int and -1 wraps.
     fn divisor(&mut self, kind: Kind, b: Reg) -> (Reg, Reg) {
         let (minus, divisor, ty) = (self.code.reg(Class::Pred), self.code.of(kind), self.code.ty(kind));
-        emit!(self.code, "setp.eq.{ty} {minus}, {b}, -1;");
-        emit!(self.code, "selp.{ty} {divisor}, 1, {b}, {minus};");
+        self.code.to(minus).setp((M::Eq, ty), b, -1);
+        self.code.to(divisor).selp(ty, 1, b, minus);
         (minus, divisor)
     }
 
     /// Returns an int as an index; fails if it is outside.
     pub(super) fn checked_index(&mut self, index: Reg, length: Reg) -> Reg {
-        let (outside, ty) = (self.code.reg(Class::Pred), self.code.ty(Kind::Int).replace('s', "u"));
+        let (outside, ty) = (self.code.reg(Class::Pred), self.code.unsigned());
         let all = self.code.as_int(length);
-        emit!(self.code, "setp.ge.{ty} {outside}, {index}, {all};");
+        self.code.to(outside).setp((M::Ge, ty), index, all);
         self.fail_if(outside);
         self.code.as_length(index)
     }
 
     /// Returns an int as a length; fails if it is negative or larger than any sequence.
     fn checked_length(&mut self, count: Reg) -> Reg {
-        let (outside, ty) = (self.code.reg(Class::Pred), self.code.ty(Kind::Int).replace('s', "u"));
-        emit!(self.code, "setp.gt.{ty} {outside}, {count}, {};", i32::MAX);
+        let (outside, ty) = (self.code.reg(Class::Pred), self.code.unsigned());
+        self.code.to(outside).setp((M::Gt, ty), count, i32::MAX);
         self.fail_if(outside);
         self.code.as_length(count)
     }
 
     pub(super) fn same_length(&mut self, a: Reg, b: Reg) {
         let differs = self.code.reg(Class::Pred);
-        emit!(self.code, "setp.ne.u32 {differs}, {a}, {b};");
+        self.code.to(differs).setp((M::Ne, M::U32), a, b);
         self.fail_if(differs);
     }
 
@@ -381,7 +385,7 @@ impl Writer<'_, '_, '_> {
             (Val::Base(Kind::Bool, a), Val::Base(_, b)) => {
                 let differs = self.op(Elementwise::Xor, Kind::Bool, *a, *b);
                 let to = self.code.reg(Class::Pred);
-                emit!(self.code, "not.pred {to}, {differs};");
+                self.code.to(to).not(M::Pred, differs);
                 Ok(to)
             }
             (Val::Base(kind, a), Val::Base(_, b)) => Ok(self.op(Elementwise::Equal, *kind, *a, *b)),
@@ -395,14 +399,14 @@ impl Writer<'_, '_, '_> {
             }
             (Val::Seq(a), Val::Seq(b)) => {
                 let (all, count) = (self.code.reg(Class::Pred), self.code.reg(Class::B32));
-                emit!(self.code, "setp.eq.u32 {all}, {}, {};", a.length, b.length);
+                self.code.to(all).setp((M::Eq, M::U32), a.length, b.length);
                 // Sequences of different lengths have no elements to compare.
-                emit!(self.code, "selp.u32 {count}, {}, 0, {all};", a.length);
+                self.code.to(count).selp(M::U32, a.length, 0, all);
                 self.burn(count);
                 let each = self.begin(count);
                 let (x, y) = (self.element(a, each.index)?, self.element(b, each.index)?);
                 let one = self.equal(&x, &y)?;
-                emit!(self.code, "and.pred {all}, {all}, {one};");
+                self.code.to(all).and(M::Pred, all, one);
                 self.end(each);
                 Ok(all)
             }
@@ -414,18 +418,18 @@ impl Writer<'_, '_, '_> {
         let (start, step, end) = three(argument)?;
         let ((_, start), (_, step), (_, end)) = (scalar(&start)?, scalar(&step)?, scalar(&end)?);
         let (ty, small, down) = (self.code.ty(Kind::Int), self.code.reg(Class::Pred), self.code.reg(Class::Pred));
-        emit!(self.code, "setp.lt.{ty} {small}, {step}, 1;");
+        self.code.to(small).setp((M::Lt, ty), step, 1);
         self.fail_if(small);
-        emit!(self.code, "setp.gt.{ty} {down}, {start}, {end};");
+        self.code.to(down).setp((M::Gt, ty), start, end);
         self.fail_if(down);
         let [distance, count, product, rest] = [(); 4].map(|()| self.code.of(Kind::Int));
-        let (more, unsigned) = (self.code.reg(Class::Pred), ty.replace('s', "u"));
-        emit!(self.code, "sub.{ty} {distance}, {end}, {start};");
-        emit!(self.code, "div.{unsigned} {count}, {distance}, {step};");
-        emit!(self.code, "mul.lo.{ty} {product}, {count}, {step};");
-        emit!(self.code, "setp.ne.{ty} {more}, {product}, {distance};");
-        emit!(self.code, "selp.{ty} {rest}, 1, 0, {more};");
-        emit!(self.code, "add.{ty} {count}, {count}, {rest};");
+        let (more, unsigned) = (self.code.reg(Class::Pred), self.code.unsigned());
+        self.code.to(distance).sub(ty, end, start);
+        self.code.to(count).div(unsigned, distance, step);
+        self.code.to(product).mul((M::Lo, ty), count, step);
+        self.code.to(more).setp((M::Ne, ty), product, distance);
+        self.code.to(rest).selp(ty, 1, 0, more);
+        self.code.to(count).add(ty, count, rest);
         let length = self.checked_length(count);
         Ok(Val::seq(length, Shape::Int, Items::Range(start, step)))
     }
@@ -488,7 +492,7 @@ impl Writer<'_, '_, '_> {
         self.put(&arrays, &values.shape, index, &value)?;
         self.end(each);
         if !matches!(indices.items, Items::Same(_)) && values.shape.is_scalar() {
-            emit!(self.code, "mov.b64 {}, {mark};", self.top);
+            self.code.to(self.top).mov(M::B64, mark);
         }
         Ok(Val::seq(values.length, values.shape.clone(), Items::Stored(arrays)))
     }
@@ -501,10 +505,10 @@ impl Writer<'_, '_, '_> {
         };
         self.spread(seq.length, load, |w, index, regs| {
             let place = w.code.reg(Class::B32);
-            emit!(w.code, "add.u32 {place}, {at}, {index};");
+            w.code.to(place).add(M::U32, at, index);
             w.store(arrays, &seq.shape, place, regs);
         })?;
-        emit!(self.code, "add.u32 {at}, {at}, {};", seq.length);
+        self.code.to(at).add(M::U32, at, seq.length);
         Ok(())
     }
 
@@ -514,7 +518,7 @@ impl Writer<'_, '_, '_> {
         let length = self.code.copy(Kind::Length, first.length);
         // Each partial sum is checked: the sum of several parts could wrap to a valid length.
         for part in &parts[1..] {
-            emit!(self.code, "add.u32 {length}, {length}, {};", part.length);
+            self.code.to(length).add(M::U32, length, part.length);
             let checked = self.code.as_int(length);
             self.checked_length(checked);
         }
@@ -543,7 +547,7 @@ impl Writer<'_, '_, '_> {
         let total = self.code.length(0);
         let count = self.begin(seq.length);
         let inner = sequence(&self.element(seq, count.index)?)?;
-        emit!(self.code, "add.u32 {total}, {total}, {};", inner.length);
+        self.code.to(total).add(M::U32, total, inner.length);
         let checked = self.code.as_int(total);
         self.checked_length(checked);
         self.end(count);
@@ -570,8 +574,8 @@ impl Writer<'_, '_, '_> {
         let (_, length) = scalar(&self.element(&lengths, each.index)?)?;
         let length = self.checked_length(length);
         let start = self.code.copy(Kind::Length, at);
-        emit!(self.code, "add.u32 {at}, {at}, {length};");
-        emit!(self.code, "setp.gt.u32 {beyond}, {at}, {};", values.length);
+        self.code.to(at).add(M::U32, at, length);
+        self.code.to(beyond).setp((M::Gt, M::U32), at, values.length);
         self.fail_if(beyond);
         let part = self.part(&values, start, length)?;
         self.put(&arrays, &shape, each.index, &part)?;
@@ -610,11 +614,11 @@ impl Writer<'_, '_, '_> {
                 let mut takes = self.op(comparison, kind, value, out);
                 if let Some(index) = index {
                     let first = self.code.reg(Class::Pred);
-                    emit!(self.code, "setp.eq.u32 {first}, {index}, 0;");
+                    self.code.to(first).setp((M::Eq, M::U32), index, 0);
                     takes = self.op(Elementwise::Or, Kind::Bool, takes, first);
                 }
                 let ty = self.code.ty(kind);
-                emit!(self.code, "selp.{ty} {out}, {value}, {out}, {takes};");
+                self.code.to(out).selp(ty, value, out, takes);
             }
         }
         Ok(())

@@ -4,9 +4,11 @@
 //! same work, so a rank costs a warp as much as a thread. A team has no form for it.
 
 use super::CodeResult;
-use super::code::{Class, Kind, Reg, emit};
+use super::code::{Class, Kind, Reg};
 use super::expr::{Items, Seq, Val, Writer};
 use crate::vcode::Shape;
+use broadloom_ptx::builder::Instructions;
+use broadloom_ptx::{Modifier as M, Type};
 
 impl Writer<'_, '_, '_> {
     /// Returns the ranks of scalars; the sort is stable.
@@ -31,7 +33,7 @@ impl Writer<'_, '_, '_> {
             Ok(vec![place, rank])
         };
         self.spread(count, place, |w, _, regs| w.store(&ranks, &Shape::Int, regs[0], &regs[1..]))?;
-        emit!(self.code, "mov.b64 {}, {mark};", self.top);
+        self.code.to(self.top).mov(M::B64, mark);
         Ok(Val::seq(count, Shape::Int, Items::Stored(ranks)))
     }
 
@@ -43,59 +45,59 @@ impl Writer<'_, '_, '_> {
         let (width, done) = (self.code.length(1), self.code.reg(Class::Pred));
         let [rounds, runs, merge, merged, end] = [(); 5].map(|()| self.code.label());
         self.code.place(rounds);
-        emit!(self.code, "setp.ge.u32 {done}, {width}, {count};");
+        self.code.to(done).setp((M::Ge, M::U32), width, count);
         self.code.go_if(done, end);
         self.burn(count);
         let start = self.code.length(0);
         // Lengths are below 2^31, so sums of two do not wrap.
         self.code.place(runs);
         let [middle, last, a, b, at] = [(); 5].map(|()| self.code.length(0));
-        emit!(self.code, "add.u32 {middle}, {start}, {width};");
-        emit!(self.code, "min.u32 {middle}, {middle}, {count};");
-        emit!(self.code, "add.u32 {last}, {middle}, {width};");
-        emit!(self.code, "min.u32 {last}, {last}, {count};");
-        emit!(self.code, "mov.u32 {a}, {start};");
-        emit!(self.code, "mov.u32 {b}, {middle};");
-        emit!(self.code, "mov.u32 {at}, {start};");
+        self.code.to(middle).add(M::U32, start, width);
+        self.code.to(middle).min(M::U32, middle, count);
+        self.code.to(last).add(M::U32, middle, width);
+        self.code.to(last).min(M::U32, last, count);
+        self.code.to(a).mov(M::U32, start);
+        self.code.to(b).mov(M::U32, middle);
+        self.code.to(at).mov(M::U32, start);
         self.code.place(merge);
-        emit!(self.code, "setp.ge.u32 {done}, {at}, {last};");
+        self.code.to(done).setp((M::Ge, M::U32), at, last);
         self.code.go_if(done, merged);
         let index = self.code.length(0);
         let [first, second, next] = [(); 3].map(|()| self.code.label());
-        emit!(self.code, "setp.ge.u32 {done}, {a}, {middle};");
+        self.code.to(done).setp((M::Ge, M::U32), a, middle);
         self.code.go_if(done, second);
-        emit!(self.code, "setp.ge.u32 {done}, {b}, {last};");
+        self.code.to(done).setp((M::Ge, M::U32), b, last);
         self.code.go_if(done, first);
         let [x, y] = [a, b].map(|run| {
             let index = self.code.load_at(Kind::Length, from, run);
             self.key(kind, keys, index)
         });
-        let ty = if x.class == Class::B64 { "s64" } else { "s32" };
-        emit!(self.code, "setp.{}.{ty} {done}, {y}, {x};", if descending { "gt" } else { "lt" });
+        let ty = if x.class == Class::B64 { Type::S64 } else { Type::S32 };
+        self.code.to(done).setp((if descending { M::Gt } else { M::Lt }, ty), y, x);
         self.code.go_if(done, second);
         for (label, run) in [(first, a), (second, b)] {
             self.code.place(label);
             let taken = self.code.load_at(Kind::Length, from, run);
-            emit!(self.code, "mov.u32 {index}, {taken};");
-            emit!(self.code, "add.u32 {run}, {run}, 1;");
+            self.code.to(index).mov(M::U32, taken);
+            self.code.to(run).add(M::U32, run, 1);
             if label == first {
                 self.code.go(next);
             }
         }
         self.code.place(next);
         self.code.store_at(Kind::Length, to, at, index);
-        emit!(self.code, "add.u32 {at}, {at}, 1;");
+        self.code.to(at).add(M::U32, at, 1);
         self.code.go(merge);
         self.code.place(merged);
-        emit!(self.code, "mov.u32 {start}, {last};");
-        emit!(self.code, "setp.lt.u32 {done}, {start}, {count};");
+        self.code.to(start).mov(M::U32, last);
+        self.code.to(done).setp((M::Lt, M::U32), start, count);
         self.code.go_if(done, runs);
         // No lane writes to an array that another lane still reads.
         self.code.meet();
         let other = self.code.copy(Kind::Pointer, from);
-        emit!(self.code, "mov.b64 {from}, {to};");
-        emit!(self.code, "mov.b64 {to}, {other};");
-        emit!(self.code, "shl.b32 {width}, {width}, 1;");
+        self.code.to(from).mov(M::B64, to);
+        self.code.to(to).mov(M::B64, other);
+        self.code.to(width).shl(M::B32, width, 1);
         self.code.go(rounds);
         self.code.place(end);
         self.code.sync();
@@ -108,14 +110,17 @@ impl Writer<'_, '_, '_> {
             return key;
         }
         let (zero, sum, ty) = (self.code.float(0.0), self.code.of(Kind::Float), self.code.ty(Kind::Float));
-        emit!(self.code, "add.rn.{ty} {sum}, {key}, {zero};");
+        self.code.to(sum).add((M::Rn, ty), key, zero);
         // The bits of negative floats are in the wrong order.
-        let (class, width) = if sum.class == Class::F32 { (Class::B32, 32) } else { (Class::B64, 64) };
+        let (class, width, [untyped, signed, unsigned]) = match sum.class {
+            Class::F32 => (Class::B32, 32, [Type::B32, Type::S32, Type::U32]),
+            _ => (Class::B64, 64, [Type::B64, Type::S64, Type::U64]),
+        };
         let [bits, sign, flipped] = [(); 3].map(|()| self.code.reg(class));
-        emit!(self.code, "mov.b{width} {bits}, {sum};");
-        emit!(self.code, "shr.s{width} {sign}, {bits}, {};", width - 1);
-        emit!(self.code, "shr.u{width} {sign}, {sign}, 1;");
-        emit!(self.code, "xor.b{width} {flipped}, {bits}, {sign};");
+        self.code.to(bits).mov(untyped, sum);
+        self.code.to(sign).shr(signed, bits, width - 1);
+        self.code.to(sign).shr(unsigned, sign, 1);
+        self.code.to(flipped).xor(untyped, bits, sign);
         flipped
     }
 }

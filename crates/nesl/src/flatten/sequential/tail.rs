@@ -2,13 +2,15 @@
 //! and calls whose result is that of a short branch.
 
 use super::CodeResult;
-use super::code::{Class, Kind, Reg, emit, slots};
+use super::code::{Class, Kind, Reg, slots};
 use super::expr::{Items, Seq, Val, Writer};
 use crate::core::{Body, DefinitionKind, Expr, ExprId, Primitive};
 use crate::flatten::Callee;
 use crate::flatten::expr::is_simple;
 use crate::flatten::instance::visit;
 use crate::primitives::Elementwise;
+use broadloom_ptx::Modifier as M;
+use broadloom_ptx::builder::Instructions;
 use std::rc::Rc;
 
 /// Maximum number of expressions of a branch that is executed at the call, including its condition.
@@ -27,32 +29,32 @@ impl Writer<'_, '_, '_> {
             let Items::Stored(arrays) = &part.items else { return Err("a part is not stored".to_owned()) };
             let [low, high, any, before] = [(); 4].map(|()| self.code.reg(Class::Pred));
             let fits = self.code.label();
-            emit!(self.code, "setp.lt.u64 {low}, {}, {mark};", arrays[0]);
-            emit!(self.code, "setp.ge.u64 {high}, {}, {limit};", arrays[0]);
-            emit!(self.code, "or.pred {any}, {low}, {high};");
+            self.code.to(low).setp((M::Lt, M::U64), arrays[0], mark);
+            self.code.to(high).setp((M::Ge, M::U64), arrays[0], limit);
+            self.code.to(any).or(M::Pred, low, high);
             self.code.go_if(any, fits);
-            emit!(self.code, "setp.lt.u64 {before}, {}, {to};", arrays[0]);
+            self.code.to(before).setp((M::Lt, M::U64), arrays[0], to);
             self.code.go_if(before, apart);
             self.code.place(fits);
-            emit!(self.code, "mad.wide.u32 {to}, {}, {bytes}, {to};", part.length);
+            self.code.to(to).mad((M::Wide, M::U32), part.length, bytes, to);
         }
         let (all, result, full) =
             (self.code.copy(Kind::Pointer, to), self.code.copy(Kind::Pointer, mark), self.code.reg(Class::Pred));
-        emit!(self.code, "setp.gt.u64 {full}, {all}, {limit};");
+        self.code.to(full).setp((M::Gt, M::U64), all, limit);
         self.fail_if(full);
         self.burn(length);
         self.code.set(Kind::Pointer, to, mark);
         for part in &stored {
             let Items::Stored(arrays) = &part.items else { return Err("a part is not stored".to_owned()) };
             let (there, same) = (self.code.label(), self.code.reg(Class::Pred));
-            emit!(self.code, "setp.eq.u64 {same}, {}, {to};", arrays[0]);
+            self.code.to(same).setp((M::Eq, M::U64), arrays[0], to);
             self.code.go_if(same, there);
             self.move_down(kind, arrays[0], to, part.length);
             self.code.place(there);
-            emit!(self.code, "mad.wide.u32 {to}, {}, {bytes}, {to};", part.length);
+            self.code.to(to).mad((M::Wide, M::U32), part.length, bytes, to);
         }
-        emit!(self.code, "add.u64 {all}, {all}, 7;");
-        emit!(self.code, "and.b64 {}, {all}, -8;", self.top);
+        self.code.to(all).add(M::U64, all, 7);
+        self.code.to(self.top).and(M::B64, all, -8);
         self.code.go(end);
         self.code.place(apart);
         let Val::Seq(made) = self.append(parts)? else { return Err("no sequence".to_owned()) };

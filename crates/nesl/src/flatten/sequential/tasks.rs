@@ -18,7 +18,7 @@
 //! elements of a task, the number of tasks that fit into the memory, the next number to take, the number of
 //! calls that have ended. Records of [`RECORD`] bytes follow.
 
-use super::code::{Class, Code, Kind, Label, Reg, emit};
+use super::code::{Class, Code, Kind, Label, Reg};
 use super::expr::{Seq, Writer};
 use super::{CodeResult, FrameRegisters, Module, Signature};
 use crate::core::{DefinitionKind, Each, Expr, ExprId};
@@ -26,6 +26,8 @@ use crate::flatten::Callee;
 use crate::flatten::callee::Node;
 use crate::vcode::Shape;
 use crate::vcode::task::{CAPACITY, ENDED, FIRST, GRAIN, NEXT, RECORD};
+use broadloom_ptx::Modifier as M;
+use broadloom_ptx::builder::Instructions;
 use std::rc::Rc;
 
 /// Maximum number of slots of arguments of a task, and of results.
@@ -68,14 +70,14 @@ pub(super) struct Worker {
 pub(super) fn end_call(code: &mut Code, queue: Reg) {
     code.sync();
     let old = code.reg(Class::B32);
-    code.in_first_lane(|code| emit!(code, "atom.global.add.u32 {old}, [{queue}+{ENDED}], 1;"));
+    code.in_first_lane(|code| code.to(old).atom((M::Global, M::Add, M::U32), queue.at(ENDED), 1));
 }
 
 /// Returns the address of a record.
 fn record(code: &mut Code, queue: Reg, number: Reg) -> Reg {
     let to = code.reg(Class::B64);
-    emit!(code, "mad.wide.u32 {to}, {number}, {RECORD}, {queue};");
-    emit!(code, "add.u64 {to}, {to}, {FIRST};");
+    code.to(to).mad((M::Wide, M::U32), number, RECORD, queue);
+    code.to(to).add(M::U64, to, FIRST);
     to
 }
 
@@ -83,14 +85,16 @@ fn record(code: &mut Code, queue: Reg, number: Reg) -> Reg {
 /// semantics would invalidate the L1 cache of the multiprocessor each time.
 fn state_of(code: &mut Code, record: Reg) -> Reg {
     let state = code.length(0);
-    code.in_first_lane(|code| emit!(code, "ld.relaxed.gpu.global.u32 {state}, [{record}];"));
+    code.in_first_lane(|code| code.to(state).ld((M::Relaxed, M::Gpu, M::Global, M::U32), record.at(0)));
     code.lane_value(Kind::Length, state, None)
 }
 
 /// Takes a task. Returns its previous state. The warp that made the task needs no fence.
 fn take(code: &mut Code, record: Reg) -> Reg {
     let state = code.length(0);
-    code.in_first_lane(|code| emit!(code, "atom.relaxed.gpu.global.cas.b32 {state}, [{record}], {READY}, {TAKEN};"));
+    code.in_first_lane(|code| {
+        code.to(state).atom_with((M::Relaxed, M::Gpu, M::Global, M::Cas, M::B32), (record.at(0), READY, TAKEN))
+    });
     let state = code.lane_value(Kind::Length, state, None);
     code.sync();
     state
@@ -114,7 +118,7 @@ impl Module<'_, '_> {
         let mut regs = vec![];
         for (number, kind) in (0u32..).zip(kinds) {
             let to = if *kind == Kind::Bool { code.reg(Class::B32) } else { code.of(*kind) };
-            emit!(code, "ld.global.{} {to}, [{record}+{}];", self.param_type(*kind), offset + 8 * number);
+            code.to(to).ld((M::Global, self.param_type(*kind)), record.at(offset + 8 * number));
             regs.push(to);
         }
         regs
@@ -122,7 +126,7 @@ impl Module<'_, '_> {
 
     fn store_slots(&self, code: &mut Code, kinds: &[Kind], regs: &[Reg], record: Reg, offset: u32) {
         for ((number, kind), reg) in (0u32..).zip(kinds).zip(regs) {
-            emit!(code, "st.global.{} [{record}+{}], {reg};", self.param_type(*kind), offset + 8 * number);
+            code.run().st((M::Global, self.param_type(*kind)), record.at(offset + 8 * number), reg);
         }
     }
 
@@ -135,65 +139,65 @@ impl Module<'_, '_> {
         let (next, wait, run) = (code.label(), code.label(), code.label());
         let [room, need] = [(); 2].map(|()| code.reg(Class::B64));
         let capacity = code.reg(Class::B32);
-        emit!(code, "ld.global.u32 {capacity}, [{queue}+{CAPACITY}];");
+        code.to(capacity).ld((M::Global, M::U32), queue.at(CAPACITY));
         code.place(next);
         let (full, beyond, number) = (code.reg(Class::Pred), code.reg(Class::Pred), code.length(0));
-        code.in_first_lane(|code| emit!(code, "atom.global.add.u32 {number}, [{queue}+{NEXT}], 1;"));
+        code.in_first_lane(|code| code.to(number).atom((M::Global, M::Add, M::U32), queue.at(NEXT), 1));
         let number = code.lane_value(Kind::Length, number, None);
-        emit!(code, "setp.ge.u32 {beyond}, {number}, {capacity};");
+        code.to(beyond).setp((M::Ge, M::U32), number, capacity);
         code.go_if(beyond, *end);
         let task = record(code, queue, number);
         code.place(wait);
         let [is_ready, is_over, is_gone, has_ended, has_failed] = [(); 5].map(|()| code.reg(Class::Pred));
         let own = state_of(code, task);
-        emit!(code, "setp.eq.u32 {is_ready}, {own}, {READY};");
+        code.to(is_ready).setp((M::Eq, M::U32), own, READY);
         code.go_if(is_ready, run);
-        emit!(code, "setp.ne.u32 {is_gone}, {own}, 0;");
+        code.to(is_gone).setp((M::Ne, M::U32), own, 0);
         code.go_if(is_gone, next);
         let (ended, flags) = (code.length(0), code.length(0));
         code.in_first_lane(|code| {
-            emit!(code, "ld.relaxed.gpu.global.u32 {ended}, [{queue}+{ENDED}];");
-            emit!(code, "ld.relaxed.gpu.global.u32 {flags}, [{state}+4];");
+            code.to(ended).ld((M::Relaxed, M::Gpu, M::Global, M::U32), queue.at(ENDED));
+            code.to(flags).ld((M::Relaxed, M::Gpu, M::Global, M::U32), state.at(4));
         });
         let (ended, flags) = (code.lane_value(Kind::Length, ended, None), code.lane_value(Kind::Length, flags, None));
-        emit!(code, "setp.ge.u32 {has_ended}, {ended}, {calls};");
-        emit!(code, "setp.ne.u32 {has_failed}, {flags}, 0;");
-        emit!(code, "or.pred {is_over}, {has_ended}, {has_failed};");
+        code.to(has_ended).setp((M::Ge, M::U32), ended, calls);
+        code.to(has_failed).setp((M::Ne, M::U32), flags, 0);
+        code.to(is_over).or(M::Pred, has_ended, has_failed);
         code.go_if(is_over, *end);
-        emit!(code, "nanosleep.u32 200;");
+        code.run().nanosleep(M::U32, 200);
         code.go(wait);
         code.place(run);
-        emit!(code, "fence.acq_rel.gpu;");
+        code.run().fence((M::AcqRel, M::Gpu));
         let size = code.reg(Class::B32);
-        emit!(code, "ld.global.u32 {size}, [{task}+{SIZE}];");
+        code.to(size).ld((M::Global, M::U32), task.at(SIZE));
         let of_element = if code.lane.is_some() { ARENA_OF_ELEMENT } else { THREAD_ARENA_OF_ELEMENT };
-        emit!(code, "mul.wide.u32 {need}, {size}, {of_element};");
-        emit!(code, "add.u64 {need}, {need}, {ARENA_BESIDES};");
-        emit!(code, "sub.u64 {room}, {limit}, {base};");
-        emit!(code, "setp.lt.u64 {full}, {room}, {need};");
+        code.to(need).mul((M::Wide, M::U32), size, of_element);
+        code.to(need).add(M::U64, need, ARENA_BESIDES);
+        code.to(room).sub(M::U64, limit, base);
+        code.to(full).setp((M::Lt, M::U64), room, need);
         code.go_if(full, next);
         let (taken, was_taken) = (take(code, task), code.reg(Class::Pred));
-        emit!(code, "setp.ne.u32 {was_taken}, {taken}, {READY};");
+        code.to(was_taken).setp((M::Ne, M::U32), taken, READY);
         code.go_if(was_taken, next);
         let (function, depth, fuel) = (code.reg(Class::B32), code.reg(Class::B32), code.reg(Class::B64));
-        emit!(code, "ld.global.u32 {function}, [{task}+{FUNCTION}];");
-        emit!(code, "ld.global.u32 {depth}, [{task}+{DEPTH}];");
-        emit!(code, "ld.global.u64 {fuel}, [{task}+{FUEL}];");
+        code.to(function).ld((M::Global, M::U32), task.at(FUNCTION));
+        code.to(depth).ld((M::Global, M::U32), task.at(DEPTH));
+        code.to(fuel).ld((M::Global, M::U64), task.at(FUEL));
         let failed = code.label();
-        for (number, signature) in self.tasks.iter().enumerate() {
+        for (number, signature) in (0u32..).zip(&self.tasks) {
             let (other, is_other, is_wrong) = (code.label(), code.reg(Class::Pred), code.reg(Class::Pred));
-            emit!(code, "setp.ne.u32 {is_other}, {function}, {number};");
+            code.to(is_other).setp((M::Ne, M::U32), function, number);
             code.go_if(is_other, other);
             let regs = self.load_slots(code, &signature.params, task, ARGUMENTS);
             let given = FrameRegisters { top: *base, limit: *limit, depth, fuel, queue: Some(queue), team: None };
             let called = self.call(code, signature, &given, &regs);
-            emit!(code, "setp.ne.u32 {is_wrong}, {}, 0;", called.status);
+            code.to(is_wrong).setp((M::Ne, M::U32), called.status, 0);
             code.go_if(is_wrong, failed);
-            emit!(code, "mov.b64 {base}, {};", called.top);
+            code.to(base).mov(M::B64, called.top);
             code.sync();
             code.in_first_lane(|code| {
                 self.store_slots(code, &signature.results, &called.results, task, RESULTS);
-                emit!(code, "st.release.gpu.global.u32 [{task}], {DONE};");
+                code.run().st((M::Release, M::Gpu, M::Global, M::U32), task.at(0), DONE);
             });
             code.sync();
             code.go(next);
@@ -201,7 +205,7 @@ impl Module<'_, '_> {
         }
         code.place(failed);
         code.sync();
-        code.in_first_lane(|code| emit!(code, "st.release.gpu.global.u32 [{task}], {FAILED};"));
+        code.in_first_lane(|code| code.run().st((M::Release, M::Gpu, M::Global, M::U32), task.at(0), FAILED));
         // Its arena is not used again.
         code.go(*end);
     }
@@ -238,11 +242,11 @@ impl Writer<'_, '_, '_> {
         let Some(function) = self.m.task(&signature) else { return Ok(false) };
         let (_, result) = self.m.c.shapes(&callee)?;
         let grain = self.code.reg(Class::B32);
-        emit!(self.code, "ld.global.u32 {grain}, [{queue}+{GRAIN}];");
+        self.code.to(grain).ld((M::Global, M::U32), queue.at(GRAIN));
         let (whole, end) = (self.code.label(), self.code.label());
         if let Some(size) = self.size {
             let is_small = self.code.reg(Class::Pred);
-            emit!(self.code, "setp.lt.u32 {is_small}, {size}, {grain};");
+            self.code.to(is_small).setp((M::Lt, M::U32), size, grain);
             self.code.go_if(is_small, whole);
         }
         let numbers = self.take(length, Kind::Length);
@@ -255,35 +259,35 @@ impl Writer<'_, '_, '_> {
             regs.iter().map(|reg| if reg.class == Class::Pred { self.code.number(*reg) } else { *reg }).collect();
         let (here, next) = (self.code.label(), self.code.label());
         let number = self.code.reg(Class::B32);
-        emit!(self.code, "mov.u32 {number}, 0xffffffff;");
+        self.code.to(number).mov(M::U32, 0xffffffffu32);
         let (behind, size) = (self.code.reg(Class::B32), self.code.length(0));
         let [is_last, is_small, is_full] = [(); 3].map(|()| self.code.reg(Class::Pred));
-        emit!(self.code, "add.u32 {behind}, {}, 1;", around.index);
-        emit!(self.code, "setp.eq.u32 {is_last}, {behind}, {length};");
+        self.code.to(behind).add(M::U32, around.index, 1);
+        self.code.to(is_last).setp((M::Eq, M::U32), behind, length);
         self.code.go_if(is_last, here);
         for (reg, _) in regs.iter().zip(&signature.params).filter(|(_, kind)| **kind == Kind::Length) {
-            emit!(self.code, "add.u32 {size}, {size}, {reg};");
+            self.code.to(size).add(M::U32, size, reg);
         }
-        emit!(self.code, "setp.lt.u32 {is_small}, {size}, {grain};");
+        self.code.to(is_small).setp((M::Lt, M::U32), size, grain);
         self.code.go_if(is_small, here);
         let (own, capacity) = (self.code.length(0), self.code.reg(Class::B32));
-        emit!(self.code, "ld.global.u32 {capacity}, [{queue}+{CAPACITY}];");
-        self.code.in_first_lane(|code| emit!(code, "atom.global.add.u32 {own}, [{queue}], 1;"));
+        self.code.to(capacity).ld((M::Global, M::U32), queue.at(CAPACITY));
+        self.code.in_first_lane(|code| code.to(own).atom((M::Global, M::Add, M::U32), queue.at(0), 1));
         let own = self.code.lane_value(Kind::Length, own, None);
-        emit!(self.code, "setp.ge.u32 {is_full}, {own}, {capacity};");
+        self.code.to(is_full).setp((M::Ge, M::U32), own, capacity);
         self.code.go_if(is_full, here);
-        emit!(self.code, "mov.u32 {number}, {own};");
+        self.code.to(number).mov(M::U32, own);
         let task = record(&mut self.code, queue, own);
         let (depth, fuel) = (self.depth, self.fuel);
         self.code.sync();
         let m = &*self.m;
         self.code.in_first_lane(|code| {
-            emit!(code, "st.global.u32 [{task}+{FUNCTION}], {function};");
-            emit!(code, "st.global.u32 [{task}+{DEPTH}], {depth};");
-            emit!(code, "st.global.u32 [{task}+{SIZE}], {size};");
-            emit!(code, "st.global.u64 [{task}+{FUEL}], {fuel};");
+            code.run().st((M::Global, M::U32), task.at(FUNCTION), function as u32);
+            code.run().st((M::Global, M::U32), task.at(DEPTH), depth);
+            code.run().st((M::Global, M::U32), task.at(SIZE), size);
+            code.run().st((M::Global, M::U64), task.at(FUEL), fuel);
             m.store_slots(code, &signature.params, &regs, task, ARGUMENTS);
-            emit!(code, "st.release.gpu.global.u32 [{task}], {READY};");
+            code.run().st((M::Release, M::Gpu, M::Global, M::U32), task.at(0), READY);
         });
         self.code.sync();
         self.code.go(next);
@@ -299,11 +303,11 @@ impl Writer<'_, '_, '_> {
         let (next, wait, there) = (self.code.label(), self.code.label(), self.code.label());
         let [is_none, was_taken, is_done, is_wrong] = [(); 4].map(|()| self.code.reg(Class::Pred));
         let number = self.code.load_at(Kind::Length, numbers, around.index);
-        emit!(self.code, "setp.eq.u32 {is_none}, {number}, 0xffffffff;");
+        self.code.to(is_none).setp((M::Eq, M::U32), number, 0xffffffffu32);
         self.code.go_if(is_none, next);
         let task = record(&mut self.code, queue, number);
         let taken = take(&mut self.code, task);
-        emit!(self.code, "setp.ne.u32 {was_taken}, {taken}, {READY};");
+        self.code.to(was_taken).setp((M::Ne, M::U32), taken, READY);
         self.code.go_if(was_taken, wait);
         let regs = self.m.load_slots(&mut self.code, &signature.params, task, ARGUMENTS);
         let value = self.called(&signature, &result, &regs)?;
@@ -311,14 +315,14 @@ impl Writer<'_, '_, '_> {
         self.code.go(next);
         self.code.place(wait);
         let state = state_of(&mut self.code, task);
-        emit!(self.code, "setp.ge.u32 {is_done}, {state}, {DONE};");
+        self.code.to(is_done).setp((M::Ge, M::U32), state, DONE);
         self.code.go_if(is_done, there);
-        emit!(self.code, "nanosleep.u32 100;");
+        self.code.run().nanosleep(M::U32, 100);
         self.code.go(wait);
         self.code.place(there);
-        emit!(self.code, "setp.ne.u32 {is_wrong}, {state}, {DONE};");
+        self.code.to(is_wrong).setp((M::Ne, M::U32), state, DONE);
         self.fail_if(is_wrong);
-        emit!(self.code, "fence.acq_rel.gpu;");
+        self.code.run().fence((M::AcqRel, M::Gpu));
         self.code.sync();
         let regs = self.m.load_slots(&mut self.code, &signature.results, task, RESULTS);
         let value = self.returned(&signature, &result, &regs)?;

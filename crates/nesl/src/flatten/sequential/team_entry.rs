@@ -1,10 +1,12 @@
 //! The kernel of the form for teams. The grid is initially one team, which is split among the calls.
 
-use super::code::{Class, Code, Kind, Reg, emit};
+use super::code::{Class, Code, Kind, Reg};
 use super::entry::Entry;
 use super::{CallResults, FrameRegisters, Module, Signature};
 use crate::vcode::Shape;
 use crate::vcode::team::{SYNC, THREADS};
+use broadloom_ptx::builder::Instructions;
+use broadloom_ptx::{Modifier as M, Special};
 
 impl Module<'_, '_> {
     /// Writes the kernel for a function: the forms for teams and for warps.
@@ -24,17 +26,17 @@ impl Module<'_, '_> {
         for to in [state, arena, bytes, wide, deep, all, queue] {
             e.load_param(to);
         }
-        emit!(e.code, "cvt.u32.u64 {calls}, {wide};");
-        emit!(e.code, "cvt.u32.u64 {depth}, {deep};");
-        emit!(e.code, "add.u64 {limit}, {arena}, {bytes};");
-        emit!(e.code, "add.u64 {sync}, {queue}, {SYNC};");
+        e.code.to(calls).cvt((M::U32, M::U64), wide);
+        e.code.to(depth).cvt((M::U32, M::U64), deep);
+        e.code.to(limit).add(M::U64, arena, bytes);
+        e.code.to(sync).add(M::U64, queue, SYNC);
         let team = e.code.team_regs(sync);
         let [blocks, threads] = [(); 2].map(|()| e.code.reg(Class::B32));
-        emit!(e.code, "mov.u32 {}, 0;", team.first);
-        emit!(e.code, "mov.u32 {blocks}, %nctaid.x;");
-        emit!(e.code, "mov.u32 {threads}, %ntid.x;");
-        emit!(e.code, "shr.u32 {threads}, {threads}, 5;");
-        emit!(e.code, "mul.lo.u32 {}, {blocks}, {threads};", team.warps);
+        e.code.to(team.first).mov(M::U32, 0);
+        e.code.to(blocks).mov(M::U32, Special::NctaidX);
+        e.code.to(threads).mov(M::U32, Special::NtidX);
+        e.code.to(threads).shr(M::U32, threads, 5);
+        e.code.to(team.warps).mul((M::Lo, M::U32), blocks, threads);
         e.code.name_team(&team);
         let (mut given, mut taken) = (vec![], vec![]);
         e.given(argument, false, &mut given);
@@ -46,10 +48,10 @@ impl Module<'_, '_> {
         let first = e.weight(argument, &given, (parts.low, parts.middle));
         e.code.end_parts(&parts, first);
         e.code.team = Some(parts.team);
-        emit!(e.code, "mov.u32 {call}, {};", parts.low);
+        e.code.to(call).mov(M::U32, parts.low);
         let (done, is_failed) = (e.code.reg(Class::Pred), e.code.reg(Class::Pred));
         e.code.place(next);
-        emit!(e.code, "setp.ge.u32 {done}, {call}, {};", parts.high);
+        e.code.to(done).setp((M::Ge, M::U32), call, parts.high);
         e.code.go_if(done, end);
         let mut regs = vec![];
         e.arguments(argument, &mut given.into_iter(), &mut regs);
@@ -57,7 +59,7 @@ impl Module<'_, '_> {
         let given =
             FrameRegisters { top: parts.base, limit: parts.limit, depth, fuel: parts.fuel, queue: Some(queue), team: None };
         let CallResults { status, mut results, .. } = self.call_in_part(&mut e.code, (of_team, of_warp), &given, &parts, &regs);
-        emit!(e.code, "setp.ne.u32 {is_failed}, {status}, 0;");
+        e.code.to(is_failed).setp((M::Ne, M::U32), status, 0);
         e.code.go_if(is_failed, failed);
         e.take_bools(&mut results, &of_team.results);
         e.results(result, &mut results.into_iter(), &mut taken.into_iter());
@@ -66,10 +68,10 @@ impl Module<'_, '_> {
         e.flag(1);
         e.code.place(finished);
         e.code.meet();
-        emit!(e.code, "add.u32 {call}, {call}, 1;");
+        e.code.to(call).add(M::U32, call, 1);
         e.code.go(next);
         e.code.place(end);
-        emit!(e.code, "ret;");
+        e.code.run().ret(());
         let params: Vec<String> = e.params.iter().map(|param| format!(".param .u64 {param}")).collect();
         let (declarations, text) = (e.code.declarations(), &e.code.text);
         // The number of threads limits the number of registers, so that two blocks per multiprocessor are

@@ -24,7 +24,7 @@
 //! The memory for barriers has a record of [`RECORD`] bytes for each warp: a counter, the number of times it
 //! was full, and a `u32` and a `u64` for values that the others read.
 
-use super::code::{Class, Code, Kind, Label, Reg, Team, emit};
+use super::code::{Class, Code, Kind, Label, Reg, Team};
 use super::expr::{Seq, Val, Writer};
 use super::lanes::LANES;
 use super::{CallResults, CodeResult, FrameRegisters, Module, Signature};
@@ -33,6 +33,8 @@ use crate::primitives::Fold;
 use crate::types::TypeId;
 use crate::vcode::Shape;
 use crate::vcode::team::RECORD;
+use broadloom_ptx::builder::Instructions;
+use broadloom_ptx::{Modifier as M, Special, Type};
 use std::rc::Rc;
 
 /// Constant part of the weight of a call; the number of its elements is added.
@@ -87,30 +89,26 @@ pub(super) struct WarpSum {
     next: Label,
 }
 
+impl Team {
+    /// Returns the arguments of the functions of teams. The last one differs.
+    fn arguments(&self, last: Reg) -> [(Type, Reg); 5] {
+        let Team { first, warps, sync, point, .. } = *self;
+        [(Type::B32, first), (Type::B32, warps), (Type::B32, point), (Type::B64, sync), (Type::B32, last)]
+    }
+}
+
 impl Code {
     /// Calls the barrier of a team.
     pub(super) fn sync_team(&mut self, team: &Team) {
-        let Team { first, warps, sync, point, inner, .. } = team;
-        emit!(self, "{{");
-        emit!(self, ".param .b32 x0; .param .b32 x1; .param .b32 x2; .param .b64 x3; .param .b32 x4;");
-        emit!(self, "st.param.b32 [x0], {first}; st.param.b32 [x1], {warps}; st.param.b32 [x4], {inner};");
-        emit!(self, "st.param.b32 [x2], {point}; st.param.b64 [x3], {sync};");
-        emit!(self, "call team_sync, (x0, x1, x2, x3, x4);");
-        emit!(self, "}}");
+        self.call("team_sync", &team.arguments(team.inner), 0, &[]);
     }
 
     /// Sums a number of each warp of the team. Returns the sum of the warps before the own one, and the sum
     /// of all. A barrier must follow before the next sum.
     pub(super) fn sum_of_team(&mut self, team: &Team, number: Reg) -> (Reg, Reg) {
-        let Team { first, warps, sync, point, .. } = team;
         let (before, all) = (self.reg(Class::B32), self.reg(Class::B32));
-        emit!(self, "{{");
-        emit!(self, ".param .b32 x0; .param .b32 x1; .param .b32 x2; .param .b64 x3; .param .b32 x4; .param .align 8 .b8 y[8];");
-        emit!(self, "st.param.b32 [x0], {first}; st.param.b32 [x1], {warps};");
-        emit!(self, "st.param.b32 [x2], {point}; st.param.b64 [x3], {sync}; st.param.b32 [x4], {number};");
-        emit!(self, "call (y), team_sum, (x0, x1, x2, x3, x4);");
-        emit!(self, "ld.param.b32 {before}, [y]; ld.param.b32 {all}, [y+4];");
-        emit!(self, "}}");
+        let results = [(Type::B32, 0, before), (Type::B32, 4, all)];
+        self.call("team_sum", &team.arguments(number), 8, &results);
         (before, all)
     }
 
@@ -122,7 +120,7 @@ impl Code {
         self.sync_team(&team);
         let (_, all) = self.sum_of_team(&team, number);
         self.sync_team(&team);
-        emit!(self, "setp.ne.u32 {any}, {all}, 0;");
+        self.to(any).setp((M::Ne, M::U32), all, 0);
         any
     }
 
@@ -130,17 +128,17 @@ impl Code {
     pub(super) fn name_team(&mut self, team: &Team) {
         let Team { first, point, inner, own, .. } = team;
         let [block, threads, thread] = [(); 3].map(|()| self.reg(Class::B32));
-        emit!(self, "mov.u32 {block}, %ctaid.x;");
-        emit!(self, "mov.u32 {threads}, %ntid.x;");
-        emit!(self, "mov.u32 {thread}, %tid.x;");
-        emit!(self, "mad.lo.u32 {own}, {block}, {threads}, {thread};");
-        emit!(self, "shr.u32 {own}, {own}, 5;");
-        emit!(self, "sub.u32 {own}, {own}, {first};");
-        emit!(self, "add.u32 {point}, {first}, 1;");
-        emit!(self, "shr.u32 {threads}, {threads}, 5;");
-        emit!(self, "mul.lo.u32 {inner}, {block}, {threads};");
-        emit!(self, "max.u32 {inner}, {inner}, {first};");
-        emit!(self, "add.u32 {inner}, {inner}, 1;");
+        self.to(block).mov(M::U32, Special::CtaidX);
+        self.to(threads).mov(M::U32, Special::NtidX);
+        self.to(thread).mov(M::U32, Special::TidX);
+        self.to(own).mad((M::Lo, M::U32), block, threads, thread);
+        self.to(own).shr(M::U32, own, 5);
+        self.to(own).sub(M::U32, own, first);
+        self.to(point).add(M::U32, first, 1);
+        self.to(threads).shr(M::U32, threads, 5);
+        self.to(inner).mul((M::Lo, M::U32), block, threads);
+        self.to(inner).max(M::U32, inner, first);
+        self.to(inner).add(M::U32, inner, 1);
     }
 
     /// Returns registers for a team.
@@ -154,11 +152,11 @@ impl Code {
         let Some(team) = self.team else { return self.lane_value(kind, value, None) };
         let (address, to) = (self.reg(Class::B64), self.of(kind));
         let bits = self.bits(kind);
-        emit!(self, "mad.wide.u32 {address}, {}, {RECORD}, {};", team.first, team.sync);
-        emit!(self, "add.u64 {address}, {address}, 16;");
-        self.in_first_lane(|code| emit!(code, "st.global.{bits} [{address}], {value};"));
+        self.to(address).mad((M::Wide, M::U32), team.first, RECORD, team.sync);
+        self.to(address).add(M::U64, address, 16);
+        self.in_first_lane(|code| code.run().st((M::Global, bits), address.at(0), value));
         self.sync_team(&team);
-        emit!(self, "ld.global.{bits} {to}, [{address}];");
+        self.to(to).ld((M::Global, bits), address.at(0));
         self.sync_team(&team);
         to
     }
@@ -179,24 +177,24 @@ impl Code {
         let (inner, is_apart) = (self.copy(Kind::Length, team.inner), self.length(0));
         // Warps of the team in the own block are before `inner`.
         let [behind, of_block, block] = [(); 3].map(|()| self.reg(Class::B32));
-        emit!(self, "mov.u32 {block}, %ctaid.x;");
-        emit!(self, "mov.u32 {of_block}, %ntid.x;");
-        emit!(self, "shr.u32 {of_block}, {of_block}, 5;");
-        emit!(self, "mad.lo.u32 {behind}, {block}, {of_block}, {of_block};");
-        emit!(self, "add.u32 {block}, {}, {};", team.first, team.warps);
-        emit!(self, "min.u32 {behind}, {behind}, {block};");
+        self.to(block).mov(M::U32, Special::CtaidX);
+        self.to(of_block).mov(M::U32, Special::NtidX);
+        self.to(of_block).shr(M::U32, of_block, 5);
+        self.to(behind).mad((M::Lo, M::U32), block, of_block, of_block);
+        self.to(block).add(M::U32, team.first, team.warps);
+        self.to(behind).min(M::U32, behind, block);
         let whole = [self.copy(Kind::Length, team.inner), behind];
         let (head, end) = (self.label(), self.label());
         let [count, middle] = [(); 2].map(|()| self.reg(Class::B32));
         let [is_one, is_warp] = [(); 2].map(|()| self.reg(Class::Pred));
         self.place(head);
-        emit!(self, "sub.u32 {count}, {high}, {low};");
-        emit!(self, "setp.lt.u32 {is_one}, {count}, 2;");
+        self.to(count).sub(M::U32, high, low);
+        self.to(is_one).setp((M::Lt, M::U32), count, 2);
         self.go_if(is_one, end);
-        emit!(self, "setp.lt.u32 {is_warp}, {}, 2;", own.warps);
+        self.to(is_warp).setp((M::Lt, M::U32), own.warps, 2);
         self.go_if(is_warp, end);
-        emit!(self, "shr.u32 {middle}, {count}, 1;");
-        emit!(self, "add.u32 {middle}, {middle}, {low};");
+        self.to(middle).shr(M::U32, count, 1);
+        self.to(middle).add(M::U32, middle, low);
         TeamPart { low, high, team: own, base, limit, fuel, weight, join, is_split, inner, is_apart, whole, head, end, middle }
     }
 
@@ -206,88 +204,88 @@ impl Code {
         let [of_block, taken, most, at, near, less] = [(); 6].map(|()| self.reg(Class::B32));
         let [is_inside, is_near, is_second, is_old] = [(); 4].map(|()| self.reg(Class::Pred));
         let [wide, share, half, rest, of_weight, cut] = [(); 6].map(|()| self.reg(Class::B64));
-        emit!(self, "cvt.u64.u32 {wide}, {};", team.warps);
-        emit!(self, "shr.u64 {half}, {weight}, 1;");
-        emit!(self, "mad.lo.u64 {share}, {wide}, {first}, {half};");
-        emit!(self, "div.u64 {share}, {share}, {weight};");
-        emit!(self, "cvt.u32.u64 {taken}, {share};");
-        emit!(self, "sub.u32 {most}, {}, 1;", team.warps);
-        emit!(self, "max.u32 {taken}, {taken}, 1;");
-        emit!(self, "min.u32 {taken}, {taken}, {most};");
+        self.to(wide).cvt((M::U64, M::U32), team.warps);
+        self.to(half).shr(M::U64, weight, 1);
+        self.to(share).mad((M::Lo, M::U64), wide, first, half);
+        self.to(share).div(M::U64, share, weight);
+        self.to(taken).cvt((M::U32, M::U64), share);
+        self.to(most).sub(M::U32, team.warps, 1);
+        self.to(taken).max(M::U32, taken, 1);
+        self.to(taken).min(M::U32, taken, most);
         // Barriers within a block are faster.
-        emit!(self, "mov.u32 {of_block}, %ntid.x;");
-        emit!(self, "shr.u32 {of_block}, {of_block}, 5;");
-        emit!(self, "shr.u32 {at}, {of_block}, 1;");
-        emit!(self, "add.u32 {at}, {at}, {taken};");
-        emit!(self, "add.u32 {at}, {at}, {};", team.first);
-        emit!(self, "div.u32 {at}, {at}, {of_block};");
-        emit!(self, "mul.lo.u32 {at}, {at}, {of_block};");
-        emit!(self, "sub.u32 {at}, {at}, {};", team.first);
-        emit!(self, "sub.u32 {less}, {}, {taken};", team.warps);
-        emit!(self, "min.u32 {less}, {less}, {taken};");
-        emit!(self, "sub.s32 {near}, {at}, {taken};");
-        emit!(self, "abs.s32 {near}, {near};");
-        emit!(self, "mul.lo.u32 {near}, {near}, {SNAP};");
-        emit!(self, "setp.le.u32 {is_near}, {near}, {less};");
+        self.to(of_block).mov(M::U32, Special::NtidX);
+        self.to(of_block).shr(M::U32, of_block, 5);
+        self.to(at).shr(M::U32, of_block, 1);
+        self.to(at).add(M::U32, at, taken);
+        self.to(at).add(M::U32, at, team.first);
+        self.to(at).div(M::U32, at, of_block);
+        self.to(at).mul((M::Lo, M::U32), at, of_block);
+        self.to(at).sub(M::U32, at, team.first);
+        self.to(less).sub(M::U32, team.warps, taken);
+        self.to(less).min(M::U32, less, taken);
+        self.to(near).sub(M::S32, at, taken);
+        self.to(near).abs(M::S32, near);
+        self.to(near).mul((M::Lo, M::U32), near, SNAP);
+        self.to(is_near).setp((M::Le, M::U32), near, less);
         // As unsigned numbers, boundaries before the team are larger than every number of warps.
-        emit!(self, "sub.u32 {near}, {at}, 1;");
-        emit!(self, "setp.lt.u32 {is_inside}, {near}, {most};");
-        emit!(self, "and.pred {is_near}, {is_near}, {is_inside};");
-        emit!(self, "selp.u32 {taken}, {at}, {taken}, {is_near};");
-        emit!(self, "sub.u64 {rest}, {limit}, {base};");
-        emit!(self, "div.u64 {of_weight}, {rest}, {weight};");
-        emit!(self, "mul.lo.u64 {cut}, {of_weight}, {first};");
-        emit!(self, "and.b64 {cut}, {cut}, -8;");
-        emit!(self, "add.u64 {cut}, {cut}, {base};");
-        emit!(self, "div.u64 {fuel}, {fuel}, {weight};");
+        self.to(near).sub(M::U32, at, 1);
+        self.to(is_inside).setp((M::Lt, M::U32), near, most);
+        self.to(is_near).and(M::Pred, is_near, is_inside);
+        self.to(taken).selp(M::U32, at, taken, is_near);
+        self.to(rest).sub(M::U64, limit, base);
+        self.to(of_weight).div(M::U64, rest, weight);
+        self.to(cut).mul((M::Lo, M::U64), of_weight, first);
+        self.to(cut).and(M::B64, cut, -8);
+        self.to(cut).add(M::U64, cut, base);
+        self.to(fuel).div(M::U64, fuel, weight);
         // The first split determines the name of the barrier after the calls, in memory and in the own block.
         let split = self.reg(Class::B32);
-        emit!(self, "add.u32 {split}, {}, {taken};", team.first);
+        self.to(split).add(M::U32, team.first, taken);
         let (TeamPart { inner, is_apart, whole: [start, behind], .. }, [is_in, is_before, was]) =
             (parts, [(); 3].map(|()| self.reg(Class::Pred)));
         let number = self.reg(Class::B32);
-        emit!(self, "setp.ge.u32 {is_in}, {split}, {start};");
-        emit!(self, "setp.lt.u32 {is_before}, {split}, {behind};");
-        emit!(self, "and.pred {is_in}, {is_in}, {is_before};");
-        emit!(self, "setp.eq.u32 {was}, {is_apart}, 0;");
-        emit!(self, "and.pred {is_in}, {is_in}, {was};");
-        emit!(self, "selp.u32 {inner}, {split}, {inner}, {is_in};");
-        emit!(self, "selp.u32 {number}, 1, 0, {is_in};");
-        emit!(self, "or.b32 {is_apart}, {is_apart}, {number};");
-        emit!(self, "setp.ne.u32 {is_old}, {is_split}, 0;");
-        emit!(self, "selp.u32 {join}, {join}, {split}, {is_old};");
-        emit!(self, "mov.u32 {is_split}, 1;");
+        self.to(is_in).setp((M::Ge, M::U32), split, start);
+        self.to(is_before).setp((M::Lt, M::U32), split, behind);
+        self.to(is_in).and(M::Pred, is_in, is_before);
+        self.to(was).setp((M::Eq, M::U32), is_apart, 0);
+        self.to(is_in).and(M::Pred, is_in, was);
+        self.to(inner).selp(M::U32, split, inner, is_in);
+        self.to(number).selp(M::U32, 1, 0, is_in);
+        self.to(is_apart).or(M::B32, is_apart, number);
+        self.to(is_old).setp((M::Ne, M::U32), is_split, 0);
+        self.to(join).selp(M::U32, join, split, is_old);
+        self.to(is_split).mov(M::U32, 1);
         let (second, next) = (self.label(), self.label());
-        emit!(self, "setp.ge.u32 {is_second}, {}, {taken};", team.own);
+        self.to(is_second).setp((M::Ge, M::U32), team.own, taken);
         self.go_if(is_second, second);
-        emit!(self, "mov.u32 {high}, {middle};");
-        emit!(self, "mov.u32 {}, {taken};", team.warps);
-        emit!(self, "mov.u64 {limit}, {cut};");
-        emit!(self, "mov.u64 {weight}, {first};");
+        self.to(high).mov(M::U32, middle);
+        self.to(team.warps).mov(M::U32, taken);
+        self.to(limit).mov(M::U64, cut);
+        self.to(weight).mov(M::U64, first);
         self.go(next);
         self.place(second);
-        emit!(self, "mov.u32 {low}, {middle};");
-        emit!(self, "add.u32 {}, {}, {taken};", team.first, team.first);
-        emit!(self, "sub.u32 {}, {}, {taken};", team.warps, team.warps);
-        emit!(self, "mov.u64 {base}, {cut};");
-        emit!(self, "sub.u64 {weight}, {weight}, {first};");
+        self.to(low).mov(M::U32, middle);
+        self.to(team.first).add(M::U32, team.first, taken);
+        self.to(team.warps).sub(M::U32, team.warps, taken);
+        self.to(base).mov(M::U64, cut);
+        self.to(weight).sub(M::U64, weight, first);
         self.place(next);
-        emit!(self, "mul.lo.u64 {fuel}, {fuel}, {weight};");
+        self.to(fuel).mul((M::Lo, M::U64), fuel, weight);
         self.name_team(team);
         self.go(*head);
         self.place(*end);
         // The other warps of a call with few elements are idle.
         let [is_small, is_warp, is_first] = [(); 3].map(|()| self.reg(Class::Pred));
         let behind = self.label();
-        emit!(self, "setp.lt.u64 {is_small}, {weight}, {TEAM_WEIGHT};");
-        emit!(self, "setp.lt.u32 {is_warp}, {}, 2;", team.warps);
+        self.to(is_small).setp((M::Lt, M::U64), weight, TEAM_WEIGHT);
+        self.to(is_warp).setp((M::Lt, M::U32), team.warps, 2);
         self.go_unless(is_small, behind);
         self.go_if(is_warp, behind);
-        emit!(self, "mov.u32 {is_split}, 1;");
-        emit!(self, "mov.u32 {}, 1;", team.warps);
-        emit!(self, "setp.eq.u32 {is_first}, {}, 0;", team.own);
+        self.to(is_split).mov(M::U32, 1);
+        self.to(team.warps).mov(M::U32, 1);
+        self.to(is_first).setp((M::Eq, M::U32), team.own, 0);
         self.go_if(is_first, behind);
-        emit!(self, "mov.u32 {low}, {high};");
+        self.to(low).mov(M::U32, high);
         self.place(behind);
         self.meet();
     }
@@ -296,7 +294,7 @@ impl Code {
     pub(super) fn join_parts(&mut self, team: &Team, parts: &TeamPart) {
         let (next, is_whole) = (self.label(), self.reg(Class::Pred));
         self.meet();
-        emit!(self, "setp.eq.u32 {is_whole}, {}, 0;", parts.is_split);
+        self.to(is_whole).setp((M::Eq, M::U32), parts.is_split, 0);
         self.go_if(is_whole, next);
         self.sync_team(&Team { point: parts.join, inner: parts.inner, ..*team });
         self.place(next);
@@ -309,12 +307,12 @@ impl Code {
         let (index, done, outside) = (self.reg(Class::B32), self.reg(Class::Pred), self.reg(Class::Pred));
         let [head, end, next] = [(); 3].map(|()| self.label());
         self.meet();
-        emit!(self, "mov.u64 {sum}, 0;");
+        self.to(sum).mov(M::U64, 0);
         self.place(head);
-        emit!(self, "setp.ge.u32 {done}, {base}, {high};");
+        self.to(done).setp((M::Ge, M::U32), base, high);
         self.go_if(done, end);
-        emit!(self, "add.u32 {index}, {base}, {lane};");
-        emit!(self, "setp.ge.u32 {outside}, {index}, {high};");
+        self.to(index).add(M::U32, base, lane);
+        self.to(outside).setp((M::Ge, M::U32), index, high);
         self.go_if(outside, next);
         WarpSum { index, base, sum, head, end, next }
     }
@@ -324,18 +322,18 @@ impl Code {
         let WarpSum { base, sum, head, end, next, .. } = summed;
         let wide = self.reg(Class::B64);
         for number in numbers {
-            emit!(self, "cvt.u64.u32 {wide}, {number};");
-            emit!(self, "add.u64 {sum}, {sum}, {wide};");
+            self.to(wide).cvt((M::U64, M::U32), number);
+            self.to(sum).add(M::U64, sum, wide);
         }
-        emit!(self, "add.u64 {sum}, {sum}, {WEIGHT};");
+        self.to(sum).add(M::U64, sum, WEIGHT);
         self.place(*next);
         self.meet();
-        emit!(self, "add.u32 {base}, {base}, {LANES};");
+        self.to(base).add(M::U32, base, LANES);
         self.go(*head);
         self.place(*end);
         for behind in [16, 8, 4, 2, 1] {
             let other = self.lane_value(Kind::Pointer, *sum, Some(behind));
-            emit!(self, "add.u64 {sum}, {sum}, {other};");
+            self.to(sum).add(M::U64, sum, other);
         }
         self.lane_value(Kind::Pointer, *sum, None)
     }
@@ -356,7 +354,7 @@ impl Module<'_, '_> {
         let results: Vec<Reg> =
             kinds.iter().map(|kind| if *kind == Kind::Bool { code.reg(Class::B32) } else { code.of(*kind) }).collect();
         let (is_warp, warp, next) = (code.reg(Class::Pred), code.label(), code.label());
-        emit!(code, "setp.eq.u32 {is_warp}, {}, 1;", parts.team.warps);
+        code.to(is_warp).setp((M::Eq, M::U32), parts.team.warps, 1);
         code.go_if(is_warp, warp);
         for (signature, team) in [(of_team, Some(parts.team)), (of_warp, None)] {
             let called = match team {
@@ -364,16 +362,16 @@ impl Module<'_, '_> {
                 None => {
                     code.place(warp);
                     let more = code.reg(Class::B64);
-                    emit!(code, "add.u64 {more}, {}, {WARP_FUEL};", given.fuel);
+                    code.to(more).add(M::U64, given.fuel, WARP_FUEL);
                     self.call(code, signature, &FrameRegisters { team, fuel: more, ..*given }, regs)
                 }
             };
-            emit!(code, "mov.u32 {status}, {};", called.status);
-            emit!(code, "mov.u64 {top}, {};", called.top);
-            emit!(code, "mov.u64 {fuel}, {};", called.fuel);
+            code.to(status).mov(M::U32, called.status);
+            code.to(top).mov(M::U64, called.top);
+            code.to(fuel).mov(M::U64, called.fuel);
             for ((kind, to), from) in kinds.iter().zip(&results).zip(&called.results) {
-                let bits = if *kind == Kind::Bool { "b32" } else { code.bits(*kind) };
-                emit!(code, "mov.{bits} {to}, {from};");
+                let bits = if *kind == Kind::Bool { Type::B32 } else { code.bits(*kind) };
+                code.to(to).mov(bits, from);
             }
             if team.is_some() {
                 code.go(next);
@@ -391,22 +389,22 @@ impl Writer<'_, '_, '_> {
         let Some(team) = self.code.team else { return (self.code.length(0), length) };
         let [base, end] = [(); 2].map(|()| self.code.reg(Class::B32));
         let rounds = self.rounds_of_warp(length, &team);
-        emit!(self.code, "mul.lo.u32 {base}, {rounds}, {};", team.own);
-        emit!(self.code, "min.u32 {base}, {base}, {length};");
-        emit!(self.code, "add.u32 {end}, {base}, {rounds};");
-        emit!(self.code, "min.u32 {end}, {end}, {length};");
+        self.code.to(base).mul((M::Lo, M::U32), rounds, team.own);
+        self.code.to(base).min(M::U32, base, length);
+        self.code.to(end).add(M::U32, base, rounds);
+        self.code.to(end).min(M::U32, end, length);
         (base, end)
     }
 
     /// Returns the number of rounds of a loop per warp of a team.
     fn rounds_of_warp(&mut self, length: Reg, team: &Team) -> Reg {
         let rounds = self.code.reg(Class::B32);
-        emit!(self.code, "add.u32 {rounds}, {length}, {};", LANES - 1);
-        emit!(self.code, "shr.u32 {rounds}, {rounds}, 5;");
-        emit!(self.code, "add.u32 {rounds}, {rounds}, {};", team.warps);
-        emit!(self.code, "sub.u32 {rounds}, {rounds}, 1;");
-        emit!(self.code, "div.u32 {rounds}, {rounds}, {};", team.warps);
-        emit!(self.code, "shl.b32 {rounds}, {rounds}, 5;");
+        self.code.to(rounds).add(M::U32, length, LANES - 1);
+        self.code.to(rounds).shr(M::U32, rounds, 5);
+        self.code.to(rounds).add(M::U32, rounds, team.warps);
+        self.code.to(rounds).sub(M::U32, rounds, 1);
+        self.code.to(rounds).div(M::U32, rounds, team.warps);
+        self.code.to(rounds).shl(M::B32, rounds, 5);
         rounds
     }
 
@@ -423,9 +421,9 @@ impl Writer<'_, '_, '_> {
         let (start, own) = (self.code.copy(Kind::Length, base), self.code.length(0));
         let count = |w: &mut Self, flag: Reg| {
             let [all, number] = [(); 2].map(|()| w.code.reg(Class::B32));
-            emit!(w.code, "vote.sync.ballot.b32 {all}, {flag}, 0xffffffff;");
-            emit!(w.code, "popc.b32 {number}, {all};");
-            emit!(w.code, "add.u32 {own}, {own}, {number};");
+            w.code.to(all).vote_sync((M::Ballot, M::B32), flag, 0xffffffffu32);
+            w.code.to(number).popc(M::B32, all);
+            w.code.to(own).add(M::U32, own, number);
         };
         self.rows_in_lanes(lane, end, base, load, &mut |w, _, regs| {
             if let Some(holds) = regs.last() {
@@ -437,16 +435,16 @@ impl Writer<'_, '_, '_> {
         let mut lanes = self.begin_lanes(lane, end, base);
         let regs = load(self, lanes.index)?;
         let Some(holds) = regs.last() else { return Err("no filter".to_owned()) };
-        emit!(self.code, "selp.u32 {keeps}, 1, 0, {holds};");
+        self.code.to(keeps).selp(M::U32, 1, 0, holds);
         self.join_lanes(&mut lanes);
-        emit!(self.code, "setp.ne.u32 {flag}, {keeps}, 0;");
+        self.code.to(flag).setp((M::Ne, M::U32), keeps, 0);
         count(self, flag);
-        emit!(self.code, "mov.u32 {keeps}, 0;");
+        self.code.to(keeps).mov(M::U32, 0);
         self.end_lanes(&lanes);
         self.code.is_held = false;
         let (before, all) = self.code.sum_of_team(&team, own);
-        emit!(self.code, "mov.u32 {kept}, {before};");
-        emit!(self.code, "mov.u32 {base}, {start};");
+        self.code.to(kept).mov(M::U32, before);
+        self.code.to(base).mov(M::U32, start);
         Ok(all)
     }
 
@@ -464,11 +462,11 @@ impl Writer<'_, '_, '_> {
         let rounds = self.rounds_of_warp(length, &team);
         let [count, at_least] = [(); 2].map(|()| self.code.reg(Class::B32));
         let (is_idle, next) = (self.code.reg(Class::Pred), self.code.label());
-        emit!(self.code, "max.u32 {at_least}, {rounds}, 1;");
-        emit!(self.code, "add.u32 {count}, {length}, {at_least};");
-        emit!(self.code, "sub.u32 {count}, {count}, 1;");
-        emit!(self.code, "div.u32 {count}, {count}, {at_least};");
-        emit!(self.code, "setp.ge.u32 {is_idle}, {}, {count};", team.own);
+        self.code.to(at_least).max(M::U32, rounds, 1);
+        self.code.to(count).add(M::U32, length, at_least);
+        self.code.to(count).sub(M::U32, count, 1);
+        self.code.to(count).div(M::U32, count, at_least);
+        self.code.to(is_idle).setp((M::Ge, M::U32), team.own, count);
         self.code.go_if(is_idle, next);
         self.code.store_at(kind, values, team.own, own);
         self.code.place(next);
@@ -501,30 +499,30 @@ impl Writer<'_, '_, '_> {
         let weight = self.weight(each, sources, argument, (none, length))?;
         let [used, kept, base, start] = [(); 4].map(|()| self.code.reg(Class::B64));
         let full = self.code.reg(Class::Pred);
-        emit!(self.code, "sub.u64 {used}, {}, {};", self.top, self.mark);
-        emit!(self.code, "mul.lo.u64 {kept}, {weight}, {KEPT_OF_ELEMENT};");
-        emit!(self.code, "add.u64 {kept}, {kept}, {KEPT};");
-        emit!(self.code, "add.u64 {kept}, {kept}, {used};");
-        emit!(self.code, "sub.u64 {used}, {}, {};", self.limit, self.top);
-        emit!(self.code, "shr.u64 {used}, {used}, {KEPT_SHARE};");
-        emit!(self.code, "and.b64 {used}, {used}, -8;");
-        emit!(self.code, "add.u64 {kept}, {kept}, {used};");
-        emit!(self.code, "add.u64 {base}, {}, {kept};", self.top);
-        emit!(self.code, "setp.gt.u64 {full}, {base}, {};", self.limit);
+        self.code.to(used).sub(M::U64, self.top, self.mark);
+        self.code.to(kept).mul((M::Lo, M::U64), weight, KEPT_OF_ELEMENT);
+        self.code.to(kept).add(M::U64, kept, KEPT);
+        self.code.to(kept).add(M::U64, kept, used);
+        self.code.to(used).sub(M::U64, self.limit, self.top);
+        self.code.to(used).shr(M::U64, used, KEPT_SHARE);
+        self.code.to(used).and(M::B64, used, -8);
+        self.code.to(kept).add(M::U64, kept, used);
+        self.code.to(base).add(M::U64, self.top, kept);
+        self.code.to(full).setp((M::Gt, M::U64), base, self.limit);
         self.fail_if(full);
-        emit!(self.code, "mov.u64 {start}, {base};");
+        self.code.to(start).mov(M::U64, base);
         let parts = self.code.begin_parts(&team, [none, length, base, self.limit, self.fuel, weight]);
         let first = self.weight(each, sources, argument, (parts.low, parts.middle))?;
         self.code.end_parts(&parts, first);
         // The parts have used the rest of the memory.
-        emit!(self.code, "mov.u64 {}, {};", self.consumed, self.limit);
-        emit!(self.code, "mov.u64 {}, {start};", self.limit);
+        self.code.to(self.consumed).mov(M::U64, self.limit);
+        self.code.to(self.limit).mov(M::U64, start);
 
         let (index, head, end) = (self.code.copy(Kind::Length, parts.low), self.code.label(), self.code.label());
         let [done, has_failed] = [(); 2].map(|()| self.code.reg(Class::Pred));
         let failed = self.code.label();
         self.code.place(head);
-        emit!(self.code, "setp.ge.u32 {done}, {index}, {};", parts.high);
+        self.code.to(done).setp((M::Ge, M::U32), index, parts.high);
         self.code.go_if(done, end);
         let fail = std::mem::replace(&mut self.fail, failed);
         let before = self.code.mark();
@@ -541,14 +539,14 @@ impl Writer<'_, '_, '_> {
         let given = FrameRegisters { top: base, limit, depth: self.depth, fuel, queue: self.queue, team: None };
         let called = self.m.call_in_part(&mut self.code, (&of_team, &of_warp), &given, &parts, &regs);
         self.code.store_at(Kind::Length, statuses, index, called.status);
-        emit!(self.code, "setp.ne.u32 {has_failed}, {}, 0;", called.status);
+        self.code.to(has_failed).setp((M::Ne, M::U32), called.status, 0);
         let next = self.code.label();
         self.code.go_if(has_failed, next);
-        emit!(self.code, "mov.u64 {base}, {};", called.top);
+        self.code.to(base).mov(M::U64, called.top);
         let value = self.returned(&of_team, &result, &called.results)?;
         self.put(arrays, shape, index, &value)?;
         self.code.place(next);
-        emit!(self.code, "add.u32 {index}, {index}, 1;");
+        self.code.to(index).add(M::U32, index, 1);
         self.code.go(head);
         self.code.place(end);
         self.code.join_parts(&team, &parts);
@@ -558,12 +556,12 @@ impl Writer<'_, '_, '_> {
         let (base, wrong, own) = (self.code.length(0), self.code.length(0), self.code.reg(Class::Pred));
         let mut lanes = self.begin_lanes(lane, length, base);
         let status = self.code.load_at(Kind::Length, statuses, lanes.index);
-        emit!(self.code, "or.b32 {wrong}, {wrong}, {status};");
+        self.code.to(wrong).or(M::B32, wrong, status);
         self.join_lanes(&mut lanes);
         self.next_lanes(&lanes);
         let any = self.code.reg(Class::Pred);
-        emit!(self.code, "setp.ne.u32 {own}, {wrong}, 0;");
-        emit!(self.code, "vote.sync.any.pred {any}, {own}, 0xffffffff;");
+        self.code.to(own).setp((M::Ne, M::U32), wrong, 0);
+        self.code.to(any).vote_sync((M::Any, M::Pred), own, 0xffffffffu32);
         self.fail_if(any);
         Ok(true)
     }

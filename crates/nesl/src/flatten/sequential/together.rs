@@ -4,11 +4,13 @@
 //! memory for all elements, since the number that it keeps is not known.
 
 use super::CodeResult;
-use super::code::{Kind, Reg, emit};
+use super::code::{Kind, Reg};
 use super::expr::{Items, Val, Writer};
 use crate::core::{Body, Each, Expr, ExprId, LocalId, Pattern, PatternId};
 use crate::flatten::instance::visit;
 use crate::vcode::Shape;
+use broadloom_ptx::Modifier as M;
+use broadloom_ptx::builder::Instructions;
 use std::collections::HashSet;
 
 /// Result of a filter under construction.
@@ -64,9 +66,9 @@ impl Writer<'_, '_, '_> {
         for (List { shape, arrays, kept }, (regs, holds)) in lists.iter().zip(&rounds) {
             self.store(arrays, shape, *kept, regs);
             let one = self.code.number(*holds);
-            emit!(self.code, "add.u32 {kept}, {kept}, {one};");
+            self.code.to(kept).add(M::U32, kept, one);
         }
-        emit!(self.code, "mov.b64 {}, {mark};", self.top);
+        self.code.to(self.top).mov(M::B64, mark);
         self.end(around);
         if let Some(List { shape, arrays, kept }) = lists.last() {
             self.release_behind(shape, arrays, *kept);
