@@ -21,16 +21,17 @@
 //! - The number of elements that a `PACK` keeps stays on the device as a [`Length`](broadloom_graph::Length).
 //! - A vector of equal elements (`DIST` of a scalar) is one element and a length.
 //! - A repeated call with columns of the same types is launched from a template: see [`template`]. Inside
-//!   other calls, the instructions between two waits are launched from one: see [`region`].
+//!   other calls, the instructions between two waits are launched from one: see [`region_values`].
 //!
 //! The machine executes VCODE, not flattened code: the emitter of VCODE drops each vector at its last use, so
 //! the stack contains exactly the live vectors.
 
 mod bound;
 mod call_costs;
-mod check;
 mod column;
-mod element;
+mod conditions;
+mod device_loops;
+mod elementwise;
 mod entry;
 mod extent;
 mod fault;
@@ -39,12 +40,11 @@ mod ledger;
 mod loop_functions;
 mod moves;
 mod product_loop;
-mod region;
+mod region_values;
 mod segdes;
 mod segments;
 mod sequential;
 mod sequential_work;
-mod tail_loop;
 mod target;
 mod template;
 mod transfer;
@@ -53,17 +53,17 @@ mod vector;
 use bound::Bound;
 pub use call_costs::SEQUENTIAL_CALLS;
 pub use column::Column;
+pub(crate) use device_loops::{LoopOutcome, LoopRun};
 pub(crate) use entry::{Charged, DeviceVector, Entry, Segments};
 pub(crate) use extent::Extent;
 pub(crate) use fault::{device_error, on_device};
 use ledger::Ledger;
 pub(crate) use ledger::{ELEMENTS_OF_A_STEP, VectorCharge};
 use loop_functions::LoopFunctions;
-pub(crate) use region::{
+pub(crate) use region_values::{
     Count, Ending, Inputs, OffsetsResult, Reading, Results, SegdesPart, Symbols, VectorPart, VectorResult, uncharged,
 };
 pub(crate) use segdes::DeviceSegdes;
-pub(crate) use tail_loop::{LoopOutcome, LoopRun};
 pub use target::{Opener, THRESHOLD, Target};
 pub(crate) use template::{CallTemplate, LaunchedCall, Templates};
 pub(crate) use transfer::Elements;
