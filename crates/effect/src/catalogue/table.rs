@@ -1,7 +1,11 @@
 //! The table of effects.
 
-use crate::declaration::{Effect, Inputs, Kind, Parameter, grid_range};
+use crate::declaration::{
+    Angle, Choice, CurveShape, Effect, Filter, FlipAxis, Inputs, Interpolation, Kind, Parameter, Pattern, Premultiply, Threshold,
+    grid_range,
+};
 use crate::effects::{self, Extreme, calls};
+use crate::image::Alpha;
 use crate::reference::{alpha, blur, clahe, color, edges, grain, laplacian, rank, raw, resize, smooth, turn, warp};
 
 const IMAGE: Inputs = Inputs::Images(&["image"]);
@@ -19,12 +23,8 @@ const fn radius(default: &'static str) -> Parameter {
     parameter("radius", Kind::Integer(0, 10000), default, "radius of the square, in pixels")
 }
 
-const PATTERN: Parameter = parameter(
-    "pattern",
-    Kind::Choice(&["rggb", "bggr", "grbg", "gbrg"]),
-    "rggb",
-    "colours of the first 2×2 pixels of the sensor, row by row",
-);
+const PATTERN: Parameter =
+    parameter("pattern", Kind::Choice(Pattern::WORDS), "rggb", "colours of the first 2×2 pixels of the sensor, row by row");
 
 const BLACK: Parameter = parameter("black", Kind::Number(-1e30, 1e30), "0", "value of black");
 const WHITE: Parameter = parameter("white", Kind::Number(-1e30, 1e30), "1", "value of white");
@@ -212,7 +212,7 @@ pub const EFFECTS: &[Effect] = &[
         inputs: IMAGE,
         parameters: &[
             parameter("points", Kind::Numbers(0), "0,0,1,1", "x and y of the points, x ascending"),
-            parameter("interpolation", Kind::Choice(&["cubic", "linear"]), "cubic", "shape between points"),
+            parameter("interpolation", Kind::Choice(CurveShape::WORDS), "cubic", "shape between points"),
         ],
         boundary: None,
         functor: calls::curves,
@@ -229,17 +229,17 @@ pub const EFFECTS: &[Effect] = &[
             parameter("levels", Kind::Integer(1, 12), "4", "levels of the wavelet transform"),
             parameter("threshold", Kind::Number(0.0, 1e30), "0.01", "threshold of the first level: half of the noise"),
             parameter("decay", Kind::Number(0.0, 1.0), "0.4", "factor from the threshold of a level to that of the next"),
-            parameter("shrink", Kind::Choice(&["garrote", "soft"]), "garrote", "what the threshold removes of large values"),
+            parameter("shrink", Kind::Choice(Threshold::WORDS), "garrote", "what the threshold removes of large values"),
         ],
         boundary: CLAMP,
         functor: |call| {
             let (threshold, decay) = (call.number("threshold"), call.number("decay"));
-            let shrinkage = effects::Shrinkage { threshold, decay, is_soft: call.settings.choice("shrink") == "soft" };
+            let shrinkage = effects::Shrinkage { threshold, decay, kind: call.settings.chosen("shrink") };
             call.each(|x| effects::degrain(x, call.whole("levels"), shrinkage, call.boundary()))
         },
         reference: |call| {
             let (threshold, decay) = (call.number("threshold"), call.number("decay"));
-            let shrinkage = grain::Shrinkage { threshold, decay, is_soft: call.settings.choice("shrink") == "soft" };
+            let shrinkage = grain::Shrinkage { threshold, decay, kind: call.settings.chosen("shrink") };
             call.each(|x, edge| grain::degrain(x, edge, call.integer("levels"), shrinkage))
         },
     },
@@ -292,12 +292,7 @@ pub const EFFECTS: &[Effect] = &[
         summary: "reflection",
         formula: "columns in reverse order with axis=horizontal, rows in reverse order with axis=vertical",
         inputs: IMAGE,
-        parameters: &[parameter(
-            "axis",
-            Kind::Choice(&["horizontal", "vertical"]),
-            "horizontal",
-            "axis along which pixels are reversed",
-        )],
+        parameters: &[parameter("axis", Kind::Choice(FlipAxis::WORDS), "horizontal", "axis along which pixels are reversed")],
         boundary: None,
         functor: calls::flip,
         reference: turn::flip,
@@ -346,7 +341,7 @@ pub const EFFECTS: &[Effect] = &[
             parameter("tolerance", Kind::Number(0.0, 1e30), "0.2", "distance of chroma up to which alpha is 0"),
             parameter("softness", Kind::Number(1e-6, 1e30), "0.1", "distance of chroma from alpha 0 to alpha 1"),
             parameter("spill", Kind::Number(0.0, 1.0), "1", "share of the screen's chroma that is removed"),
-            parameter("premultiply", Kind::Choice(&["yes", "no"]), "yes", "whether the result has associated alpha"),
+            parameter("premultiply", Kind::Choice(Premultiply::WORDS), "yes", "whether the result has associated alpha"),
         ],
         boundary: None,
         functor: calls::key,
@@ -396,12 +391,7 @@ pub const EFFECTS: &[Effect] = &[
         inputs: IMAGE,
         parameters: &[
             Parameter { name: "file", kind: Kind::File, default: None, doc: "file of the table" },
-            parameter(
-                "interpolation",
-                Kind::Choice(&["trilinear", "tetrahedral"]),
-                "trilinear",
-                "interpolation in three dimensions",
-            ),
+            parameter("interpolation", Kind::Choice(Interpolation::WORDS), "trilinear", "interpolation in three dimensions"),
         ],
         boundary: None,
         functor: calls::lut,
@@ -454,12 +444,7 @@ pub const EFFECTS: &[Effect] = &[
         formula: "colour · A from straight to associated alpha, colour / A where A is not 0 from associated to straight alpha; A is \
                   alpha of the layer; planes Z stay; alpha that is not known counts as straight",
         inputs: IMAGE,
-        parameters: &[parameter(
-            "alpha",
-            Kind::Choice(&["associated", "straight"]),
-            "associated",
-            "relation of colours to alpha",
-        )],
+        parameters: &[parameter("alpha", Kind::Choice(Alpha::WORDS), "associated", "relation of colours to alpha")],
         boundary: None,
         functor: calls::premultiply,
         reference: alpha::premultiply,
@@ -475,7 +460,7 @@ pub const EFFECTS: &[Effect] = &[
             parameter("percent", Kind::Number(0.0, 1e6), "0", "new size in percent of the old one; 0 is for width and height"),
             parameter(
                 "filter",
-                Kind::Choice(&["lanczos", "bicubic", "bilinear", "nearest"]),
+                Kind::Choice(Filter::WORDS),
                 "lanczos",
                 "Lanczos with three lobes, cubic with a = −0.5, triangle, or the nearest pixel",
             ),
@@ -489,7 +474,7 @@ pub const EFFECTS: &[Effect] = &[
         summary: "rotation by a right angle",
         formula: "x(p) clockwise by `angle` degrees, without interpolation",
         inputs: IMAGE,
-        parameters: &[parameter("angle", Kind::Choice(&["90", "180", "270"]), "90", "angle in degrees, clockwise")],
+        parameters: &[parameter("angle", Kind::Choice(Angle::WORDS), "90", "angle in degrees, clockwise")],
         boundary: None,
         functor: calls::rotate,
         reference: turn::rotate,

@@ -1,6 +1,6 @@
 //! Meaning of settings that depend on each other or on the image: ranges, sizes, colours, curves.
 
-use super::{EffectError, Inputs, Settings};
+use super::{Angle, CurveShape, EffectError, FlipAxis, Inputs, Settings};
 use crate::image::{Alpha, Rect};
 
 /// Maximum number of cells of a bilateral grid from `low` to `high`.
@@ -124,17 +124,18 @@ pub(crate) struct Turn {
 impl Turn {
     /// Returns the turn of `rotate`.
     pub(crate) fn rotation(settings: &Settings) -> Turn {
-        let (is_transposed, reversed) = match settings.choice("angle") {
-            "90" => (true, [true, false]),
-            "180" => (false, [true, true]),
-            _ => (true, [false, true]),
+        let (is_transposed, reversed) = match settings.chosen("angle") {
+            Angle::Quarter => (true, [true, false]),
+            Angle::Half => (false, [true, true]),
+            Angle::ThreeQuarters => (true, [false, true]),
         };
         Turn { is_transposed, reversed }
     }
 
     /// Returns the turn of `flip`.
     pub(crate) fn reflection(settings: &Settings) -> Turn {
-        Turn { is_transposed: false, reversed: ["horizontal", "vertical"].map(|axis| settings.choice("axis") == axis) }
+        let axis: FlipAxis = settings.chosen("axis");
+        Turn { is_transposed: false, reversed: [FlipAxis::Horizontal, FlipAxis::Vertical].map(|own| own == axis) }
     }
 }
 
@@ -190,7 +191,10 @@ impl Curve {
                 reason: format!("x must ascend as f32, and {} is followed by {}", xs[at], xs[at + 1]),
             });
         }
-        let slopes = if settings.choice("interpolation") == "cubic" { slopes(&xs, &ys) } else { vec![] };
+        let slopes = match settings.chosen("interpolation") {
+            CurveShape::Cubic => slopes(&xs, &ys),
+            CurveShape::Linear => vec![],
+        };
         Ok(Curve { xs, ys, slopes })
     }
 }

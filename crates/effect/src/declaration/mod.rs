@@ -4,6 +4,7 @@
 //! effect with its settings. An [`Engine`] runs chains of steps. The functors and the references of effects
 //! stand on these declarations; the table of all effects stands on both.
 
+mod choice;
 mod engine;
 mod error;
 mod meaning;
@@ -11,6 +12,8 @@ mod nearest;
 mod parameter;
 mod settings;
 
+pub(crate) use choice::{Angle, Choice, CurveShape, FlipAxis, Interpolation, Pattern, Premultiply};
+pub use choice::{Filter, Threshold};
 pub use engine::{Chain, Engine};
 pub(crate) use engine::{chosen_planes, only_named, other_size};
 pub use error::EffectError;

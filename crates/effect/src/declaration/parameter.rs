@@ -1,5 +1,7 @@
 //! Parameters of effects and their values as text.
 
+use super::Choice;
+use broadloom_skeleton::Rule;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -71,13 +73,10 @@ pub enum Value {
     File(PathBuf),
 }
 
-/// Names of boundary rules.
-const RULES: &[&str] = &["clamp", "mirror", "wrap", "constant"];
-
 /// Boundary rule of an effect that reads around a pixel.
 pub(super) const BOUNDARY: Parameter = Parameter {
     name: "boundary",
-    kind: Kind::Choice(RULES),
+    kind: Kind::Choice(Rule::WORDS),
     default: None,
     doc: "pixels outside of the image: the nearest, mirrored without repeating the edge, wrapped, or constant",
 };

@@ -1,6 +1,6 @@
 //! Values of an effect's parameters.
 
-use super::{Effect, EffectError, InvalidValue, Parameter, PlaneChoice, Value, nearest, parameter};
+use super::{Choice, Effect, EffectError, InvalidValue, Parameter, PlaneChoice, Value, nearest, parameter};
 use broadloom_skeleton::Rule;
 use std::path::Path;
 
@@ -123,6 +123,13 @@ impl Settings {
         }
     }
 
+    /// Returns the meaning of the word of a choice parameter. Panics as [`Settings::value`] does.
+    pub(crate) fn chosen<C: Choice>(&self, name: &str) -> C {
+        let word = self.choice(name);
+        let meaning = C::WORDS.iter().zip(C::MEANINGS).find(|(own, _)| **own == word).map(|(_, meaning)| *meaning);
+        meaning.unwrap_or_else(|| panic!("`{name}` of `{}` is {word}, a word of another choice", self.effect.name))
+    }
+
     /// Returns the value of a parameter with several numbers. Panics as [`Settings::value`] does.
     pub fn numbers(&self, name: &str) -> &[f64] {
         match self.value(name) {
@@ -149,12 +156,7 @@ impl Settings {
 
     /// Returns the boundary rule; [`Rule::Clamp`] if the effect has none.
     pub fn rule(&self) -> Rule {
-        match self.has("boundary").then(|| self.choice("boundary")) {
-            Some("mirror") => Rule::Mirror,
-            Some("wrap") => Rule::Wrap,
-            Some("constant") => Rule::Constant,
-            _ => Rule::Clamp,
-        }
+        if self.has("boundary") { self.chosen("boundary") } else { Rule::Clamp }
     }
 
     /// Returns the value outside the image for [`Rule::Constant`].

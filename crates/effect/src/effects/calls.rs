@@ -2,12 +2,12 @@
 //! with more than one of either.
 
 use super::{
-    Bayer, Camera, Clahe, ColourKey, Filter, GridSettings, Levels, LocalLaplacian, PointCurve, Table, Temporal, detail, luma,
+    Bayer, Camera, Clahe, ColourKey, GridSettings, Levels, LocalLaplacian, PointCurve, Table, Temporal, detail, luma,
     mean_of_components,
 };
 use crate::declaration::{
-    self, DeviceCall, EffectError, KeyFactor, PlaneSource, Turn, alpha_name, channel, colors, cropped, grid_range, is_color,
-    layer, levels, new_size, range, thresholds,
+    self, DeviceCall, EffectError, Interpolation, KeyFactor, Pattern, PlaneSource, Premultiply, Turn, alpha_name, channel,
+    colors, cropped, grid_range, is_color, layer, levels, new_size, range, thresholds,
 };
 use crate::file::Cube;
 use crate::image::{Alpha, ImageError};
@@ -53,13 +53,8 @@ impl DeviceCall<'_> {
 
     /// Returns the position of red in the pattern of a sensor.
     pub(crate) fn bayer(&self) -> Bayer {
-        let (column, row) = match self.settings.choice("pattern") {
-            "bggr" => (1, 1),
-            "grbg" => (1, 0),
-            "gbrg" => (0, 1),
-            _ => (0, 0),
-        };
-        Bayer { column, row }
+        let (column, row) = self.settings.chosen::<Pattern>("pattern").red();
+        Bayer { column: column.into(), row: row.into() }
     }
 
     /// Returns the matrix of colours.
@@ -194,7 +189,7 @@ pub(crate) fn curves(call: &DeviceCall<'_>) -> Outcome {
 /// Calls `key`.
 pub(crate) fn key(call: &DeviceCall<'_>) -> Outcome {
     let color = call.settings.numbers("color");
-    let is_associated = call.settings.choice("premultiply") == "yes";
+    let is_associated = call.settings.chosen::<Premultiply>("premultiply") == Premultiply::Yes;
     let settings = ColourKey {
         color: [color[0] as f32, color[1] as f32, color[2] as f32],
         tolerance: call.number("tolerance"),
@@ -243,7 +238,7 @@ pub(crate) fn lut(call: &DeviceCall<'_>) -> Outcome {
         low: narrow(cube.low),
         high: narrow(cube.high),
         entries: cube.entries.iter().map(|entry| narrow(*entry)).collect(),
-        tetrahedral: call.settings.choice("interpolation") == "tetrahedral",
+        tetrahedral: call.settings.chosen::<Interpolation>("interpolation") == Interpolation::Tetrahedral,
     };
     call.colors(|x| super::lut(x, &table))
 }
@@ -251,12 +246,7 @@ pub(crate) fn lut(call: &DeviceCall<'_>) -> Outcome {
 /// Calls `resize`.
 pub(crate) fn resize(call: &DeviceCall<'_>) -> Outcome {
     let (width, height) = new_size(call.settings, call.image.bounds())?;
-    let filter = match call.settings.choice("filter") {
-        "bicubic" => Filter::Bicubic,
-        "bilinear" => Filter::Bilinear,
-        "nearest" => Filter::Nearest,
-        _ => Filter::Lanczos,
-    };
+    let filter = call.settings.chosen("filter");
     call.each(|x| super::resize(x, width.max(0) as usize, height.max(0) as usize, filter))
 }
 
@@ -322,9 +312,8 @@ pub(crate) fn change_levels(call: &DeviceCall<'_>) -> Outcome {
 
 /// Calls `premultiply`: converts the colours of each layer with alpha.
 pub(crate) fn premultiply(call: &DeviceCall<'_>) -> Outcome {
-    let is_associated = call.settings.choice("alpha") == "associated";
-    let factor = KeyFactor::new(call.image.alpha(), is_associated);
-    let label = if is_associated { Alpha::Associated } else { Alpha::Straight };
+    let label: Alpha = call.settings.chosen("alpha");
+    let factor = KeyFactor::new(call.image.alpha(), label == Alpha::Associated);
     if matches!(factor, KeyFactor::One | KeyFactor::Opacity) {
         return Ok(call.image.clone().with_alpha(label));
     }

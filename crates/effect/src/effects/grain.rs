@@ -1,6 +1,7 @@
 //! The two effects of the paper: `degrain` and `diffusion`.
 
 use super::blur::line_mean;
+use crate::declaration::Threshold;
 use crate::functor::{Axis, Functor, Indexer, Kernel, Output, Primitive, Real};
 use crate::{Boundary, Picture, Result};
 
@@ -34,8 +35,11 @@ impl Functor for Dwt1d {
     }
 }
 
-/// The part of a band that a soft threshold removes: the band, clamped to plus and minus the threshold.
-struct RemovedPart(f32);
+/// Part of a band that a threshold removes.
+struct RemovedPart {
+    threshold: f32,
+    kind: Threshold,
+}
 
 impl Functor for RemovedPart {
     fn name(&self) -> String {
@@ -47,36 +51,21 @@ impl Functor for RemovedPart {
     }
 
     fn parameters(&self) -> Vec<f32> {
-        vec![self.0]
+        vec![self.threshold]
     }
 
     fn kernel<'k>(&self, k: Kernel<'k>) -> Vec<Real<'k>> {
         let (x, threshold) = (k.input(0).centre(), k.parameter(0));
-        vec![x.min(threshold).max(-threshold)]
-    }
-}
-
-/// The part x·min(1, (threshold/x)²) of a band: all of a small value, and little of a large one.
-struct RemovedMostly(f32);
-
-impl Functor for RemovedMostly {
-    fn name(&self) -> String {
-        "removed".into()
-    }
-
-    fn inputs(&self) -> Vec<Indexer> {
-        vec![Indexer::point()]
-    }
-
-    fn parameters(&self) -> Vec<f32> {
-        vec![self.0]
-    }
-
-    fn kernel<'k>(&self, k: Kernel<'k>) -> Vec<Real<'k>> {
-        let (x, threshold) = (k.input(0).centre(), k.parameter(0));
-        // The least size keeps 0 from being divided by 0.
-        let ratio = threshold / x.abs().max(1e-30);
-        vec![x * (ratio * ratio).min(1.0)]
+        vec![match self.kind {
+            // The band, clamped to plus and minus the threshold.
+            Threshold::Soft => x.min(threshold).max(-threshold),
+            // x·min(1, (threshold/x)²): all of a small value, and little of a large one. The least size keeps
+            // 0 from being divided by 0.
+            Threshold::Garrote => {
+                let ratio = threshold / x.abs().max(1e-30);
+                x * (ratio * ratio).min(1.0)
+            }
+        }]
     }
 }
 
@@ -87,14 +76,14 @@ pub struct Shrinkage {
     pub threshold: f32,
     /// Factor from the threshold of a level to that of the next.
     pub decay: f32,
-    /// True for soft thresholds, false for those of the non-negative garrote: x − threshold²/x, 0 below the threshold.
-    pub is_soft: bool,
+    /// Function that shrinks the values of a band.
+    pub kind: Threshold,
 }
 
 impl Shrinkage {
     /// Returns the soft thresholds of the paper: each is half of the one before.
     pub fn soft(threshold: f32) -> Shrinkage {
-        Shrinkage { threshold, decay: 0.5, is_soft: true }
+        Shrinkage { threshold, decay: 0.5, kind: Threshold::Soft }
     }
 }
 
@@ -131,10 +120,7 @@ fn degrain_recurse(
     let [lh, ll] = v_dwt.call([&ly])?;
 
     let threshold = shrinkage.threshold * shrinkage.decay.powi(level as i32);
-    let removed = |scale: f32| match shrinkage.is_soft {
-        true => RemovedPart(scale * threshold).build(),
-        false => RemovedMostly(scale * threshold).build(),
-    };
+    let removed = |scale: f32| RemovedPart { threshold: scale * threshold, kind: shrinkage.kind }.build();
     let [hh] = removed(4.0)?.call([&hh])?;
     let [lh] = removed(2.0)?.call([&lh])?;
     let [hl] = removed(2.0)?.call([&hl])?;

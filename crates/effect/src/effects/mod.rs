@@ -26,7 +26,7 @@ mod temporal;
 mod turn;
 mod warp;
 
-pub use crate::declaration::KeyFactor;
+pub use crate::declaration::{Filter, KeyFactor, Threshold};
 pub use crate::layers::Layers;
 pub use alpha::{alpha_over, by_alpha, over};
 pub use banded::{Band, BandedChain};
@@ -42,7 +42,7 @@ pub use laplacian::{LocalLaplacian, detail, local_laplacian, luma};
 pub use median::median;
 pub use morphology::{Extreme, close, extreme, open};
 pub use raw::{Bayer, Camera, camera, demosaic};
-pub use resize::{Filter, resize};
+pub use resize::resize;
 pub use smooth::{bilateral, nlmeans};
 pub use table::{Table, lut};
 pub use temporal::{Temporal, motion, temporal_degrain};

@@ -3,25 +3,13 @@
 //! The weights of a row's pixels are computed on the host, once for all rows. They form an image of their
 //! own.
 
+use crate::declaration::Filter;
 use crate::functor::{Axis, Indexer, Output, Primitive, Span};
 use crate::{Boundary, Error, Picture, Result};
 use broadloom_graph::{Node, Shape};
 use broadloom_scalar::Type;
 use broadloom_skeleton::cost::ROWS_FIRST_GAIN;
 use std::f64::consts::PI;
-
-/// Resampling filter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Filter {
-    /// Lanczos with three lobes.
-    Lanczos,
-    /// The cubic of Keys with a = −0.5.
-    Bicubic,
-    /// A triangle.
-    Bilinear,
-    /// The pixel at the centre, without a filter.
-    Nearest,
-}
 
 impl Filter {
     fn support(self) -> f64 {

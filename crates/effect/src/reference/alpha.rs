@@ -8,8 +8,8 @@ use crate::image::{Alpha, Image, ImageError, Plane};
 /// Computes `premultiply`.
 pub(crate) fn premultiply(call: &ReferenceCall<'_>) -> Result<Image, EffectError> {
     let image = call.image;
-    let is_associated = call.settings.choice("alpha") == "associated";
-    let label = if is_associated { Alpha::Associated } else { Alpha::Straight };
+    let label: Alpha = call.settings.chosen("alpha");
+    let is_associated = label == Alpha::Associated;
     let was_associated = image.alpha() == Alpha::Associated;
     if is_associated == was_associated {
         return Ok(image.clone().with_alpha(label));

@@ -2,7 +2,7 @@
 
 use super::field::Field;
 use super::replaced;
-use crate::declaration::{Curve, EffectError, KeyFactor, ReferenceCall, colors, levels};
+use crate::declaration::{Curve, EffectError, Interpolation, KeyFactor, Premultiply, ReferenceCall, colors, levels};
 use crate::file::Cube;
 use crate::image::{Alpha, Image, Plane};
 
@@ -29,8 +29,11 @@ pub(crate) fn matrix(call: &ReferenceCall<'_>) -> Result<Image, EffectError> {
 /// Computes `lut`: a table of a `.cube` file.
 pub(crate) fn lut(call: &ReferenceCall<'_>) -> Result<Image, EffectError> {
     let cube = Cube::read(call.settings.file("file"))?;
-    let tetrahedral = call.settings.choice("interpolation") == "tetrahedral";
-    each_pixel(call, |rgb| if tetrahedral { cube.tetrahedral(rgb) } else { cube.trilinear(rgb) })
+    let interpolation: Interpolation = call.settings.chosen("interpolation");
+    each_pixel(call, |rgb| match interpolation {
+        Interpolation::Tetrahedral => cube.tetrahedral(rgb),
+        Interpolation::Trilinear => cube.trilinear(rgb),
+    })
 }
 
 impl Curve {
@@ -123,7 +126,7 @@ pub(crate) fn key(call: &ReferenceCall<'_>) -> Result<Image, EffectError> {
     }
     let unit = screen.map(|part| part / length);
     let (tolerance, softness) = (settings.number("tolerance"), settings.number("softness"));
-    let (spill, premultiply) = (settings.number("spill"), settings.choice("premultiply") == "yes");
+    let (spill, premultiply) = (settings.number("spill"), settings.chosen::<Premultiply>("premultiply") == Premultiply::Yes);
     let factor = KeyFactor::new(image.alpha(), premultiply);
     let alpha_of_result = if premultiply { Alpha::Associated } else { Alpha::Straight };
     let indices = colors(effect, &image.names().collect::<Vec<&str>>())?;

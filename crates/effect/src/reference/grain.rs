@@ -2,7 +2,7 @@
 
 use super::field::{Edge, Field};
 use super::{blur, mean_of_planes};
-use crate::declaration::{EffectError, ReferenceCall};
+use crate::declaration::{EffectError, ReferenceCall, Threshold};
 use crate::image::Image;
 
 /// Splits by the wavelet of the paper along an axis: high = (x − (x(−r) + x(r))/2)/2, low = x − high.
@@ -12,22 +12,23 @@ fn split(x: &Field, edge: Edge, dx: i64, dy: i64) -> (Field, Field) {
     (high, low)
 }
 
-/// Thresholds of the high bands: that of the first level, the factor to the next, and whether they are soft.
+/// Thresholds of the high bands: that of the first level, the factor to the next, and their kind.
 #[derive(Clone, Copy)]
 pub(crate) struct Shrinkage {
     pub(crate) threshold: f64,
     pub(crate) decay: f64,
-    pub(crate) is_soft: bool,
+    pub(crate) kind: Threshold,
 }
 
 impl Shrinkage {
     /// Moves a value towards 0: by a threshold, or by the square of the threshold over the value.
     fn shrunk(self, value: f64, level: i32) -> f64 {
         let threshold = self.threshold * self.decay.powi(level);
-        match (value.abs() > threshold, self.is_soft) {
-            (false, _) => 0.0,
-            (true, true) => value - threshold.copysign(value),
-            (true, false) => value - threshold * threshold / value,
+        let is_kept = value.abs() > threshold;
+        match self.kind {
+            _ if !is_kept => 0.0,
+            Threshold::Soft => value - threshold.copysign(value),
+            Threshold::Garrote => value - threshold * threshold / value,
         }
     }
 }

@@ -2,22 +2,13 @@
 
 use super::blur;
 use super::field::{Edge, Field};
-use crate::declaration::{EffectError, ReferenceCall, Settings, levels};
+use crate::declaration::{EffectError, Pattern, ReferenceCall, Settings, levels};
 use crate::image::{Image, Plane};
 
-/// Returns the position of red in the pattern: column and row, each 0 or 1.
-fn red_site(pattern: &str) -> (i64, i64) {
-    match pattern {
-        "bggr" => (1, 1),
-        "grbg" => (1, 0),
-        "gbrg" => (0, 1),
-        _ => (0, 0),
-    }
-}
-
 /// Computes red, green and blue by the filters of Malvar, He and Cutler.
-fn colors_of(x: &Field, edge: Edge, pattern: &str) -> [Field; 3] {
-    let red = red_site(pattern);
+fn colors_of(x: &Field, edge: Edge, pattern: Pattern) -> [Field; 3] {
+    let red = pattern.red();
+    let red = (i64::from(red.0), i64::from(red.1));
     let mut result = [x.clone(), x.clone(), x.clone()];
     for row in 0..x.height {
         for column in 0..x.width {
@@ -65,7 +56,7 @@ fn picture(image: &Image, fields: &[Field; 3]) -> Result<Image, EffectError> {
 pub(crate) fn demosaic(call: &ReferenceCall<'_>) -> Result<Image, EffectError> {
     let (ReferenceCall { settings, image, .. }, edge) = (*call, call.edge());
     let x = sensor(settings, image)?;
-    picture(image, &colors_of(&x, edge, settings.choice("pattern")))
+    picture(image, &colors_of(&x, edge, settings.chosen("pattern")))
 }
 
 /// Computes `camera`: hot pixels, levels, white balance, demosaicing, matrix, curve, sharpening.
@@ -73,8 +64,9 @@ pub(crate) fn camera(call: &ReferenceCall<'_>) -> Result<Image, EffectError> {
     let (ReferenceCall { settings, image, .. }, edge) = (*call, call.edge());
     let raw = sensor(settings, image)?;
     let (black, white) = levels(settings)?;
-    let pattern = settings.choice("pattern");
-    let red = red_site(pattern);
+    let pattern: Pattern = settings.chosen("pattern");
+    let red = pattern.red();
+    let red = (i64::from(red.0), i64::from(red.1));
     let balanced = raw.around(|i, j| {
         let near = [(-2, 0), (2, 0), (0, -2), (0, 2)].map(|(dx, dy)| raw.at(i + dx, j + dy, edge));
         let value = raw.get(i, j).min(near.into_iter().fold(f64::NEG_INFINITY, f64::max));

@@ -1,16 +1,20 @@
 //! `resize`.
 
 use super::field::{Edge, Field};
-use crate::declaration::{EffectError, ReferenceCall, new_size};
+use crate::declaration::{EffectError, Filter, ReferenceCall, new_size};
 use crate::image::{Image, Rect};
 use broadloom_skeleton::Rule;
 
-/// Returns a filter, and the distance beyond which it is 0.
-fn filter(name: &str) -> (fn(f64) -> f64, f64) {
-    match name {
-        "bicubic" => (cubic, 2.0),
-        "bilinear" => (|x| (1.0 - x.abs()).max(0.0), 1.0),
-        _ => (lanczos, 3.0),
+/// Function of a distance, and the distance beyond which it is 0.
+type Kernel = (fn(f64) -> f64, f64);
+
+/// Returns the function of a filter; `None` for the nearest pixel.
+fn kernel(filter: Filter) -> Option<Kernel> {
+    match filter {
+        Filter::Lanczos => Some((lanczos, 3.0)),
+        Filter::Bicubic => Some((cubic, 2.0)),
+        Filter::Bilinear => Some((|x| (1.0 - x.abs()).max(0.0), 1.0)),
+        Filter::Nearest => None,
     }
 }
 
@@ -34,12 +38,11 @@ fn lanczos(x: f64) -> f64 {
 
 /// Returns the first input pixel of an output pixel and the weights of its input pixels. The sum of the
 /// weights is 1.
-fn weights(name: &str, index: i64, old: i64, new: i64) -> (i64, Vec<f64>) {
-    let (filter, support) = filter(name);
+fn weights(filter: Filter, index: i64, old: i64, new: i64) -> (i64, Vec<f64>) {
     let scale = old as f64 / new as f64;
-    if name == "nearest" {
+    let Some((filter, support)) = kernel(filter) else {
         return ((((index as f64 + 0.5) * scale).floor() as i64).min(old - 1), vec![1.0]);
-    }
+    };
     let wide = scale.max(1.0);
     let centre = (index as f64 + 0.5) * scale;
     let first = (centre - support * wide - 0.5).ceil() as i64;
@@ -56,16 +59,16 @@ pub(crate) fn resize(call: &ReferenceCall<'_>) -> Result<Image, EffectError> {
     let bounds = Rect { width: width as u32, height: height as u32, ..image.bounds() }.checked()?;
     crate::image::reserved::<f64>(bounds.area())?;
     crate::image::reserved::<f64>(u64::from(bounds.width).saturating_mul(u64::from(image.height())))?;
-    let name = settings.choice("filter");
+    let filter: Filter = settings.chosen("filter");
     let edge = Edge { rule: Rule::Clamp, border: 0.0 };
     let planes = image.planes().iter().map(|plane| {
         let x = Field::of(plane);
-        let taps: Vec<_> = (0..width).map(|i| weights(name, i, x.width, width)).collect();
+        let taps: Vec<_> = (0..width).map(|i| weights(filter, i, x.width, width)).collect();
         let rows = Field::from_fn(width, x.height, |i, j| {
             let (first, weights) = &taps[i as usize];
             weights.iter().enumerate().map(|(k, weight)| weight * x.at(first + k as i64, j, edge)).sum()
         });
-        let taps: Vec<_> = (0..height).map(|j| weights(name, j, x.height, height)).collect();
+        let taps: Vec<_> = (0..height).map(|j| weights(filter, j, x.height, height)).collect();
         let result = Field::from_fn(width, height, |i, j| {
             let (first, weights) = &taps[j as usize];
             weights.iter().enumerate().map(|(k, weight)| weight * rows.at(i, first + k as i64, edge)).sum()
