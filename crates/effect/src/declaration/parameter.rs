@@ -1,6 +1,6 @@
 //! Parameters of effects and their values as text.
 
-use super::Choice;
+use super::choice::Choice;
 use broadloom_skeleton::Rule;
 use std::fmt;
 use std::path::PathBuf;
