@@ -47,9 +47,8 @@ def sharp(i):
     return cv2.addWeighted(i, 2, cv2.GaussianBlur(i, (0, 0), 2), -1, 0)
 
 def clahe(i):
-    y, b, r = cv2.split(cv2.cvtColor(i, cv2.COLOR_BGR2YCrCb))
-    y = cv2.createCLAHE(4, (8, 8)).apply(y)
-    return cv2.cvtColor(cv2.merge([y, b, r]), cv2.COLOR_YCrCb2BGR)
+    equaliser = cv2.createCLAHE(4, (8, 8))
+    return cv2.merge([equaliser.apply(plane) for plane in cv2.split(i)])
 
 i = cv2.imread(sys.argv[1])
 options = {

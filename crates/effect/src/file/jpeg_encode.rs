@@ -55,6 +55,9 @@ fn transformed(x: [Lane; 8]) -> [Lane; 8] {
 /// transposed.
 pub(super) const ABREAST: usize = 8;
 
+/// Sums with this number have no bits behind the point.
+const ROUNDING: f32 = 12_582_912.0;
+
 /// Quantised coefficients of a block in the order of the file.
 pub(super) type Block = [i16; 64];
 
@@ -86,10 +89,9 @@ pub(super) fn coefficients(samples: &[u8], pitch: usize, factors: &[f32; 64]) ->
         let (lane, factor) = (&values.as_flattened()[usize::from(*place)], factors[usize::from(*place)]);
         let mut quantised = [0; ABREAST];
         for (quantised, value) in quantised.iter_mut().zip(lane) {
-            // The codes of the standard have no larger values.
-            let value = (value * factor).clamp(-1023.0, 1023.0);
-            // Rounded to the nearest without a function call.
-            *quantised = (value + 0.5f32.copysign(value)) as i32;
+            // The codes of the standard have no larger values. The sum has the nearest integer in its lowest bits: a cast
+            // would check for values that are not there, one sample at a time.
+            *quantised = ((value * factor).clamp(-1023.0, 1023.0) + ROUNDING).to_bits();
         }
         for (block, value) in out.iter_mut().zip(quantised) {
             block[at] = value as i16;
