@@ -16,7 +16,7 @@ pub(crate) fn converted(from: &Profile, to: &Profile, planes: &[Vec<f32>]) -> Op
         _ => return None,
     };
     let profile = |profile: &Profile| ColorProfile::new_from_slice(&profile.bytes).ok();
-    // As LittleCMS computes. The defaults of the library have weights of 8 bits.
+    // Tetrahedra as in LittleCMS. The defaults of the library have weights of 8 bits.
     let options = TransformOptions {
         interpolation_method: InterpolationMethod::Tetrahedral,
         barycentric_weight_scale: BarycentricWeightScale::High,
