@@ -62,7 +62,7 @@ cv2.imwrite(sys.argv[2], EXPRESSION, options[sys.argv[2][-3:]])
 # Operations of libvips; `{}` stands for both files. One without a Gaussian or a chain of its own takes several calls.
 VIPS = {
     "gaussian": "gaussblur {} 2",
-    "median": "median {} 5",
+    "median": "rank {} 5 5 12",
     "resize": "resize {} 0.5",
     "clahe": "hist_local {} 750 500 --max-slope 4",
     "unsharp": "sharpen {} --sigma 2 --x1 0 --m2 1",
