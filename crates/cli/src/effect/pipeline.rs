@@ -9,6 +9,7 @@ use super::frames::Pattern;
 use crate::failure::{Exit, Failure, codes};
 use crate::options::{Depth, Effect, Effort, Space};
 use crate::terminal::Terminal;
+use crate::watch::before_end;
 use broadloom::Context;
 use broadloom::cpu::signals;
 use broadloom::diag::Diagnostic;
@@ -85,6 +86,10 @@ pub fn run(
     let started = Instant::now();
     let shows = std::io::stderr().is_terminal() && !broadloom::device::settings::is_quiet();
     remove_unfinished_on_signals();
+    before_end(|_, _| {
+        // No thread begins or finishes a file any more.
+        std::mem::forget(file::discard_unfinished());
+    });
     let outcome = match &mut engine {
         Machine::Device(engine) => match work.run_banded(engine, shows) {
             Ok(Some(times)) => Ok(times),

@@ -28,7 +28,6 @@ pub use settings::{Settings, Step};
 
 use crate::image::Image;
 use crate::layers::Layers;
-use crate::plan::Options;
 use broadloom_graph::Context;
 
 /// Images that an effect takes.
@@ -70,7 +69,6 @@ pub struct DeviceCall<'a> {
     pub(crate) inputs: &'a [Layers],
     /// Image that the effect changes; for frames, the middle one.
     pub(crate) image: &'a Layers,
-    pub(crate) options: &'a Options,
 }
 
 /// Call of the reference of an effect: settings that are complete, and images that fit.

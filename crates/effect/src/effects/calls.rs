@@ -164,11 +164,11 @@ pub(crate) fn camera(call: &DeviceCall<'_>) -> Outcome {
     Ok(call.sensor(|x| super::camera(x, &settings, call.boundary()))?.with_gamma(call.wide("gamma")))
 }
 
-/// Calls `canny`, which computes its image.
+/// Calls `canny`.
 pub(crate) fn canny(call: &DeviceCall<'_>) -> Outcome {
     let (low, high) = thresholds(call.settings)?;
     let (low, high) = (low as f32, high as f32);
-    call.single(|x| super::canny(x, call.wide("sigma"), low, high, call.boundary(), call.options))
+    call.single(|x| super::canny(x, call.wide("sigma"), low, high, call.boundary()))
 }
 
 /// Calls `clahe`.

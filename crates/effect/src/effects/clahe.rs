@@ -4,9 +4,11 @@
 //! wait.
 
 use crate::functor::{Indexer, Output, Precise, Primitive, Real, Whole};
-use crate::{Boundary, Error, Picture, Result};
-use broadloom_graph::{AxisMap, Combine, Node, Shape};
-use broadloom_scalar::{Builder, Element, Literal, Type, Value};
+use crate::graph::{InRows, TakeRows};
+use crate::{Boundary, Error, Picture, Rect, Result};
+use broadloom_graph::{AxisMap, Combine, Elementwise, Node, Shape};
+use broadloom_scalar::{BinaryOp, Builder, Element, Literal, Type, Value};
+use std::sync::Arc;
 
 /// Settings of the effect.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -75,14 +77,16 @@ impl Clahe {
     }
 }
 
-/// Counts the pixels of all tiles and components: component by component, tile by tile, bin by bin.
-fn counts(samples: &Node, settings: &Clahe, tile: [i32; 2], total: usize) -> Result<Node> {
+/// Counts the pixels of all tiles and components: component by component, tile by tile, bin by bin. `first` is the number
+/// of the first row.
+fn counts(samples: &Node, settings: &Clahe, tile: [i32; 2], first: u32, total: usize) -> Result<Node> {
     let context = samples.context();
     let f = Builder::function("tile_and_bin");
     let bin = settings.bin_in(&f, f.parameter("sample", Type::F32));
     let [component, row, column] = ["c", "y", "x"].map(|name| f.parameter(name, Type::I32));
-    let [width, height, tiles, bins] = ["width", "height", "tiles", "bins"].map(|name| f.parameter(name, Type::I32));
-    let down: Value = f.add(f.mul(component, tiles), f.div(row, height));
+    let [width, height, tiles, bins, first_row] =
+        ["width", "height", "tiles", "bins", "first"].map(|name| f.parameter(name, Type::I32));
+    let down: Value = f.add(f.mul(component, tiles), f.div(f.add(row, first_row), height));
     let place = f.add(f.mul(down, tiles), f.div(column, width));
     let key = f.add(f.mul(place, bins), bin);
     let function = f.finish_function(&[key])?;
@@ -90,11 +94,57 @@ fn counts(samples: &Node, settings: &Clahe, tile: [i32; 2], total: usize) -> Res
     for axis in 0..3 {
         inputs.push(Node::position(context, samples.shape().clone(), axis, Element::I32)?);
     }
-    for number in [tile[0], tile[1], settings.tiles as i32, settings.bins as i32] {
+    for number in [tile[0], tile[1], settings.tiles as i32, settings.bins as i32, first as i32] {
         inputs.push(Node::fill(context, Shape::from([]), &[Literal::from(number)])?);
     }
     let keys = Node::call(&function, &inputs.iter().collect::<Vec<&Node>>())?.swap_remove(0);
     Ok(keys.histogram(total)?)
+}
+
+/// Counts of the rows that were taken.
+#[derive(Debug)]
+struct TileCounts {
+    settings: Clahe,
+    rule: broadloom_skeleton::Boundary,
+    /// Columns and rows of a tile.
+    tile: [i32; 2],
+    /// Rows of the image.
+    rows: usize,
+    /// Number of bins of all histograms.
+    total: usize,
+    counts: Option<Node>,
+}
+
+impl TakeRows for TileCounts {
+    fn take(&mut self, rows: &Node, first: u32) -> Result<()> {
+        let tiles = self.settings.tiles as usize;
+        let &[components, own, _] = rows.shape().extents() else { return Ok(()) };
+        // Tiles at the right and lower edges are complete: the boundary rule supplies the pixels beyond the image.
+        let is_last = first as usize + own == self.rows;
+        let height = if is_last { self.tile[1] as usize * tiles - first as usize } else { own };
+        let shape = Shape::from([components, height, self.tile[0] as usize * tiles]);
+        let samples = rows.affine("tiles", &[0, 1, 2].map(AxisMap::same), shape, Some(&self.rule))?;
+        let counts = counts(&samples, &self.settings, self.tile, first, self.total)?;
+        let sum = match self.counts.take() {
+            None => counts,
+            Some(before) => Node::elementwise(Elementwise::Binary(BinaryOp::Add), &[&before, &counts])?,
+        };
+        if own < self.rows {
+            sum.evaluate()?;
+        }
+        self.counts = Some(sum);
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<Picture> {
+        let Some(counts) = &self.counts else {
+            return Err(Error::Call { name: "clahe".into(), reason: "no rows were counted".into() });
+        };
+        let area = f64::from(self.tile[0]) * f64::from(self.tile[1]);
+        let (tiles, bins) = ((self.settings.tiles * self.settings.tiles) as usize, self.settings.bins as usize);
+        let shape = Shape::from([self.total / (tiles * bins), tiles, bins]);
+        Picture::from_node(self.settings.curves(counts, area)?.reshape(shape)?, 0, 0)
+    }
 }
 
 /// Equalises the histogram of every component.
@@ -111,19 +161,18 @@ pub fn clahe(picture: &Picture, settings: &Clahe, boundary: Boundary) -> Result<
         return Err(bad(format!("{all} make {total} bins, and {MAX_BINS} are possible: set tiles or bins to less")));
     }
     let tile = [bounds.width.div_ceil(tiles), bounds.height.div_ceil(tiles)];
-    let [width, height] = tile.map(|side| side as usize * tiles as usize);
-    // Tiles at the right and lower edges are complete: the boundary rule supplies the pixels beyond the
-    // image.
-    let rule = boundary.rule();
+    let (rows, rule) = (bounds.height, boundary.rule());
+    // Rows beyond the image are those of the last band, unless they wrap around.
+    let beyond = tile[1] * tiles - rows;
+    let least = if boundary == Boundary::Wrap && beyond > 0 { rows } else { beyond.saturating_add(1) };
     let tile = tile.map(|side| side as i32);
-    let area = f64::from(tile[0]) * f64::from(tile[1]);
-    let (own, size) = (*settings, [components, (tiles * tiles) as usize, bins as usize]);
-    let tables = Picture::whole("tables", &[picture], size, move |nodes| {
-        let shape = Shape::from([components, height, width]);
-        let samples = nodes[0].affine("tiles", &[0, 1, 2].map(AxisMap::same), shape, Some(&rule))?;
-        let counts = counts(&samples, &own, tile, total as usize)?;
-        Ok(own.curves(&counts, area)?.reshape(Shape::from(size))?)
-    })?;
+    let own = *settings;
+    let begin = move || -> Result<Box<dyn TakeRows>> {
+        let (settings, rule, rows, total) = (own, rule.clone(), rows as usize, total as usize);
+        Ok(Box::new(TileCounts { settings, rule, tile, rows, total, counts: None }))
+    };
+    let size = Rect::sized(bins, tiles * tiles).checked()?;
+    let tables = picture.of_rows("tables", InRows::new(size, components, Arc::new(begin)).at_least(least));
     let inputs = [Indexer::point(), Indexer::anywhere()];
     let apply = Primitive::from_kernel("equalise", &inputs, &[Output::Component], &[], |k| {
         let bin = settings.bin(k.input(0).centre()).cast::<i32>();

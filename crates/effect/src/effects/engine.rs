@@ -25,7 +25,7 @@ impl OnDevice {
 
     /// Explains the plan of a chain; `None` if it has no planes to compute.
     fn explanation(&self, chain: &Chain<'_>) -> Result<Option<Explanation>, EffectError> {
-        let layers = chained(&self.context, chain, &self.options)?;
+        let layers = chained(&self.context, chain)?;
         let wanted: Vec<(Picture, crate::Rect)> =
             layers.pictures().into_iter().map(|picture| (picture, layers.bounds())).collect();
         if wanted.is_empty() {
@@ -42,7 +42,7 @@ impl Engine for OnDevice {
     }
 
     fn run_chain(&mut self, chain: &Chain<'_>, progress: &mut dyn FnMut(usize, usize)) -> Result<Image, EffectError> {
-        let layers = chained(&self.context, chain, &self.options)?;
+        let layers = chained(&self.context, chain)?;
         layers.image_with(&self.options, progress).map_err(|error| failed(&names(chain), error))
     }
 
@@ -56,12 +56,12 @@ impl Engine for OnDevice {
     }
 
     fn statistics(&mut self, chain: &Chain<'_>) -> Result<Vec<String>, EffectError> {
-        let layers = chained(&self.context, chain, &self.options)?;
+        let layers = chained(&self.context, chain)?;
         statistics(&layers, &self.options).map_err(|error| failed(&names(chain), error))
     }
 
     fn comparison(&mut self, chain: &Chain<'_>) -> Result<Vec<String>, EffectError> {
-        let layers = chained(&self.context, chain, &self.options)?;
+        let layers = chained(&self.context, chain)?;
         comparison(&layers, &self.options).map_err(|error| failed(&names(chain), error))
     }
 }
@@ -116,12 +116,12 @@ fn comparison(layers: &Layers, options: &Options) -> crate::Result<Vec<String>> 
 /// Computes an effect. Samples of changed planes are `f32`.
 pub fn run(context: &Context, settings: &Settings, inputs: &[Image], options: &Options) -> Result<Image, EffectError> {
     let layers: Vec<Layers> = inputs.iter().map(Layers::from).collect();
-    let result = apply(context, settings, &layers, options)?;
+    let result = apply(context, settings, &layers)?;
     result.image(options).map_err(|error| failed(settings.effect().name, error))
 }
 
-/// Builds the graph of a chain. Computes nothing, except for `canny`.
-pub fn chained(context: &Context, chain: &Chain<'_>, options: &Options) -> Result<Layers, EffectError> {
+/// Builds the graph of a chain. Computes nothing.
+pub fn chained(context: &Context, chain: &Chain<'_>) -> Result<Layers, EffectError> {
     let Chain { steps, inputs, further, planes, region } = *chain;
     let mut further = further.iter().map(Layers::from);
     let mut result: Option<Layers> = None;
@@ -142,7 +142,7 @@ pub fn chained(context: &Context, chain: &Chain<'_>, options: &Options) -> Resul
         };
         let chosen = chosen_planes(step, planes, whole.names(), whole.numeric())?;
         let Some(planes) = chosen else {
-            result = Some(apply(context, step, &inputs, options)?);
+            result = Some(apply(context, step, &inputs)?);
             continue;
         };
         let changed = if is_of_frames { inputs.len() } else { 1 };
@@ -158,7 +158,7 @@ pub fn chained(context: &Context, chain: &Chain<'_>, options: &Options) -> Resul
             let indices = planes.iter().map(place).collect::<Result<Vec<usize>, _>>()?;
             *image = image.select(&indices);
         }
-        let part = apply(context, step, &inputs, options)?;
+        let part = apply(context, step, &inputs)?;
         if part.bounds() != whole.bounds() {
             return Err(other_size(step, &whole.names(), &planes));
         }
@@ -174,12 +174,12 @@ pub fn chained(context: &Context, chain: &Chain<'_>, options: &Options) -> Resul
     }
 }
 
-/// Builds the graph of an effect. Computes nothing, except for `canny`.
-pub fn apply(context: &Context, settings: &Settings, inputs: &[Layers], options: &Options) -> Result<Layers, EffectError> {
+/// Builds the graph of an effect. Computes nothing.
+pub fn apply(context: &Context, settings: &Settings, inputs: &[Layers]) -> Result<Layers, EffectError> {
     let effect = settings.effect();
     settings.complete()?;
     let shapes: Vec<(crate::Rect, Vec<&str>)> = inputs.iter().map(|input| (input.bounds(), input.names())).collect();
     check(settings, &shapes)?;
     let image = &inputs[inputs.len() / 2 * usize::from(matches!(effect.inputs, Inputs::Frames(_)))];
-    (effect.functor)(&DeviceCall { context, settings, inputs, image, options })
+    (effect.functor)(&DeviceCall { context, settings, inputs, image })
 }

@@ -1,7 +1,7 @@
 //! Effects: graphs of functors for the effects of the catalogue.
 //!
-//! Each function takes pictures and returns one. All except `canny` compute nothing themselves. The catalogue
-//! has the formulas. The guide says which effects are approximate.
+//! Each function takes pictures and returns one, and computes nothing itself. The catalogue has the formulas. The
+//! guide says which effects are approximate.
 
 mod alpha;
 mod banded;
@@ -29,7 +29,7 @@ mod warp;
 pub use crate::declaration::{Filter, KeyFactor, Threshold};
 pub use crate::layers::Layers;
 pub use alpha::{alpha_over, by_alpha, over};
-pub use banded::{Band, BandedChain};
+pub use banded::{Band, BandedChain, ReadOrder, StagePass};
 pub use blur::{box_blur, gaussian, line_mean, unsharp};
 pub use canny::canny;
 pub use clahe::{Clahe, clahe};

@@ -6,6 +6,7 @@
 
 use super::{Problem, huffman};
 use flate2::{Compress, Compression, FlushCompress, Status};
+use simd_adler32::Adler32;
 
 /// Modulus of the checksum Adler-32.
 const BASE: u64 = 65521;
@@ -22,29 +23,9 @@ pub(super) struct Strip {
 
 /// Computes Adler-32.
 fn checksum(bytes: &[u8]) -> u32 {
-    let (mut a, mut b) = (1u64, 0u64);
-    // Sums of this many bytes fit in 32 bits.
-    for part in bytes.chunks(5552) {
-        // Sixteen sums side by side: the byte at a place counts as often as there are bytes from it on.
-        let (blocks, rest) = part.as_chunks::<16>();
-        let (mut sums, mut sums_before) = ([0u32; 16], [0u32; 16]);
-        for block in blocks {
-            for ((sum, before), byte) in sums.iter_mut().zip(&mut sums_before).zip(block) {
-                *before += *sum;
-                *sum += u32::from(*byte);
-            }
-        }
-        let total = |sums: &[u32; 16]| sums.iter().map(|sum| u64::from(*sum)).sum::<u64>();
-        let inside = (0..16).zip(&sums).map(|(place, sum)| (16 - place) * u64::from(*sum)).sum::<u64>();
-        b += 16 * blocks.len() as u64 * a + 16 * total(&sums_before) + inside;
-        a += total(&sums);
-        for byte in rest {
-            a += u64::from(*byte);
-            b += a;
-        }
-        (a, b) = (a % BASE, b % BASE);
-    }
-    (b << 16 | a) as u32
+    let mut sum = Adler32::new();
+    sum.write(bytes);
+    sum.finish()
 }
 
 /// Returns the checksum of two contents, one behind the other. `len` is the length of the second.

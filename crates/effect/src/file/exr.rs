@@ -44,7 +44,7 @@ fn check(meta: &MetaData, len: u64, limits: Limits) -> Result<(), Problem> {
     let (mut total, mut channels) = (0u64, 0);
     for header in &meta.headers {
         if header.deep {
-            return Err(Problem::Unsupported("an EXR with deep pixels, which are not read".to_owned()));
+            return Err(Problem::Unsupported("an EXR with deep pixels, which are not read: flatten it before".to_owned()));
         }
         let list = &header.channels.list;
         if list.iter().any(|channel| channel.sampling != Vec2(1, 1)) {

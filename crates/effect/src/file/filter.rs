@@ -5,7 +5,7 @@ const FILTERS: u8 = 5;
 
 /// Predictor of Paeth: the neighbour that is nearest to left + above − corner.
 fn paeth(left: u8, above: u8, corner: u8) -> u8 {
-    let [a, b, c] = [left, above, corner].map(i16::from);
+    let (a, b, c) = (i16::from(left), i16::from(above), i16::from(corner));
     let (to_left, to_above, to_corner) = ((b - c).abs(), (a - c).abs(), (a + b - 2 * c).abs());
     if to_left <= to_above && to_left <= to_corner {
         left

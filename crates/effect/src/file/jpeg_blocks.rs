@@ -68,10 +68,17 @@ fn transformed(x: [Lane; 8]) -> [Lane; 8] {
     [add(t0, t7), add(t1, t6), add(t2, t5), add(t3, t4), sub(t3, t4), sub(t2, t5), sub(t1, t6), sub(t0, t7)]
 }
 
-/// Returns the sample of a value around 0.
+/// Sums with this number have no bits behind the point.
+const ROUNDING: f32 = 8_388_608.0;
+
+/// Middle of the samples, with a little more so that halves are rounded up.
+const MIDDLE: f32 = 128.0 + 1.0 / 32768.0;
+
+/// Returns the sample of a value around 0. The sum has the nearest integer in its lowest bits: a cast would check for
+/// values that are not there, one sample at a time.
 #[inline(always)]
 fn sample(value: f32) -> u8 {
-    (value + 128.5).clamp(0.0, 255.0) as u8
+    ((value + MIDDLE).clamp(0.0, 255.0) + ROUNDING).to_bits() as u8
 }
 
 /// Writes the samples of a block to eight rows of `out`, `pitch` samples apart. `end` is the place behind the last

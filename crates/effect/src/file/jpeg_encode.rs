@@ -3,7 +3,7 @@
 //! Rows of units are encoded on all cores: each ends in a restart marker, so that none depends on another.
 
 use super::huffman;
-use super::jpeg_blocks::{Lane, add, scaled, sub, transposed};
+use super::jpeg_blocks::{Lane, add, scaled, sub};
 use super::jpeg_entropy::ZIGZAG;
 
 /// Scales of the transform of Arai, Agui and Nakajima along an axis, by frequency.
@@ -51,21 +51,51 @@ fn transformed(x: [Lane; 8]) -> [Lane; 8] {
     [add(e0, e1), add(z11, z4), add(e3, z1), sub(z13, z2), sub(e0, e1), add(z13, z2), sub(e3, z1), sub(z11, z4)]
 }
 
-/// Returns the quantised coefficients of a block of samples, row by row.
-pub(super) fn coefficients(samples: &[u8], pitch: usize, factors: &[f32; 64]) -> [i16; 64] {
-    let mut rows = [[0.0; 8]; 8];
-    for (row, samples) in rows.iter_mut().zip(samples.chunks(pitch)) {
-        for (value, sample) in row.iter_mut().zip(&samples[..8]) {
-            *value = f32::from(*sample) - 128.0;
+/// Number of blocks that are transformed at once. Samples of a place in all of them are a [`Lane`], so that no block is
+/// transposed.
+pub(super) const ABREAST: usize = 8;
+
+/// Sums with this number have no bits behind the point.
+const ROUNDING: f32 = 12_582_912.0;
+
+/// Quantised coefficients of a block in the order of the file.
+pub(super) type Block = [i16; 64];
+
+/// Returns the quantised coefficients of blocks that stand side by side, whose rows are `pitch` samples apart.
+pub(super) fn coefficients(samples: &[u8], pitch: usize, factors: &[f32; 64]) -> [Block; ABREAST] {
+    let mut values = [[[0.0; ABREAST]; 8]; 8];
+    for (row, samples) in values.iter_mut().zip(samples.chunks(pitch)) {
+        let blocks = samples[..8 * ABREAST].as_chunks::<8>().0;
+        for (x, lane) in row.iter_mut().enumerate() {
+            for (value, block) in lane.iter_mut().zip(blocks) {
+                *value = f32::from(block[x]) - 128.0;
+            }
         }
     }
-    let values = transposed(transformed(transposed(transformed(rows))));
-    let mut out = [0; 64];
-    for ((out, value), factor) in out.iter_mut().zip(values.as_flattened()).zip(factors) {
-        // The codes of the standard have no larger values.
-        let value = (value * factor).clamp(-1023.0, 1023.0);
-        // Rounded to the nearest without a function call.
-        *out = (value + 0.5f32.copysign(value)) as i16;
+    for x in 0..8 {
+        let mut column = [[0.0; ABREAST]; 8];
+        for (lane, row) in column.iter_mut().zip(&values) {
+            *lane = row[x];
+        }
+        for (row, lane) in values.iter_mut().zip(transformed(column)) {
+            row[x] = lane;
+        }
+    }
+    for row in &mut values {
+        *row = transformed(*row);
+    }
+    let mut out = [[0; 64]; ABREAST];
+    for (at, place) in ZIGZAG.iter().enumerate() {
+        let (lane, factor) = (&values.as_flattened()[usize::from(*place)], factors[usize::from(*place)]);
+        let mut quantised = [0; ABREAST];
+        for (quantised, value) in quantised.iter_mut().zip(lane) {
+            // The codes of the standard have no larger values. The sum has the nearest integer in its lowest bits: a cast
+            // would check for values that are not there, one sample at a time.
+            *quantised = ((value * factor).clamp(-1023.0, 1023.0) + ROUNDING).to_bits();
+        }
+        for (block, value) in out.iter_mut().zip(quantised) {
+            block[at] = value as i16;
+        }
     }
     out
 }
@@ -103,17 +133,19 @@ fn sized(value: i32) -> (u32, u32) {
     (size, bits)
 }
 
-/// Appends the tokens of a block. `tables` are those of its first coefficient and the others.
-pub(super) fn append_tokens(block: &[i16; 64], before: &mut i32, tables: [usize; 2], out: &mut Vec<Token>) {
+/// Passes on the tokens of a block. `tables` are those of its first coefficient and the others.
+#[inline(always)]
+pub(super) fn each_token(block: &Block, before: &mut i32, tables: [usize; 2], mut out: impl FnMut(Token)) {
     let (size, bits) = sized(i32::from(block[0]) - *before);
     *before = i32::from(block[0]);
-    out.push(Token::new(tables[0], size, bits, size));
-    let (mut zigzag, mut places) = ([0; 64], 0u64);
-    for (value, place) in zigzag.iter_mut().zip(ZIGZAG) {
-        *value = block[usize::from(place)];
-    }
-    for (at, value) in zigzag.iter().enumerate() {
-        places |= u64::from(*value != 0) << at;
+    out(Token::new(tables[0], size, bits, size));
+    let mut places = 0u64;
+    for (at, eight) in block.as_chunks::<8>().0.iter().enumerate() {
+        // Eight bytes of 0 or 1 become eight bits.
+        let mut bytes = [0; 8];
+        bytes.iter_mut().zip(eight).for_each(|(byte, value)| *byte = u8::from(*value != 0));
+        let bits = u64::from_le_bytes(bytes).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        places |= bits << (8 * at);
     }
     places &= !1;
     let mut last = 0;
@@ -122,15 +154,15 @@ pub(super) fn append_tokens(block: &[i16; 64], before: &mut i32, tables: [usize;
         places &= places - 1;
         let mut zeros = place - last - 1;
         while zeros > 15 {
-            out.push(Token::new(tables[1], 0xf0, 0, 0));
+            out(Token::new(tables[1], 0xf0, 0, 0));
             zeros -= 16;
         }
-        let (size, bits) = sized(i32::from(zigzag[place as usize]));
-        out.push(Token::new(tables[1], zeros << 4 | size, bits, size));
+        let (size, bits) = sized(i32::from(block[place as usize & 63]));
+        out(Token::new(tables[1], zeros << 4 | size, bits, size));
         last = place;
     }
     if last < 63 {
-        out.push(Token::new(tables[1], 0, 0, 0));
+        out(Token::new(tables[1], 0, 0, 0));
     }
 }
 
@@ -249,19 +281,42 @@ impl Bits {
     }
 }
 
+/// Codes of tokens.
+pub(super) struct TokenEncoder<'a> {
+    bits: Bits,
+    tables: &'a [Table; 4],
+}
+
+impl<'a> TokenEncoder<'a> {
+    /// Begins with about so many tokens to come.
+    pub(super) fn new(tables: &'a [Table; 4], tokens: usize) -> TokenEncoder<'a> {
+        TokenEncoder { bits: Bits { bytes: Vec::with_capacity(tokens + 16), ..Bits::default() }, tables }
+    }
+
+    /// Appends the code and the bits of a token.
+    #[inline(always)]
+    pub(super) fn put(&mut self, token: Token) {
+        let (code, length) = self.tables[token.table()].codes[token.symbol()];
+        self.bits.put(u64::from(code) << token.size() | token.bits(), u32::from(length) + token.size());
+        self.bits.flush();
+    }
+
+    /// Returns the bytes. The last one is filled up.
+    pub(super) fn end(self) -> Vec<u8> {
+        let mut bits = self.bits;
+        let free = 7 - (bits.count + 7) % 8;
+        bits.put((1 << free) - 1, free);
+        while bits.count > 0 {
+            bits.count -= 8;
+            bits.byte((bits.held >> bits.count) as u8);
+        }
+        bits.bytes
+    }
+}
+
 /// Returns the bytes of tokens, which end at a byte.
 pub(super) fn encoded(tokens: &[Token], tables: &[Table; 4]) -> Vec<u8> {
-    let mut bits = Bits { bytes: Vec::with_capacity(tokens.len() + 16), ..Bits::default() };
-    for token in tokens {
-        let (code, length) = tables[token.table()].codes[token.symbol()];
-        bits.put(u64::from(code) << token.size() | token.bits(), u32::from(length) + token.size());
-        bits.flush();
-    }
-    let free = 7 - (bits.count + 7) % 8;
-    bits.put((1 << free) - 1, free);
-    while bits.count > 0 {
-        bits.count -= 8;
-        bits.byte((bits.held >> bits.count) as u8);
-    }
-    bits.bytes
+    let mut encoder = TokenEncoder::new(tables, tokens.len());
+    tokens.iter().for_each(|token| encoder.put(*token));
+    encoder.end()
 }

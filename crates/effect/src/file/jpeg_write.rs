@@ -1,7 +1,7 @@
 //! JPEG files that are written: segments, and rows of units that are encoded on all cores.
 
 use super::interleave::Interleaved;
-use super::jpeg_encode::{Table, Token, append_tokens, coefficients, encoded, factors, quantization};
+use super::jpeg_encode::{ABREAST, Block, Table, Token, TokenEncoder, coefficients, each_token, encoded, factors, quantization};
 use super::jpeg_entropy::ZIGZAG;
 use super::options::{Compression, WriteOptions};
 use super::target::Out;
@@ -40,6 +40,18 @@ impl Encoding<'_> {
 
     /// Returns the tokens of a row of units.
     fn tokens(&self, index: usize) -> Result<Vec<Token>, Problem> {
+        let mut tokens = Vec::with_capacity(64 * self.units());
+        self.each_token(index, |token| tokens.push(token))?;
+        Ok(tokens)
+    }
+
+    /// Returns the number of units of a row.
+    fn units(&self) -> usize {
+        (self.pixels.planes[0].width() as usize).div_ceil(self.unit() as usize)
+    }
+
+    /// Passes on the tokens of a row of units.
+    fn each_token(&self, index: usize, mut out: impl FnMut(Token)) -> Result<(), Problem> {
         let first = index as u32 * self.unit();
         let rows = first..self.height().min(first + self.unit());
         let width = self.pixels.planes[0].width() as usize;
@@ -47,29 +59,35 @@ impl Encoding<'_> {
         if let [r, g, b] = &mut planes[..] {
             to_differences(r, g, b);
         }
-        let components: Vec<Samples> = planes
+        // Blocks of each component, row by row.
+        let components: Vec<Vec<Block>> = planes
             .into_iter()
             .enumerate()
             .map(|(component, plane)| {
                 let full = padded(&plane, width, self.unit() as usize);
-                if component > 0 && self.blocks == 2 { halved(&full) } else { full }
+                let samples = if component > 0 && self.blocks == 2 { halved(&full) } else { full };
+                let factors = &self.factors[usize::from(component > 0)];
+                let mut blocks = Vec::with_capacity(samples.values.len() / 64);
+                for row in samples.values.chunks_exact(8 * samples.pitch) {
+                    for first in (0..samples.pitch).step_by(8 * ABREAST) {
+                        blocks.extend(coefficients(&row[first..], samples.pitch, factors));
+                    }
+                }
+                blocks
             })
             .collect();
-        let units = width.div_ceil(self.unit() as usize);
-        let mut tokens = Vec::with_capacity(units * 64);
         let mut before = [0; 3];
-        for unit in 0..units {
-            for (component, samples) in components.iter().enumerate() {
+        for unit in 0..self.units() {
+            for (component, all) in components.iter().enumerate() {
                 let (blocks, kind) = (if component == 0 { self.blocks } else { 1 }, usize::from(component > 0));
+                let line = all.len() / blocks;
                 for block in 0..blocks * blocks {
-                    let (x, y) = (unit * blocks + block % blocks, block / blocks);
-                    let place = &samples.values[y * 8 * samples.pitch + x * 8..];
-                    let block = coefficients(place, samples.pitch, &self.factors[kind]);
-                    append_tokens(&block, &mut before[component], [kind, 2 + kind], &mut tokens);
+                    let place = block / blocks * line + unit * blocks + block % blocks;
+                    each_token(&all[place], &mut before[component], [kind, 2 + kind], &mut out);
                 }
             }
         }
-        Ok(tokens)
+        Ok(())
     }
 }
 
@@ -87,9 +105,10 @@ fn to_differences(r: &mut [u8], g: &mut [u8], b: &mut [u8]) {
     }
 }
 
-/// Returns rows with whole units: the last sample of a row and the last row are repeated.
+/// Returns rows with whole units, as many as are transformed at once: the last sample of a row and the last row are
+/// repeated.
 fn padded(plane: &[u8], width: usize, unit: usize) -> Samples {
-    let pitch = width.next_multiple_of(unit);
+    let pitch = width.next_multiple_of(unit * ABREAST);
     let mut values = Vec::with_capacity(pitch * unit);
     for row in plane.chunks_exact(width) {
         values.extend_from_slice(row);
@@ -178,8 +197,7 @@ pub(super) fn write(out: &mut dyn Out, pixels: &Interleaved<'_>, options: &Write
     let encoding = Encoding { pixels, blocks, quantization, factors: quantization.each_ref().map(factors) };
     let count = image.height().div_ceil(encoding.unit()) as usize;
     let mut put = |bytes: &[u8]| out.write_all(bytes).map_err(Problem::Write);
-    let ended = |tokens: &[Token], tables: &[Table; 4], index: usize| {
-        let mut bytes = encoded(tokens, tables);
+    let ended = |mut bytes: Vec<u8>, index: usize| {
         let marker = if index + 1 == count { 0xd9 } else { 0xd0 + (index & 7) as u8 };
         bytes.extend([0xff, marker]);
         bytes
@@ -187,7 +205,11 @@ pub(super) fn write(out: &mut dyn Out, pixels: &Interleaved<'_>, options: &Write
     if options.compression == Compression::Fast {
         let tables = Table::usual();
         put(&head(image, &encoding, &tables))?;
-        let encode = |index: usize| encoding.tokens(index).map(|tokens| ended(&tokens, &tables, index));
+        let encode = |index: usize| {
+            let mut encoder = TokenEncoder::new(&tables, 16 * encoding.units());
+            encoding.each_token(index, |token| encoder.put(token))?;
+            Ok(ended(encoder.end(), index))
+        };
         return pixels.in_order(count, encode, |bytes| put(&bytes));
     }
     // The shortest codes are known when all tokens are.
@@ -202,5 +224,5 @@ pub(super) fn write(out: &mut dyn Out, pixels: &Interleaved<'_>, options: &Write
     )?;
     let tables = Table::best(all.iter().flatten());
     put(&head(image, &encoding, &tables))?;
-    strips::in_order(count, |index| ended(&all[index], &tables, index), |bytes| put(&bytes))
+    strips::in_order(count, |index| ended(encoded(&all[index], &tables), index), |bytes| put(&bytes))
 }

@@ -45,6 +45,16 @@ impl RowReader {
             .map_err(|problem| FileError::new(&self.path, problem.at(self.format, self.place.get().min(self.len))))
     }
 
+    /// Returns a reader of the image with its pixels turned upright. Reads all rows.
+    pub fn upright(self) -> Result<RowReader, FileError> {
+        let RowReader { path, format, place, len, read, .. } = &self;
+        let (path, format, place, len, read) = (path.clone(), *format, place.clone(), *len, *read);
+        let image = self.into_image()?;
+        let image = image.upright().map_err(|error| FileError::new(&path, error.into()))?;
+        let header = image.as_placeholder();
+        Ok(RowReader { path, format, header, rows: Decoder::Whole(image), place, len, read })
+    }
+
     /// Reads all rows.
     pub fn into_image(self) -> Result<Image, FileError> {
         let RowReader { path, format, header, rows, place, len, .. } = self;

@@ -22,7 +22,7 @@ pub use indexer::{AllowedOffsets, Axis, Indexer, MAX_COMPONENTS, MAX_FRAMES, MAX
 pub(crate) use kernel::reported;
 pub use kernel::{Input, Kernel, Local, LocalArray};
 pub use primitive::Primitive;
-pub(crate) use primitive::{Motion, PixelDependence, Span};
+pub(crate) use primitive::{Motion, PixelDependence, Placement, Span};
 pub use traced::{Floating, Kind, Number, Precise, Real, Term, Traced, Truth, Whole};
 
 /// A functor whose pixels are independent of each other.

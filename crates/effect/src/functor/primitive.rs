@@ -6,7 +6,7 @@ use super::kernel::Kernel;
 use super::trace::{Body, Slot, Subject, Trace, slots, trace};
 use super::traced::{Real, Traced};
 use super::{Functor, Moving};
-use crate::{Error, Result};
+use crate::{Error, Rect, Result};
 use broadloom_scalar::{Type, Value};
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,6 +23,38 @@ pub struct Primitive {
     pub(crate) margin: Reach,
     /// Places that are read along the axis of an input that is read anywhere along it.
     pub(crate) span: Option<Span>,
+    /// Place of the only pixel that is read of inputs that are read anywhere.
+    pub(crate) placement: Option<Placement>,
+}
+
+/// Place of the pixel that a pixel of the result reads: reflected, with rows and columns exchanged, then moved.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placement {
+    /// True for columns and for rows of the result if they are counted from their ends.
+    pub(crate) reversed: [bool; 2],
+    /// True if columns and rows are exchanged.
+    pub(crate) is_transposed: bool,
+    /// Column and row of the input that are added.
+    pub(crate) corner: [i32; 2],
+}
+
+impl Placement {
+    /// Returns the part of an input that a part of the result reads; `None` if the input does not contain it.
+    pub(crate) fn of(self, part: Rect, result: Rect, input: Rect) -> Option<Rect> {
+        let along = |is_reversed: bool, first: i32, extent: u32, origin: i32, whole: u32| {
+            let first = i64::from(first) - i64::from(origin);
+            if is_reversed { i64::from(whole) - first - i64::from(extent) } else { first }
+        };
+        let x = along(self.reversed[0], part.x, part.width, result.x, result.width);
+        let y = along(self.reversed[1], part.y, part.height, result.y, result.height);
+        let ((x, width), (y, height)) = match self.is_transposed {
+            true => ((y, part.height), (x, part.width)),
+            false => ((x, part.width), (y, part.height)),
+        };
+        let place = |at: i64, corner: i32, origin: i32| i32::try_from(at + i64::from(corner) + i64::from(origin)).ok();
+        let (x, y) = (place(x, self.corner[0], input.x)?, place(y, self.corner[1], input.y)?);
+        Some(Rect { x, y, width, height }).filter(|read| input.contains(*read))
+    }
 }
 
 /// Places that a pixel reads along an axis: those up to `reach` away from the pixel's centre times `scale`.
@@ -121,6 +153,7 @@ impl Primitive {
             size: None,
             margin: Reach::default(),
             span: None,
+            placement: None,
         }
     }
 
@@ -293,6 +326,12 @@ impl Primitive {
     #[must_use]
     pub(crate) fn with_span(self, span: Span) -> Primitive {
         Primitive { span: Some(span), ..self }
+    }
+
+    /// Returns the functor with a declaration of the pixel that it reads.
+    #[must_use]
+    pub(crate) fn with_placement(self, placement: Placement) -> Primitive {
+        Primitive { placement: Some(placement), ..self }
     }
 
     /// Returns the functor with a result that is larger than its inputs by a margin. In the margin the inputs

@@ -15,7 +15,7 @@ mod upload;
 mod whole;
 
 pub use picture::Picture;
-pub(crate) use picture::{Frame, Origin, WholeCall, Window};
+pub(crate) use picture::{Frame, InRows, Origin, TakeRows, WholeCall, Window};
 pub use reduce::Reduction;
 pub(crate) use reduce::counts;
 pub(crate) use upload::{allocated, uploaded};

@@ -6,7 +6,7 @@ use crate::{Error, Result};
 use broadloom_graph::{Context, Node};
 use broadloom_scalar::Type;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// An image in memory, or one that will be computed; cheap to clone.
 #[derive(Clone)]
@@ -81,6 +81,51 @@ pub(crate) struct Window {
 /// Estimate of the bytes of temporary arrays, from the number of components and the rows and columns.
 type Scratch = dyn Fn(usize, [usize; 2]) -> u64 + Send + Sync;
 
+/// Computes a picture from the rows of another, which come from the first to the last.
+pub(crate) trait TakeRows: Send + fmt::Debug {
+    /// Takes the next rows: an array with the axes component, row, column. `first` is the number of its first row. If the
+    /// array does not have all rows, what they give is computed before the call returns.
+    fn take(&mut self, rows: &Node, first: u32) -> Result<()>;
+
+    /// Returns the picture. All rows were taken.
+    fn finish(self: Box<Self>) -> Result<Picture>;
+}
+
+/// Begins to take rows.
+pub(crate) type RowTaker = dyn Fn() -> Result<Box<dyn TakeRows>> + Send + Sync;
+
+/// An operation on whole images that takes the rows of its only input band by band.
+pub(crate) struct InRows {
+    pub(crate) begin: Arc<RowTaker>,
+    /// Minimum number of rows of a band.
+    pub(crate) least: u32,
+    /// True if the host needs the samples of the input.
+    pub(crate) on_host: bool,
+    /// Region of definition of the result.
+    pub(crate) bounds: Rect,
+    /// Number of components of the result.
+    pub(crate) components: usize,
+    /// The result, after it was computed.
+    result: Mutex<Option<Picture>>,
+}
+
+impl InRows {
+    /// Describes a result with these bounds and components.
+    pub(crate) fn new(bounds: Rect, components: usize, begin: Arc<RowTaker>) -> InRows {
+        InRows { begin, least: 1, on_host: false, bounds, components, result: Mutex::default() }
+    }
+
+    /// Sets the minimum number of rows of a band.
+    pub(crate) fn at_least(self, least: u32) -> InRows {
+        InRows { least, ..self }
+    }
+
+    /// Says that the host needs the samples of the input.
+    pub(crate) fn on_host(self) -> InRows {
+        InRows { on_host: true, ..self }
+    }
+}
+
 /// A call of an operation on whole images.
 pub(crate) struct WholeCall {
     pub(crate) name: String,
@@ -90,6 +135,23 @@ pub(crate) struct WholeCall {
     pub(crate) window: Option<Window>,
     /// Memory needed besides the inputs and the result.
     pub(crate) scratch: Box<Scratch>,
+    /// How the rows of the input can be taken band by band.
+    pub(crate) rows: Option<InRows>,
+}
+
+impl WholeCall {
+    /// Returns the result if it is known already.
+    pub(crate) fn known(&self) -> Option<Picture> {
+        let rows = self.rows.as_ref()?;
+        rows.result.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Sets the result. Plans that are made later do not compute it.
+    pub(crate) fn know(&self, result: Picture) {
+        if let Some(rows) = &self.rows {
+            *rows.result.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+        }
+    }
 }
 
 impl fmt::Debug for WholeCall {

@@ -7,8 +7,9 @@
 //! An operation that declares a window computes any region of its result from the pixels around it. Regions
 //! of interest therefore propagate through the operation.
 
-use super::picture::{Frame, Picture, WholeCall, Window};
+use super::picture::{Frame, InRows, Origin, Picture, WholeCall, Window};
 use super::region::shrunk;
+use super::upload::uploaded;
 use crate::functor::{Boundary, MAX_RADIUS, Reach};
 use crate::{Error, Rect, Result};
 use broadloom_graph::Node;
@@ -36,8 +37,30 @@ impl Picture {
         let inputs_of = inputs.iter().map(|input| (*input).clone()).collect();
         let make = move |nodes: &[Node], _: &Frame| make(nodes);
         let scratch = Box::new(|_, _| 0);
-        let whole = WholeCall { name: name.to_owned(), inputs: inputs_of, make: Box::new(make), window: None, scratch };
+        let whole =
+            WholeCall { name: name.to_owned(), inputs: inputs_of, make: Box::new(make), window: None, scratch, rows: None };
         Ok(Picture::of_whole(first.context(), bounds, components, whole))
+    }
+
+    /// Creates a picture from the rows of this one. Images that do not fit into memory are taken in bands. Nothing runs
+    /// until an image is requested.
+    pub(crate) fn of_rows(&self, name: &str, rows: InRows) -> Picture {
+        let (begin, bounds, components) = (rows.begin.clone(), rows.bounds, rows.components);
+        let make = move |nodes: &[Node], _: &Frame| {
+            let mut taker = begin()?;
+            nodes.iter().try_for_each(|node| taker.take(node, 0))?;
+            let picture = taker.finish()?;
+            match picture.origin() {
+                Origin::Array(node) => Ok(node.clone()),
+                Origin::Host(image) => uploaded(picture.context(), image, true),
+                Origin::Applied(..) | Origin::Whole(_) => {
+                    Err(Error::Call { name: "rows".into(), reason: "their picture is not computed".into() })
+                }
+            }
+        };
+        let (name, inputs, scratch) = (name.to_owned(), vec![self.clone()], Box::new(|_, _| 0));
+        let whole = WholeCall { name, inputs, make: Box::new(make), window: None, scratch, rows: Some(rows) };
+        Picture::of_whole(self.context(), bounds, components, whole)
     }
 
     /// Creates a picture with the components of this one, by operations on arrays that read a window around
@@ -62,7 +85,7 @@ impl Picture {
         };
         let make = move |nodes: &[Node], frame: &Frame| make(&nodes[0], frame);
         let (inputs, make, scratch) = (vec![self.clone()], Box::new(make), Box::new(scratch));
-        let whole = WholeCall { name: name.to_owned(), inputs, make, window: Some(window), scratch };
+        let whole = WholeCall { name: name.to_owned(), inputs, make, window: Some(window), scratch, rows: None };
         Ok(Picture::of_whole(self.context(), bounds, self.components(), whole))
     }
 }

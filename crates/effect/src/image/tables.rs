@@ -1,7 +1,7 @@
 //! Colours that a profile describes by tables, converted by the `moxcms` crate.
 
 use super::Profile;
-use moxcms::{ColorProfile, Layout, TransformOptions};
+use moxcms::{BarycentricWeightScale, ColorProfile, InterpolationMethod, Layout, TransformOptions};
 
 /// Number of pixels that are converted at a time.
 const PIXELS: usize = 1 << 14;
@@ -16,7 +16,14 @@ pub(crate) fn converted(from: &Profile, to: &Profile, planes: &[Vec<f32>]) -> Op
         _ => return None,
     };
     let profile = |profile: &Profile| ColorProfile::new_from_slice(&profile.bytes).ok();
-    let transform = profile(from)?.create_transform_f32(layout, &profile(to)?, Layout::Rgb, TransformOptions::default()).ok()?;
+    // Tetrahedra as in LittleCMS. The defaults of the library have weights of 8 bits.
+    let options = TransformOptions {
+        interpolation_method: InterpolationMethod::Tetrahedral,
+        barycentric_weight_scale: BarycentricWeightScale::High,
+        prefer_fixed_point: false,
+        ..TransformOptions::default()
+    };
+    let transform = profile(from)?.create_transform_f32(layout, &profile(to)?, Layout::Rgb, options).ok()?;
     let (count, area) = (planes.len(), planes[0].len());
     let mut results = [(); 3].map(|()| Vec::with_capacity(area));
     let (mut source, mut result) = (vec![], vec![]);

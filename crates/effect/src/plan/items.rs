@@ -78,7 +78,11 @@ impl Items {
             }
             let number = items.items.len();
             let bounds = picture.bounds();
-            match picture.origin() {
+            let known = match picture.origin() {
+                Origin::Whole(whole) => whole.known(),
+                Origin::Array(_) | Origin::Host(_) | Origin::Applied(..) => None,
+            };
+            match known.as_ref().unwrap_or(&picture).origin() {
                 Origin::Array(node) => {
                     arrays.insert(picture.identity(), number);
                     let (work, outputs) = (Work::Source(node.clone()), vec![picture.components()]);

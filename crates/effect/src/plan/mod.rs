@@ -19,11 +19,13 @@ mod options;
 mod order;
 mod quantise;
 mod regions;
+mod rows;
 mod tiles;
 mod transpose;
 
 pub use measure::{Gain, KernelTime, gains};
 pub use options::{Options, Switch};
+pub(crate) use rows::{RowPass, bands, read_u8, unknown};
 
 use crate::functor::{Axis, PixelDependence, Primitive, Reach, reported};
 use crate::graph::{Frame, Picture, allocated, uploaded};
@@ -56,6 +58,8 @@ pub struct Plan {
     cuts: OnceLock<BTreeSet<usize>>,
     /// State of the plan between runs.
     again: Mutex<RepeatState>,
+    /// True if the results are not computed before they are read.
+    is_lazy: bool,
 }
 
 /// State of a plan that runs several times.
@@ -209,7 +213,7 @@ impl Plan {
         }
         let results = results.to_vec();
         let cuts = OnceLock::new();
-        Ok(Plan { context, options: *options, items, results, notes, least_bytes, cuts, again: Mutex::default() })
+        Ok(Plan { context, options: *options, items, results, notes, least_bytes, cuts, again: Mutex::default(), is_lazy: false })
     }
 
     /// Computes the images. Planes are named by their indices. Images that need more memory than the options
@@ -337,13 +341,21 @@ impl Plan {
                 }
                 Work::Whole(whole) => {
                     let parts: Vec<ReadPart> = item.inputs.iter().map(|port| part(port, &values)).collect();
-                    let inputs: Vec<Node> = parts.iter().map(|part| part.node.clone()).collect();
+                    let mut inputs: Vec<Node> = parts.iter().map(|part| part.node.clone()).collect();
                     let seen = whole.window.map(|_| format!("its window over {needed}"));
                     notes.push(format!("{}: of {}", whole.name, seen.as_deref().unwrap_or("whole images")));
                     let origin = parts.first().map_or([0, 0], |part| distance(part.region, needed));
                     let size = [needed.height as usize, needed.width as usize];
-                    let node = (whole.make)(&inputs, &Frame { origin, size })?;
                     let wanted = lower::shape(item.outputs[0], needed, false);
+                    let on_host = whole.rows.as_ref().is_some_and(|rows| rows.on_host);
+                    if on_host {
+                        let alive = (0..number).filter(|item| !values[*item].is_empty());
+                        mode.stage(&self.context, &mut inputs, ledger.held(alive))?;
+                    }
+                    let node = match mode {
+                        Mode::Explain(_) if on_host => allocated(&self.context, Type::F32, wanted.clone())?,
+                        _ => (whole.make)(&inputs, &Frame { origin, size })?,
+                    };
                     if node.ty() != Type::F32 || node.shape().extents() != wanted.extents() {
                         let reason = format!("it makes an array of `{}` with the shape {}", node.ty(), node.shape());
                         return Err(Error::Call { name: whole.name.clone(), reason });
@@ -410,7 +422,9 @@ impl Plan {
             results.push(cropped(&values[port.item][port.output], from, *region, false)?);
         }
         drop(values);
-        mode.stage(&self.context, &mut results, held)?;
+        if !self.is_lazy {
+            mode.stage(&self.context, &mut results, held)?;
+        }
         Ok(results)
     }
 

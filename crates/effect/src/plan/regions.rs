@@ -50,7 +50,10 @@ pub(crate) fn flow(items: &mut Items, wanted: &[Rect], realign: bool) {
                             let (y, height) = (bounds.y + rows.start as i32, (rows.end - rows.start) as u32);
                             Rect { x: needed.x, y, width: needed.width, height }
                         }
-                        None => source.bounds,
+                        None => {
+                            let read = primitive.placement.and_then(|placement| placement.of(needed, own, source.bounds));
+                            read.unwrap_or(source.bounds)
+                        }
                     },
                 },
             };

@@ -34,6 +34,7 @@ impl Plan {
             }
             return Ok(images);
         }
+        self.compute_rows()?;
         let tiles = self.tiles(region)?;
         let area = region.area();
         let mut found: Vec<Vec<Vec<f32>>> = vec![];

@@ -22,7 +22,7 @@ fn a_chain_is_one_graph() {
     let steps = chain("gaussian,unsharp,color_matrix", &["gaussian.sigma=0.6", "unsharp.sigma=0.6"]).expect("a chain");
     let inputs = std::slice::from_ref(&image);
     let all = Chain { steps: &steps, inputs, further: &[], planes: &[], region: None };
-    let layers = effects::chained(context, &all, &Options::default()).expect("a graph");
+    let layers = effects::chained(context, &all).expect("a graph");
     let wanted: Vec<(Picture, Rect)> = layers.pictures().into_iter().map(|picture| (picture, layers.bounds())).collect();
     let told = Plan::new(&wanted, &Options::default()).and_then(|plan| plan.explain()).expect("a plan");
     assert!(told.kernels() <= 5, "{}", told.text());

@@ -13,7 +13,7 @@ fn built(settings: &Settings, image: &Image) -> Result<Layers, EffectError> {
         Inputs::Frames(parameter) => 2 * settings.integer(parameter) as usize + 1,
     };
     let inputs: Vec<Layers> = (0..count).map(|_| Layers::from(image)).collect();
-    effects::apply(&contexts()[0], settings, &inputs, &Options::default())
+    effects::apply(&contexts()[0], settings, &inputs)
 }
 
 /// Effects accept every value that the catalogue allows. Graphs are built and not computed.

@@ -39,7 +39,7 @@ fn needed(context: &Context, text: &str, [width, height]: [u32; 2]) -> (u64, u64
         Inputs::Frames(parameter) => 2 * step.integer(parameter) as usize + 1,
     };
     let layers: Vec<Layers> = (0..count).map(|_| Layers::from(&image())).collect();
-    let result = effects::apply(context, &step, &layers, &Options::default()).unwrap_or_else(|error| panic!("{text}: {error}"));
+    let result = effects::apply(context, &step, &layers).unwrap_or_else(|error| panic!("{text}: {error}"));
     let wanted: Vec<(Picture, Rect)> = result.pictures().into_iter().map(|picture| (picture, result.bounds())).collect();
     let told = Plan::new(&wanted, &Options::default()).and_then(|plan| plan.explain()).expect("a plan");
     let one = 4 * result.names().len() as u64 * result.bounds().area();

@@ -9,5 +9,6 @@ mod image;
 mod jpeg;
 mod metadata;
 mod parts;
+mod profiles;
 mod reference;
 mod values;

@@ -24,6 +24,9 @@ pub(crate) enum Access {
     /// An accessor reads the samples. Row and column of the array's first element, counted from the corner of
     /// the computed region; along columns, the row is counted from the first one of the image.
     Read([Value; 2]),
+    /// An accessor reads anywhere in a part of the image. Row and column of the array's first element, counted from the
+    /// corner of the image.
+    Part([Value; 2]),
     /// An accessor reads the line of the position along an axis of the image. The index counts along the
     /// line; the number is that of the first sample of the array, if it is not the first of the line.
     Line(Axis, Option<Value>),
@@ -54,6 +57,14 @@ pub(crate) fn inlined(site: &CallSite<'_>, frame: &InlineFrame<'_>, function: &F
                     };
                     let place = first.map_or(place, |first| f.sub(place, first));
                     f.read(accessor, &[place.into()])
+                })));
+                continue;
+            }
+            Access::Part([top, left]) => {
+                let accessor = f.accessor("input", AccessorKind::Input, Type::F32, 3);
+                windows.push(Box::new(reading(move |f: &Builder, position: &[Value]| {
+                    let [first, second] = axes(transposed, f.sub(position[1], top), f.sub(position[2], left));
+                    f.read(accessor, &[only.unwrap_or(position[0]).into(), first.into(), second.into()])
                 })));
                 continue;
             }
@@ -110,6 +121,12 @@ fn first_of_line(site: &CallSite<'_>, slot: &Slot, axis: Axis) -> Option<i32> {
     Some(first as i32).filter(|first| *first != 0)
 }
 
+/// Returns whether a slot reads anywhere in an array that covers a part of its image.
+fn is_part(site: &CallSite<'_>, slot: &Slot) -> bool {
+    let part = site.part(slot);
+    slot.reach.is_none() && slot.along.is_none() && part.region != part.bounds
+}
+
 /// Lowers a call with reads at computed positions, for all components together or one by one.
 pub(crate) fn compute(site: &CallSite<'_>, function: &Function) -> Result<Vec<Node>> {
     if site.alone && site.components > 1 {
@@ -139,10 +156,13 @@ fn computed(site: &CallSite<'_>, function: &Function) -> Result<Vec<Node>> {
                 continue;
             }
             arrays.push((site.array(slot, own)?, Reads::At(rule.clone())));
-            let [mut top, left] = distance(site.region, own);
+            let [mut top, mut left] = distance(site.region, own);
             if slot.along == Some(Axis::Vertical) {
                 // Rows are counted from the first one of the image.
                 top = distance(site.part(slot).bounds, own)[0];
+            }
+            if is_part(site, slot) {
+                [top, left] = distance(site.part(slot).bounds, own);
             }
             for number in [top, left] {
                 beside.push(site.scalar(number as i32)?);
@@ -158,6 +178,7 @@ fn computed(site: &CallSite<'_>, function: &Function) -> Result<Vec<Node>> {
         accesses.push(match (is_given(site, slot), line_of(site, slot)) {
             (true, _) => Access::Given(f.parameter("e", Type::F32)),
             (false, Some(axis)) => Access::Line(axis, first_of_line(site, slot, axis).map(|_| f.parameter("first", Type::I32))),
+            (false, None) if is_part(site, slot) => Access::Part(["o", "o"].map(|name| f.parameter(name, Type::I32))),
             (false, None) => Access::Read(["o", "o"].map(|name| f.parameter(name, Type::I32))),
         });
     }
