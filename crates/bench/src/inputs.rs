@@ -2,6 +2,27 @@
 //!
 //! `peers/peer.h` has the same functions in C++. A change here must be repeated there.
 
+use std::panic::resume_unwind;
+use std::thread;
+
+/// Computes an element for each index below `count`, on all cores.
+pub(crate) fn computed<T: Send>(count: usize, element: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    const FEW: usize = 256;
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(count.div_ceil(FEW)).max(1);
+    let each = count.div_ceil(threads);
+    let part = |number: usize| (number * each..count.min((number + 1) * each)).map(&element).collect::<Vec<T>>();
+    thread::scope(|scope| {
+        let part = &part;
+        let others: Vec<_> = (1..threads).map(|number| scope.spawn(move || part(number))).collect();
+        let mut all = part(0);
+        all.reserve_exact(count - all.len());
+        for other in others {
+            all.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        }
+        all
+    })
+}
+
 /// Returns a pseudo-random number for an index. Different seeds give different arrays.
 pub(crate) fn hashed(index: u32, seed: u32) -> u32 {
     let mut x = index.wrapping_mul(0x9E37_79B1).wrapping_add(seed.wrapping_mul(0x85EB_CA77));
@@ -24,7 +45,7 @@ pub(crate) fn between(index: u32, seed: u32, from: f32, to: f32) -> f32 {
 
 /// Returns an array of floats in a range.
 pub(crate) fn units(count: usize, seed: u32, from: f32, to: f32) -> Vec<f32> {
-    (0..count as u32).map(|index| between(index, seed, from, to)).collect()
+    computed(count, |index| between(index as u32, seed, from, to))
 }
 
 /// Returns the length of a row. One row of ten is empty. The others have up to `most` entries. With a
@@ -64,6 +85,13 @@ mod tests {
         let mean = units(10_000, 3, 0.0, 1.0).iter().map(|&x| f64::from(x)).sum::<f64>() / 1e4;
         assert!((mean - 0.5).abs() < 0.02, "{mean}");
         assert!(units(1000, 3, -1.0, 1.0).iter().all(|x| (-1.0..1.0).contains(x)));
+    }
+
+    #[test]
+    fn elements_are_in_order() {
+        for count in [0, 1, 255, 257, 1000, 10_007] {
+            assert_eq!(computed(count, |index| index * 3), (0..count).map(|index| index * 3).collect::<Vec<_>>());
+        }
     }
 
     #[test]

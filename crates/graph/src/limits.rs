@@ -8,6 +8,8 @@
 pub(crate) const MAX_ITEMS: usize = 700;
 /// Items that a kernel leaves free for views and boundary rules that are added later.
 pub(crate) const ROOM: usize = 100;
+/// Reciprocal of the part of a kernel's items above which a node is a running state: it is kept where others are.
+pub(crate) const STATE_PART: usize = 4;
 /// Dependency depth of items.
 pub(crate) const MAX_DEPTH: usize = 160;
 /// Levels of sums of positions that a trace follows to find the stride of an index.

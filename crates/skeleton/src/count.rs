@@ -132,6 +132,7 @@ impl<T: Into<Count>> Mul<T> for Count {
     fn mul(self, other: T) -> Count {
         match (self, other.into()) {
             (count, Count::Constant(1)) | (Count::Constant(1), count) => count,
+            (Count::Constant(a), Count::Constant(b)) if a.checked_mul(b).is_some() => Count::Constant(a * b),
             (a, b) => Count::Product(Arc::new((a, b))),
         }
     }

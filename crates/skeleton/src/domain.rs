@@ -3,22 +3,27 @@
 use crate::{Count, Error, Result, Sink, Source};
 use broadloom_scalar::Type;
 
-/// The shape of an index space as far as code depends on it: the number of axes, and a flag for a long last
-/// axis. Sizes are not part of it.
+/// The shape of an index space as far as code depends on it: the number of axes, a flag for a long last axis,
+/// and the lengths of short last axes that are constants of the code. Other sizes are not part of it.
 /// The sizes of a call are the lengths of the axes. The last axis varies fastest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Domain {
     axes: usize,
     rows: bool,
     device: bool,
+    /// Lengths of the last axes that are constants of the code, the last axis first; 0 for others.
+    known: [u8; KNOWN],
 }
+
+/// Maximum number of axes whose lengths are constants.
+const KNOWN: usize = 3;
 
 /// Minimum length of a last axis that gets its own threads.
 const LONG: u64 = crate::cost::LANES as u64;
 
 impl Domain {
     /// One axis.
-    pub const LINE: Domain = Domain { axes: 1, rows: true, device: false };
+    pub const LINE: Domain = Domain::with_axes(1);
 
     /// Returns the domain that is fastest for these sizes.
     ///
@@ -29,14 +34,14 @@ impl Domain {
     /// ```
     pub fn of(sizes: &[u64]) -> Domain {
         match sizes {
-            [] | [_] => Domain { axes: sizes.len(), rows: true, device: false },
-            [.., last] => Domain { axes: sizes.len(), rows: *last >= LONG, device: false },
+            [] | [_] => Domain::with_axes(sizes.len()),
+            [.., last] => Domain { rows: *last >= LONG, ..Domain::with_axes(sizes.len()) },
         }
     }
 
     /// Returns a domain with this number of axes and a long last axis.
     pub const fn with_axes(axes: usize) -> Domain {
-        Domain { axes, rows: true, device: false }
+        Domain { axes, rows: true, device: false, known: [0; KNOWN] }
     }
 
     /// Returns the domain with a length in device memory. The first size of a call is then an upper bound of
@@ -52,6 +57,27 @@ impl Domain {
         self.device
     }
 
+    /// Returns the domain with lengths of axes that are constants of the code, at the end. All calls have these
+    /// sizes.
+    #[must_use]
+    pub fn with_known(self, lengths: &[Option<u64>]) -> Domain {
+        let mut known = [0; KNOWN];
+        let last = lengths.iter().rev().map_while(|length| length.and_then(|length| u8::try_from(length).ok()));
+        known.iter_mut().zip(last).for_each(|(known, length)| *known = length);
+        Domain { known, ..self }
+    }
+
+    /// Returns the length of an axis.
+    pub fn size(self, axis: usize) -> Count {
+        let known = self.axes.checked_sub(axis + 1).and_then(|back| self.known.get(back)).copied();
+        known.filter(|length| *length > 0).map_or(Count::size(axis), |length| Count::Constant(length.into()))
+    }
+
+    /// Returns the product of the lengths of axes in a range.
+    pub fn product(self, axes: std::ops::Range<usize>) -> Count {
+        axes.map(|axis| self.size(axis)).reduce(|a, b| a * b).unwrap_or(Count::Constant(1))
+    }
+
     /// Returns the number of axes.
     pub const fn axes(self) -> usize {
         self.axes
@@ -64,7 +90,7 @@ impl Domain {
 
     /// Returns the number of positions.
     pub fn count(self) -> Count {
-        Count::product(0..self.axes)
+        self.product(0..self.axes)
     }
 
     /// Checks that sources have as many axes as the domain. Returns the index type that the sources and the

@@ -1,8 +1,9 @@
 //! Histogram: the number of positions in each bin.
 //!
 //! A block counts in shared memory, on a GPU in one copy per warp if there is room, and finally adds its
-//! counts to the result. If there are too many bins, all threads count in global memory. Integer sums do not
-//! depend on the order, so results are deterministic.
+//! counts to the result. If there are too many bins, all threads of a GPU count in one global memory, and the
+//! few blocks of a CPU each in a table of their own. Integer sums do not depend on the order, so results are
+//! deterministic.
 //!
 //! A thread of a GPU reads adjacent elements with 16-byte accesses, two at a time, if inputs are read at the
 //! position itself and are aligned.
@@ -67,10 +68,19 @@ impl Histogram {
             draft.limit(count.clone());
             draft.limit(bins.clone());
         }
-        let whole = draft.temporary(bins.clone() * index.bytes(), true);
         let costs = Costs::of(machine);
         let is_cpu = costs.in_vectors();
         let room = self.room.filter(|room| *room <= costs.pick(cost::SHARED_BINS));
+        // Blocks with a table of their own: to set and add up a table costs less than its positions.
+        let tables = (is_cpu && room.is_none()).then(|| {
+            let least = bins.clone().div_ceil(cost::SCATTER_SPARSE) + cost::STRETCH;
+            count.clone().div_ceil(least).min(Count::Constant(costs.busy(1))).max(1u32)
+        });
+        let bytes = bins.clone() * index.bytes();
+        let whole = match &tables {
+            None => draft.temporary(bytes, true),
+            Some(tables) => draft.temporary(bytes * tables.clone(), false),
+        };
         // Positions that are counted together are adjacent: those of a block on a GPU, and those of a warp on
         // a CPU, which runs warps one after the other.
         let (block, groups) = if is_cpu { ([32, CPU_WARPS, 1], CPU_WARPS) } else { ([256, 1, 1], 1) };
@@ -92,11 +102,23 @@ impl Histogram {
             k.barrier();
         }
         let own = room.map(|room| k.mul(k.and(k.shr(thread, 5), copies - 1), room));
+        let table = tables.is_some().then(|| {
+            let all = k.count(bins.clone(), Type::U64);
+            let start = k.mul(k.convert(k.block(Axis::X), Type::U64), all);
+            k.for_step(k.convert(thread, Type::U64), all, threads, Unroll::Never, |bin| {
+                k.store(counts, k.add(start, bin), k.constant(index, 0));
+            });
+            k.barrier();
+            start
+        });
         // The blocks keep the machine busy, and none has too little work.
         let busy = costs.blocks(cost::HISTOGRAM_BLOCKS, cost::BLOCK_THREADS);
         let mut blocks = count.clone().div_ceil(threads * costs.pick(cost::COUNTED)).min(busy);
         if let Some(room) = room.filter(|room| *room > cost::SHARED_BINS.threads) {
             blocks = blocks.min(count.clone().div_ceil(room * cost::COUNTED_PER_BIN));
+        }
+        if let Some(tables) = &tables {
+            blocks = tables.clone();
         }
         // Number of neighbours that a GPU thread loads by one access.
         let width =
@@ -119,9 +141,15 @@ impl Histogram {
                     let place = k.add(own, k.convert(number, Type::U32));
                     k.atomic(AtomicOp::Add, private, place, 1, Order::Relaxed(Scope::Block));
                 }
-                _ => {
-                    k.atomic(AtomicOp::Add, counts, number, 1, Order::Relaxed(Scope::Device));
-                }
+                _ => match table {
+                    Some(start) => {
+                        let place = k.add(start, k.convert(number, Type::U64));
+                        k.atomic(AtomicOp::Add, counts, place, 1, Order::Relaxed(Scope::Block));
+                    }
+                    None => {
+                        k.atomic(AtomicOp::Add, counts, number, 1, Order::Relaxed(Scope::Device));
+                    }
+                },
             };
             if has_room {
                 add();
@@ -183,7 +211,18 @@ impl Histogram {
         let k = Writer::new("histogram_result", block);
         let counts = k.memory(Argument::Temporary(whole), index.element());
         let bin = k.convert(k.global_thread(Axis::X), index);
-        k.if_then(k.lt(bin, k.count(bins.clone(), index)), || outlet.put(&k, &[bin], bin, &[k.load(counts, bin)]));
+        let all = k.count(bins.clone(), index);
+        k.if_then(k.lt(bin, all), || {
+            let sum = k.variable_with(k.load(counts, bin));
+            if let Some(tables) = tables {
+                let long = |value: Value| k.convert(value, Type::U64);
+                k.for_step(k.constant(index, 1), k.count(tables, index), 1, Unroll::Never, |table| {
+                    let place = k.add(k.mul(long(table), long(all)), long(bin));
+                    k.set(sum, k.add(k.get(sum), k.load(counts, place)));
+                });
+            }
+            outlet.put(&k, &[bin], bin, &[k.get(sum)]);
+        });
         draft.launch(k, [bins.div_ceil(threads), 1u32.into(), 1u32.into()], block)?;
         Ok(draft.finish())
     }

@@ -66,15 +66,17 @@ struct MapEmitter<'a> {
 
 impl MapEmitter<'_> {
     fn lengths(&self, k: &Writer) -> Vec<Value> {
-        (0..self.map.domain.axes()).map(|axis| k.count(Count::size(axis), self.index)).collect()
+        (0..self.map.domain.axes()).map(|axis| k.count_in_code(self.map.domain.size(axis), self.index)).collect()
     }
 
     /// Returns the product of the lengths of some axes.
     fn product(&self, k: &Writer, axes: std::ops::Range<usize>) -> Value {
-        let Some(length) = self.length.filter(|_| axes.contains(&0)) else { return k.count(Count::product(axes), self.index) };
+        let Some(length) = self.length.filter(|_| axes.contains(&0)) else {
+            return k.count_in_code(self.map.domain.product(axes), self.index);
+        };
         let length = k.load(k.memory(Argument::Input(length), Element::U32), k.literal(0u32));
         let length = k.convert(length, self.index);
-        if axes.end == 1 { length } else { k.mul(length, k.count(Count::product(1..axes.end), self.index)) }
+        if axes.end == 1 { length } else { k.mul(length, k.count_in_code(self.map.domain.product(1..axes.end), self.index)) }
     }
 
     /// Emits the work of a block. If the length is in memory, a block beyond it does nothing.
@@ -239,9 +241,9 @@ impl MapEmitter<'_> {
             // Number of rows that make up one stretch.
             let each = Count::Constant(cost::STRETCH.into()).div_ceil(length.clone());
             let groups = rows.div_ceil(each.clone());
-            let (all, each) = (self.product(&k, 0..axes - 1), k.count(each, self.index));
+            let (all, each) = (self.product(&k, 0..axes - 1), k.count_in_code(each, self.index));
             let (number, step) = (k.convert(k.block(Axis::Y), self.index), k.convert(k.grid_size(Axis::Y), self.index));
-            k.for_step(number, k.count(groups.clone(), self.index), step, Unroll::Never, |group| {
+            k.for_step(number, k.count_in_code(groups.clone(), self.index), step, Unroll::Never, |group| {
                 let start = k.mul(group, each);
                 k.for_step(start, k.min(k.add(start, each), all), 1, Unroll::Never, |row| {
                     self.stretch(&k, first, lengths[axes - 1], |column| row_at(&k, row, column, &lengths), lane);

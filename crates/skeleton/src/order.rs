@@ -1,7 +1,6 @@
 //! Order-preserving keys: conversion of values of all types to unsigned integers in the same order, and back.
 
-use crate::kit::Writer;
-use broadloom_scalar::{Element, Literal, Type, Value};
+use broadloom_scalar::{Builder, Element, Literal, Type, Value};
 
 /// Returns the type of order-preserving keys for an element type.
 fn wide(element: Element) -> Type {
@@ -10,7 +9,7 @@ fn wide(element: Element) -> Type {
 
 /// Returns the key as an unsigned number of the same width, in key order: -0 before +0, NaN at both ends by
 /// sign.
-fn by_bits(k: &Writer, key: Value, unsigned: Element, descending: bool) -> Value {
+fn by_bits(k: &Builder, key: Value, unsigned: Element, descending: bool) -> Value {
     let element = k.type_of(key).element();
     let sign = k.literal(Literal::from_bits(unsigned, 1 << (element.bits() - 1)));
     let bits = k.bitcast(key, unsigned);
@@ -27,7 +26,7 @@ fn by_bits(k: &Writer, key: Value, unsigned: Element, descending: bool) -> Value
 }
 
 /// Returns an order-preserving key as `u32` or `u64`: -0 before +0, NaN last, also in descending order.
-pub(crate) fn ordered(k: &Writer, key: Value, descending: bool) -> Value {
+pub fn ordered(k: &Builder, key: Value, descending: bool) -> Value {
     let element = k.type_of(key).element();
     let Some(unsigned) = element.unsigned() else {
         let number = k.convert(key, Type::U32);
@@ -40,7 +39,7 @@ pub(crate) fn ordered(k: &Writer, key: Value, descending: bool) -> Value {
 }
 
 /// Inverts [`ordered`]. Every NaN becomes one fixed NaN.
-pub(crate) fn from_ordered(k: &Writer, number: Value, element: Element, descending: bool) -> Value {
+pub(crate) fn from_ordered(k: &Builder, number: Value, element: Element, descending: bool) -> Value {
     let Some(unsigned) = element.unsigned() else {
         return k.ne(if descending { k.xor(number, 1) } else { number }, 0);
     };
@@ -60,7 +59,7 @@ pub(crate) fn from_ordered(k: &Writer, number: Value, element: Element, descendi
 
 /// Returns the number of NaN patterns of one sign. In the order of bits they come before all numbers; in
 /// sorted order they come last.
-fn nans(k: &Writer, element: Element, unsigned: Element) -> Value {
+fn nans(k: &Builder, element: Element, unsigned: Element) -> Value {
     let mantissa = match element {
         Element::F16 => 10,
         Element::F32 => 23,
@@ -71,7 +70,7 @@ fn nans(k: &Writer, element: Element, unsigned: Element) -> Value {
 
 /// Returns an order-preserving key that differs for each bit pattern. NaNs come after all numbers, in the
 /// order of their bits.
-pub(crate) fn distinct(k: &Writer, key: Value, descending: bool) -> Value {
+pub(crate) fn distinct(k: &Builder, key: Value, descending: bool) -> Value {
     let element = k.type_of(key).element();
     match element.unsigned().filter(|_| element.is_float()) {
         None => ordered(k, key, descending),
@@ -81,7 +80,7 @@ pub(crate) fn distinct(k: &Writer, key: Value, descending: bool) -> Value {
 }
 
 /// Inverts [`distinct`].
-pub(crate) fn from_distinct(k: &Writer, number: Value, element: Element, descending: bool) -> Value {
+pub(crate) fn from_distinct(k: &Builder, number: Value, element: Element, descending: bool) -> Value {
     match element.unsigned().filter(|_| element.is_float()) {
         None => from_ordered(k, number, element, descending),
         Some(unsigned) => {

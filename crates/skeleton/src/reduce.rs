@@ -16,6 +16,7 @@
 //! block pays for a fence.
 
 mod columns;
+mod short_rows;
 
 use crate::cost::{self, Costs};
 use crate::kit::{Accumulator, Draft, Inlet, Outlet, Shared, Temporaries, Writer, reduce_block, reduce_warp, unravel};
@@ -199,7 +200,7 @@ impl Reduce {
         let kept_axes: Vec<usize> = (0..axes).filter(|axis| !self.reduced[*axis]).collect();
         self.sink.check("reduce", kept_axes.len(), &types)?;
         let index = self.domain.check("reduce", &[&self.source], &self.sink)?;
-        let kept = kept_axes.iter().map(|axis| Count::size(*axis)).reduce(|a, b| a * b).unwrap_or(Count::Constant(1));
+        let kept = kept_axes.iter().map(|axis| self.domain.size(*axis)).reduce(|a, b| a * b).unwrap_or(Count::Constant(1));
         let mut draft = Draft::new("reduce", axes);
         let inlet = draft.source(&self.source);
         let outlet = draft.sink(&self.sink, &types, &kept);
@@ -249,11 +250,11 @@ impl ReduceEmitter<'_> {
     }
 
     fn product(&self, axes: &[usize]) -> Count {
-        axes.iter().map(|axis| Count::size(*axis)).reduce(|a, b| a * b).unwrap_or(Count::Constant(1))
+        axes.iter().map(|axis| self.reduce.domain.size(*axis)).reduce(|a, b| a * b).unwrap_or(Count::Constant(1))
     }
 
     fn lengths(&self, k: &Writer, axes: &[usize]) -> Vec<Value> {
-        axes.iter().map(|axis| k.count(Count::size(*axis), self.index)).collect()
+        axes.iter().map(|axis| k.count_in_code(self.reduce.domain.size(*axis), self.index)).collect()
     }
 
     /// Returns the values at a kept and a reduced position.
@@ -300,21 +301,25 @@ impl ReduceEmitter<'_> {
         let (split, pieces) = self.split(draft, machine, &folded, &blocks);
         let block = [threads, 1, 1];
         let k = Writer::new("reduce", block);
-        let (n, all) = (k.count(self.kept.clone(), self.index), k.count(folded.clone(), self.index));
-        let part_length = k.count(folded.div_ceil(split.clone()), self.index);
+        let (n, all) = (k.count_in_code(self.kept.clone(), self.index), k.count_in_code(folded.clone(), self.index));
+        let part_length = k.count_in_code(folded.div_ceil(split.clone()), self.index);
         let part = self.wide(&k, k.block(Axis::Y));
-        let from = k.mul(part, part_length);
-        let to = k.min(k.add(from, part_length), all);
+        let (from, to) = self.range(&k, &pieces, part, part_length, all);
         let first = k.mul(self.wide(&k, k.block(Axis::X)), threads);
         let result = k.add(first, self.wide(&k, k.thread(Axis::X)));
         let run = |checked: bool| {
             let sum = Accumulator::new(&k, self.operator());
             let kept = unravel(&k, result, &self.lengths(&k, &self.kept_axes));
             let guarded = |body: &dyn Fn()| if checked { k.if_then(k.lt(result, n), body) } else { body() };
-            k.for_step(from, to, 1, self.rounds(), |folded| {
-                let folded = unravel(&k, folded, &self.lengths(&k, &self.folded_axes));
-                guarded(&|| sum.add(&k, &self.at(&k, &kept, &folded)));
-            });
+            let is_short = pieces.is_none() && !self.is_cpu && self.reduce.has_short_rows();
+            if is_short {
+                guarded(&|| self.add_short_row(&k, &kept, &sum));
+            } else {
+                k.for_step(from, to, 1, self.rounds(), |folded| {
+                    let folded = self.folded_at(&k, folded);
+                    guarded(&|| sum.add(&k, &self.at(&k, &kept, &folded)));
+                });
+            }
             guarded(&|| match &pieces {
                 Some(pieces) => pieces.values.store(&k, k.add(k.mul(part, n), result), &sum.get(&k)),
                 None => self.outlet.put(&k, &kept, result, &sum.get(&k)),
@@ -328,10 +333,29 @@ impl ReduceEmitter<'_> {
         }
     }
 
-    /// Returns the unrolling of a loop over reduced positions. A thread of a GPU has several loads in flight.
+    /// Returns the reduced positions of a part: all of them on a CPU if they are not split.
+    fn range(&self, k: &Writer, pieces: &Option<PartialResults>, part: Value, length: Value, all: Value) -> (Value, Value) {
+        if self.is_cpu && pieces.is_none() {
+            return (k.constant(self.index, 0), all);
+        }
+        let from = k.mul(part, length);
+        (from, k.min(k.add(from, length), all))
+    }
+
+    /// Returns the reduced position with a number.
+    fn folded_at(&self, k: &Writer, number: Value) -> Vec<Value> {
+        unravel(k, number, &self.lengths(k, &self.folded_axes))
+    }
+
+    /// Returns the unrolling of a loop over reduced positions. A thread of a GPU has several loads in flight. A CPU
+    /// loads neighbours of a short row of known length together.
     fn rounds(&self) -> Unroll {
-        let is_small = self.reduce.source.function().operations() <= cost::PREFETCHED;
-        if self.is_cpu || !is_small { Unroll::Never } else { Unroll::By(ROUNDS) }
+        let operations = self.reduce.source.function().operations();
+        match self.product(&self.folded_axes) {
+            Count::Constant(rounds) if self.is_cpu && rounds * operations.max(1) <= cost::UNROLLED_FOLD => Unroll::Full,
+            _ if self.is_cpu || operations > cost::PREFETCHED => Unroll::Never,
+            _ => Unroll::By(ROUNDS),
+        }
     }
 
     /// Emits the kernels of a GPU for few results. The threads of a block have the results several times, and
@@ -348,8 +372,8 @@ impl ReduceEmitter<'_> {
         let split = if pieces.is_some() { split } else { Count::Constant(1) };
         let block = [across, groups, 1];
         let k = Writer::new("reduce", block);
-        let (n, all) = (k.count(self.kept.clone(), self.index), k.count(folded.clone(), self.index));
-        let part_length = k.count(folded.div_ceil(split.clone()), self.index);
+        let (n, all) = (k.count_in_code(self.kept.clone(), self.index), k.count_in_code(folded.clone(), self.index));
+        let part_length = k.count_in_code(folded.div_ceil(split.clone()), self.index);
         let part = self.wide(&k, k.block(Axis::Y));
         let from = k.mul(part, part_length);
         let to = k.min(k.add(from, part_length), all);
@@ -374,7 +398,7 @@ impl ReduceEmitter<'_> {
             match &pieces {
                 // The parts of a result follow each other.
                 Some(pieces) => {
-                    let parts = k.count(pieces.count.clone(), self.index);
+                    let parts = k.count_in_code(pieces.count.clone(), self.index);
                     pieces.values.store(&k, k.add(k.mul(result, parts), part), &sum.get(&k));
                 }
                 None => self.outlet.put(&k, &kept, result, &sum.get(&k)),
@@ -391,11 +415,11 @@ impl ReduceEmitter<'_> {
     fn combine_columns(&self, draft: &mut Draft, pieces: &PartialResults, threads: u32) -> Result<()> {
         let block = [threads, 1, 1];
         let k = Writer::new("reduce_parts", block);
-        let n = k.count(self.kept.clone(), self.index);
+        let n = k.count_in_code(self.kept.clone(), self.index);
         let result = self.wide(&k, k.global_thread(Axis::X));
         k.if_then(k.lt(result, n), || {
             let sum = Accumulator::new(&k, self.operator());
-            let parts = k.count(pieces.count.clone(), self.index);
+            let parts = k.count_in_code(pieces.count.clone(), self.index);
             let unroll = if self.is_cpu { Unroll::Auto } else { Unroll::By(2 * ROUNDS) };
             k.for_step(k.constant(self.index, 0), parts, 1, unroll, |part| {
                 sum.add(&k, &pieces.values.load(&k, k.add(k.mul(part, n), result)));
@@ -442,11 +466,11 @@ impl ReduceEmitter<'_> {
             1 => group,
             groups => k.add(k.mul(group, groups), self.wide(&k, k.thread(Axis::Y))),
         };
-        let parts = k.count(split.clone(), self.index);
+        let parts = k.count_in_code(split.clone(), self.index);
         let all_groups = self.kept.clone() * split.clone();
         if shape.groups > 1 {
             // Warps beyond the last result do nothing.
-            k.begin_if(k.lt(group, k.count(all_groups.clone(), self.index)));
+            k.begin_if(k.lt(group, k.count_in_code(all_groups.clone(), self.index)));
         }
         let (result, part) = if pieces.is_some() {
             let result = k.div(group, parts);
@@ -455,8 +479,8 @@ impl ReduceEmitter<'_> {
             (group, self.wide(&k, k.literal(0u32)))
         };
         let kept = unravel(&k, result, &self.lengths(&k, &self.kept_axes));
-        let run = k.count(units.clone().div_ceil(split), self.index);
-        let units = k.count(units, self.index);
+        let run = k.count_in_code(units.clone().div_ceil(split), self.index);
+        let units = k.count_in_code(units, self.index);
         let (from, to, step) = if self.is_cpu || !self.operator().is_commutative() {
             let from = k.mul(part, run);
             (from, k.min(k.add(from, run), units), k.constant(self.index, 1))
@@ -471,7 +495,7 @@ impl ReduceEmitter<'_> {
             let (row, tile) = if above.is_empty() {
                 (unit, unit)
             } else {
-                let tiles = k.count(tiles.clone(), self.index);
+                let tiles = k.count_in_code(tiles.clone(), self.index);
                 let row = k.div(unit, tiles);
                 (row, k.sub(unit, k.mul(row, tiles)))
             };
@@ -513,7 +537,7 @@ impl ReduceEmitter<'_> {
     fn several(&self, draft: &mut Draft) -> Result<()> {
         let block = [32, 1, 1];
         let k = Writer::new("reduce", block);
-        let all = k.count(self.kept.clone(), self.index);
+        let all = k.count_in_code(self.kept.clone(), self.index);
         let first = k.mul(self.wide(&k, k.block(Axis::X)), cost::REDUCE_RESULTS);
         k.if_else(
             k.ge(k.sub(all, first), cost::REDUCE_RESULTS),
@@ -533,8 +557,8 @@ impl ReduceEmitter<'_> {
         sums.iter().for_each(|sum| sum.set(k, &self.operator().nothing(k)));
         let (lengths, thread) = (self.lengths(k, within), k.thread(Axis::X));
         let lane = self.wide(k, thread);
-        let length = k.count(self.product(within), self.index);
-        k.for_step(k.constant(self.index, 0), k.count(self.product(above), self.index), 1, Unroll::Never, |row| {
+        let length = k.count_in_code(self.product(within), self.index);
+        k.for_step(k.constant(self.index, 0), k.count_in_code(self.product(above), self.index), 1, Unroll::Never, |row| {
             let row = unravel(k, row, &self.lengths(k, above));
             let add = |column: Value| {
                 let folded = [&row[..], &unravel(k, column, &lengths)].concat();
@@ -605,7 +629,7 @@ impl ReduceEmitter<'_> {
         sum: &Accumulator<'_>,
     ) {
         let (_, within) = self.rows();
-        let length = k.count(self.product(within), self.index);
+        let length = k.count_in_code(self.product(within), self.index);
         let thread = self.wide(k, k.thread(Axis::X));
         let start = k.add(k.mul(tile, shape.tile), k.mul(thread, shape.items));
         let own = Accumulator::new(k, self.operator());
@@ -621,7 +645,7 @@ impl ReduceEmitter<'_> {
     /// Adds a tile of a row to sums.
     fn tile(&self, k: &Writer, shape: &ResultThreads, kept: &[Value], row: &[Value], tile: Value, sums: &[Accumulator<'_>]) {
         let (_, within) = self.rows();
-        let length = k.count(self.product(within), self.index);
+        let length = k.count_in_code(self.product(within), self.index);
         let first = k.mul(tile, shape.tile);
         let thread = self.wide(k, k.thread(Axis::X));
         let at = |column: Value| self.column(k, kept, row, column);
@@ -702,8 +726,8 @@ impl ReduceEmitter<'_> {
         let block = [threads, 1, 1];
         let k = Writer::new("reduce_parts", block);
         let result = self.wide(&k, k.block(Axis::X));
-        let parts = k.count(pieces.count.clone(), self.index);
-        let each = k.count(pieces.count.clone().div_ceil(threads), self.index);
+        let parts = k.count_in_code(pieces.count.clone(), self.index);
+        let each = k.count_in_code(pieces.count.clone().div_ceil(threads), self.index);
         let thread = k.thread(Axis::X);
         let from = k.mul(self.wide(&k, thread), each);
         let sum = Accumulator::new(&k, self.operator());

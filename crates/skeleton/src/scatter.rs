@@ -6,12 +6,13 @@
 //! and then reads the value there. Sums of floats depend on the order: they are a [`Sort`](crate::Sort) by
 //! place and a [`SegmentedReduce`](crate::SegmentedReduce) in one program.
 //!
-//! On a CPU, values for not too many places are combined by each block in memory of its own (`private`).
+//! On a CPU, each block combines the values of its positions in a table of its own (`private`).
 
 mod private;
 mod program;
 mod sums;
 
+use crate::cost::ScatterTables;
 use crate::kit::{Inlet, Writer, unravel};
 use crate::order::{from_ordered, ordered};
 use crate::program::Argument;
@@ -40,9 +41,8 @@ pub struct Scatter {
     pub combine: Option<Combine>,
     /// Use of the results.
     pub sink: Sink,
-    /// Number of places that a block of a CPU combines in its shared memory. `None` if all blocks combine in
-    /// one memory. See [`Scatter::room`].
-    pub room: Option<u32>,
+    /// The memory in which blocks combine values. See [`Scatter::tables`].
+    pub tables: ScatterTables,
 }
 
 /// Emitter of the kernels of a scatter.

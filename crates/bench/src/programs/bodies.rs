@@ -3,7 +3,7 @@
 use super::floats::{Floats, Result};
 use crate::arrays::job::repeated;
 use crate::error::Failure;
-use crate::inputs::{unit, units, weighed};
+use crate::inputs::{computed, unit, units, weighed};
 use crate::job::{Job, Work, close};
 use broadloom::array::Function;
 use broadloom::{Array, Context};
@@ -48,7 +48,7 @@ pub(super) fn bodies(context: &Context, n: usize) -> std::result::Result<Job, Fa
         let (mut at, mass) = ([of(20), of(21), of(22)], of(23));
         let mut speed = vec![[0.0f64; 3]; n];
         for _ in 0..STEPS {
-            for (i, speed) in speed.iter_mut().enumerate() {
+            let pulls = computed(n, |i| {
                 let mut pull = [0.0; 3];
                 for j in 0..n {
                     let apart = [0, 1, 2].map(|k| at[k][j] - at[k][i]);
@@ -56,6 +56,9 @@ pub(super) fn bodies(context: &Context, n: usize) -> std::result::Result<Job, Fa
                     let weight = mass[j] / (square * square.sqrt());
                     (0..3).for_each(|k| pull[k] += apart[k] * weight);
                 }
+                pull
+            });
+            for (speed, pull) in speed.iter_mut().zip(&pulls) {
                 (0..3).for_each(|k| speed[k] += pull[k] * f64::from(STEP));
             }
             (0..3).for_each(|k| at[k].iter_mut().zip(&speed).for_each(|(at, speed)| *at += speed[k] * f64::from(STEP)));

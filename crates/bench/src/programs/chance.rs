@@ -3,7 +3,7 @@
 use super::floats::Floats;
 use crate::arrays::job::repeated;
 use crate::error::Failure;
-use crate::inputs::weighed;
+use crate::inputs::{computed, weighed};
 use crate::job::{Job, Work, close};
 use broadloom::array::{Function, Traced};
 use broadloom::{Array, Context};
@@ -29,7 +29,7 @@ fn mixed(h: Traced<'_, u32>) -> Traced<'_, u32> {
 }
 
 /// Returns the price by the definition, from a function that gives two uniform numbers of a path and a step.
-fn price(paths: usize, uniform: impl Fn(usize, u32) -> [f32; 2]) -> f64 {
+fn price(paths: usize, uniform: impl Fn(usize, u32) -> [f32; 2] + Sync) -> f64 {
     let (deviation, drift) = step_moments();
     let of_path = |path: usize| {
         let (mut level, mut sum) = (0.0f64, 0.0f64);
@@ -40,7 +40,7 @@ fn price(paths: usize, uniform: impl Fn(usize, u32) -> [f32; 2]) -> f64 {
         }
         (sum / STEPS as f64 - f64::from(STRIKE)).max(0.0)
     };
-    (0..paths).map(of_path).sum::<f64>() / paths as f64 * (-f64::from(RATE)).exp()
+    computed(paths, of_path).iter().sum::<f64>() / paths as f64 * (-f64::from(RATE)).exp()
 }
 
 pub(super) fn paths_hash(context: &Context, n: usize) -> Result<Job, Failure> {

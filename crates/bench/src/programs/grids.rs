@@ -3,7 +3,7 @@
 use super::floats::{Floats, Result};
 use crate::arrays::job::repeated;
 use crate::error::Failure;
-use crate::inputs::{hashed, units, weighed};
+use crate::inputs::{computed, hashed, units, weighed};
 use crate::job::{Job, Work, close};
 use broadloom::array::{Boundary, Function};
 use broadloom::{Array, Context};
@@ -49,7 +49,7 @@ fn heat_with(context: &Context, n: usize, at_once: usize) -> std::result::Result
                     + at(i, (j + 1).min(n - 1));
                 at(i, j) + (around - at(i, j) * 4.0) * 0.1
             };
-            u = (0..n * n).map(next).collect();
+            u = computed(n * n, next);
         }
         close(&got[0], |i| f64::from(u[i]), 0.0, 1e-5)?;
         Ok(weighed(got[0].iter().map(|&x| f64::from(x)), 0))
@@ -78,7 +78,7 @@ fn sobel(a: &Floats) -> Result<Floats> {
 
 pub(super) fn edges(context: &Context, n: usize) -> std::result::Result<Job, Failure> {
     let level = move |k: usize| ((k / n / 7 * 13 + k % n / 11 * 29) as u32 + hashed(k as u32, 4) % 20) as u8;
-    let values: Vec<u8> = (0..n * n).map(level).collect();
+    let values = computed(n * n, level);
     let image = Array::new(context, &values, [n, n])?;
     let function = Function::new(context, |image: &Array<u8>| {
         let edges = sobel(&blur(&blur(&image.cast::<f32>()?, 1)?, 0)?)?.clamp(0.0, 255.0)?.cast::<u8>()?;
@@ -89,17 +89,18 @@ pub(super) fn edges(context: &Context, n: usize) -> std::result::Result<Job, Fai
         let clamped = |i: usize, by: i64| (i as i64 + by).clamp(0, n as i64 - 1) as usize;
         let blurred = |from: &[f32], down: i64, along: i64| -> Vec<f32> {
             let at = |k: usize, by: i64| from[clamped(k / n, by * down) * n + clamped(k % n, by * along)];
-            (0..n * n).map(|k| (0..5).map(|i| at(k, i - 2) * WEIGHTS[i as usize]).sum()).collect()
+            computed(n * n, |k| (0..5).map(|i| at(k, i - 2) * WEIGHTS[i as usize]).sum())
         };
         let floats: Vec<f32> = values.iter().map(|&level| f32::from(level)).collect();
         let smooth = blurred(&blurred(&floats, 0, 1), 1, 0);
-        let mut counts = [0u32; 256];
-        for k in 0..n * n {
+        let bins = computed(n * n, |k| {
             let at = |down: i64, along: i64| smooth[clamped(k / n, down) * n + clamped(k % n, along)];
             let along = at(-1, 1) - at(-1, -1) + (at(0, 1) - at(0, -1)) * 2.0 + at(1, 1) - at(1, -1);
             let down = at(1, -1) - at(-1, -1) + (at(1, 0) - at(-1, 0)) * 2.0 + at(1, 1) - at(-1, 1);
-            counts[(along * along + down * down).sqrt().clamp(0.0, 255.0) as usize] += 1;
-        }
+            (along * along + down * down).sqrt().clamp(0.0, 255.0) as u8
+        });
+        let mut counts = [0u32; 256];
+        bins.iter().for_each(|bin| counts[usize::from(*bin)] += 1);
         // Rounding moves few points to the next bin.
         let apart: u32 = counts.iter().zip(&got[0]).map(|(want, got)| want.abs_diff(*got)).sum();
         if got[0].len() != 256 || apart as usize > n * n / 500 + 4 {
@@ -157,7 +158,7 @@ fn by_gradients(right: &[f32], n: usize) -> Vec<f64> {
             let (i, j) = (k / n, k % n);
             4.0 * at(i, j) - at(i.wrapping_sub(1), j) - at(i + 1, j) - at(i, j.wrapping_sub(1)) - at(i, j + 1)
         };
-        let along: Vec<f64> = (0..n * n).map(applied).collect();
+        let along = computed(n * n, applied);
         let alpha = square / dot(&p, &along);
         x.iter_mut().zip(&p).for_each(|(x, p)| *x += p * alpha);
         r.iter_mut().zip(&along).for_each(|(r, a)| *r -= a * alpha);

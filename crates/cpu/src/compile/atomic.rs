@@ -2,8 +2,8 @@
 //!
 //! Lanes run one after the other, lowest first. If all lanes do an integer sum, minimum or bit operation on
 //! one address and the old value is unused, the values are reduced first and one operation is done. A block
-//! runs on one core and its warps never interrupt each other in between, so atomics on shared memory are
-//! plain reads and writes.
+//! runs on one core and its warps never interrupt each other in between, so atomics on shared memory, and
+//! those of block scope, are plain reads and writes.
 
 use super::address::Reach;
 use super::counters::is_number;
@@ -12,6 +12,32 @@ use super::lane_loop::{LaneNumber, SpilledValue};
 use super::llvm::{IntPred, Ordering, RealPred, Rmw, Ty, Val};
 use super::operand::bits_type;
 use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Space, Type};
+
+/// The threads that may do atomics on the same memory at the same time, and the kind of the memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reachable {
+    /// Shared memory of the block.
+    Shared,
+    /// Other memory, which only threads of the block update.
+    Block,
+    /// Memory that all threads update.
+    Device,
+}
+
+impl Reachable {
+    fn of(inst: &InstData, space: Space) -> Reachable {
+        match space {
+            Space::Shared => Reachable::Shared,
+            _ if inst.has(Modifier::Cta) => Reachable::Block,
+            _ => Reachable::Device,
+        }
+    }
+
+    /// Returns whether no other thread can interrupt an update.
+    fn is_plain(self) -> bool {
+        self != Reachable::Device
+    }
+}
 
 /// Operation of an atomic on the old value.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -57,7 +83,8 @@ impl Emitter<'_> {
         let count = operands.first().map_or(1, |operand| operand.elements().len() as u64);
         self.check_access(inst, &address, count * u64::from(ty.bytes()))?;
         let reach = self.reach(inst, &address)?;
-        let shared = self.space_of(inst, &address) == Space::Shared;
+        let reachable = Reachable::of(inst, self.space_of(inst, &address));
+        let shared = reachable == Reachable::Shared;
         let result = if keeps { inst.operands.first().cloned() } else { None };
         let wanted = match &result {
             Some(Operand::Reg(reg)) => self.is_used(*reg),
@@ -67,7 +94,7 @@ impl Emitter<'_> {
         self.ir.compiler_fence();
         if let Some(Operand::Vector(values)) = operands.first() {
             let values = values.to_vec();
-            return self.atomic_vector(inst, update, ty, &reach, shared, &values, result.as_ref());
+            return self.atomic_vector(inst, update, ty, &reach, reachable, &values, result.as_ref());
         }
         if !wanted && self.combine(inst, update, ty, &reach, operands[0])? {
             self.ir.compiler_fence();
@@ -93,9 +120,9 @@ impl Emitter<'_> {
                 let act = |emitter: &Self, lane: LaneNumber| {
                     let pointer = emitter.ir.as_pointer(emitter.lane_of(pointers, lane));
                     let values: Vec<Val> = values.iter().map(|value| emitter.lane_of(*value, lane)).collect();
-                    emitter.update(update, ty, pointer, &values, shared)
+                    emitter.update(update, ty, pointer, &values, reachable)
                 };
-                if shared && !wanted {
+                if reachable.is_plain() && !wanted {
                     self.each_lane_in_a_row(active, ty, act);
                     None
                 } else {
@@ -135,7 +162,7 @@ impl Emitter<'_> {
         update: Update,
         ty: Type,
         reach: &Reach,
-        shared: bool,
+        reachable: Reachable,
         elements: &[Operand],
         result: Option<&Operand>,
     ) -> TranslationResult<()> {
@@ -152,7 +179,7 @@ impl Emitter<'_> {
             let old = self.each_lane(active, ty, !places.is_empty(), |emitter, lane| {
                 let pointer = emitter.ir.as_pointer(emitter.lane_of(pointers, lane));
                 let value = emitter.lane_of(value, lane);
-                emitter.update(update, ty, pointer, &[value], shared)
+                emitter.update(update, ty, pointer, &[value], reachable)
             });
             if let (Some(place), Some(old)) = (places.get(index), old) {
                 self.assign(place, bits_type(ty), old)?;
@@ -195,18 +222,19 @@ impl Emitter<'_> {
         let (go, after) = (ir.block("combined"), ir.block("after"));
         ir.branch_if(self.any(active), go, after);
         ir.go_on_in(go);
-        let shared = self.space_of(inst, &self.address_of(inst)?) == Space::Shared;
-        self.update(update, ty, *pointer, &[total], shared);
+        let reachable = Reachable::of(inst, self.space_of(inst, &self.address_of(inst)?));
+        self.update(update, ty, *pointer, &[total], reachable);
         ir.branch(after);
         ir.go_on_in(after);
         Ok(true)
     }
 
     /// Emits one atomic on values that are integers of the type's width. Returns the old value.
-    fn update(&self, update: Update, ty: Type, pointer: Val, values: &[Val], shared: bool) -> Val {
+    fn update(&self, update: Update, ty: Type, pointer: Val, values: &[Val], reachable: Reachable) -> Val {
         let ir = self.ir;
         let int = ir.int(ty.bits());
-        if shared || ty.bits() > 64 && !self.host_has_wide_atomics() {
+        let shared = reachable == Reachable::Shared;
+        if reachable.is_plain() || ty.bits() > 64 && !self.host_has_wide_atomics() {
             let old = ir.load(int, pointer, ty.bytes());
             let old = if shared { old } else { ir.freeze(old) };
             let new = self.changed(update, ty, old, values, !shared);

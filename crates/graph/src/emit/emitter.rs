@@ -180,17 +180,17 @@ impl Emitter<'_> {
     }
 
     pub(super) fn number(&mut self, number: &Number) -> Value {
-        match number {
+        match &number.within(self.tape) {
             Number::Known(value) => self.builder.literal(Literal::from_i128(self.index.element(), (*value).into())),
             Number::Length(length) => match self.lengths.iter().find(|(known, _)| known == length) {
                 Some((_, value)) => *value,
                 None => self.builder.fail("a length that was not read"),
             },
-            Number::Sum(pair) if number.is_on_device() => {
+            Number::Sum(pair) if pair.0.is_on_device() || pair.1.is_on_device() => {
                 let (a, b) = (self.number(&pair.0), self.number(&pair.1));
                 self.builder.add(a, b)
             }
-            Number::Product(pair) if number.is_on_device() => {
+            Number::Product(pair) if pair.0.is_on_device() || pair.1.is_on_device() => {
                 let (a, b) = (self.number(&pair.0), self.number(&pair.1));
                 self.builder.mul(a, b)
             }
@@ -232,7 +232,7 @@ impl Emitter<'_> {
 
     /// Emits `base * stride + offset`, without operations that change nothing.
     pub(super) fn affine(&mut self, base: Value, stride: &Number, offset: &Number) -> Value {
-        let scaled = match stride {
+        let scaled = match &stride.within(self.tape) {
             Number::Known(0) => return self.number(offset),
             Number::Known(1) => base,
             Number::Known(-1) => {

@@ -85,7 +85,7 @@ impl TraceEmitter<'_, '_, '_> {
                 let rank = usize::from(self.emitter.tape.shapes[*shape as usize].rank);
                 let value = self.index(*number);
                 let mut value = self.emitter.builder.bitcast(value, self.unsigned());
-                let stride = Number::stride(*shape, usize::from(*axis), rank);
+                let stride = Number::stride(*shape, usize::from(*axis), rank).within(self.emitter.tape);
                 if stride != Number::Known(1) {
                     let stride = self.emitter.number(&stride);
                     let b = &self.emitter.builder;

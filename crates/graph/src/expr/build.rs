@@ -194,6 +194,19 @@ impl Node {
         if let Some(fill) = view.fill.as_ref().filter(|_| view.is_constant(self.bound())) {
             return Ok(Node::fill(self.context(), view.shape, fill)?.with_length(length.cloned()));
         }
+        if let Some(count) = view.first_elements().filter(|_| length.is_none()) {
+            let sorted = match &*self.lock() {
+                State::Pending(Expression { op: Op::Pattern(applied), inputs }) => {
+                    applied.operation().sorted_by().map(|key| (key, usize::from(applied.result()), inputs.clone()))
+                }
+                State::Pending(_) | State::Ready(_) | State::Symbolic(_) => None,
+            };
+            if let Some((key, result, lines)) = sorted
+                && let Some(first) = Node::first_sorted(&lines, key, result, count)?
+            {
+                return Ok(first);
+            }
+        }
         let simpler = match &*self.lock() {
             State::Pending(Expression { op: fill @ Op::Fill(_), .. }) if view.fill.is_none() => {
                 return Ok(self.filled(view.shape, fill).with_length(length.cloned()));

@@ -26,6 +26,7 @@ pub(crate) mod parsed_call;
 pub(crate) mod random;
 pub(crate) mod runs;
 pub(crate) mod segments;
+mod selection;
 pub(crate) mod shape;
 pub(crate) mod spelling;
 pub(crate) mod terms;

@@ -16,7 +16,7 @@ use crate::expr::spelling::Spelling;
 use broadloom_device::Machine;
 use broadloom_scalar::{Lanes, Type};
 use broadloom_skeleton::cost::KernelWork;
-use broadloom_skeleton::{Domain, Key, Operator, Pattern, Sink, Source};
+use broadloom_skeleton::{Domain, Key, Operator, Pattern, Sink, SortKey, Source};
 use smallvec::SmallVec;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -115,6 +115,11 @@ pub trait Operation: Key + fmt::Debug + Send + Sync {
     /// first is true. The planner places it in another kernel over the positions of the first input.
     fn is_trap(&self) -> bool {
         false
+    }
+
+    /// Returns the order of the key, if the operation sorts whole lines by the first of them.
+    fn sorted_by(&self) -> Option<SortKey> {
+        None
     }
 
     /// Returns a result that the kernel produces in any case: its number, type and shape.

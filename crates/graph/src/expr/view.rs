@@ -88,6 +88,16 @@ impl View {
         View::with_offsets(operation, input, axes, &offsets, shape, fill)
     }
 
+    /// Returns the number of elements if it is the start of a line, whatever the extents of a traced function.
+    pub(crate) fn first_elements(&self) -> Option<usize> {
+        let is_same = |map: &AxisMap| *map == AxisMap::same(0);
+        let is_start = self.axes.len() == 1 && self.axes.iter().all(is_same) && self.traced.is_none();
+        match self.shape.numbers() {
+            [count] if is_start && !self.shape.is_traced() => Some(*count),
+            _ => None,
+        }
+    }
+
     /// Creates a view whose offsets may depend on the extents of a function's inputs; the offsets of the maps
     /// are ignored. During tracing, the findings become conditions of the trace: dropped rules, and numbers
     /// of an error.

@@ -199,5 +199,6 @@ fn domain(tape: &Tape, group: &Group, line: bool) -> Domain {
     if let Some(last) = sizes.last_mut().filter(|_| class.rows) {
         *last = 1 << 20;
     }
-    Domain::of(&sizes)
+    let known: Vec<Option<u64>> = (0..sizes.len()).map(|axis| class.known(axis)).collect();
+    Domain::of(&sizes).with_known(&known)
 }

@@ -10,6 +10,7 @@
 //! - small offsets and strides, since neighbours of a stencil are part of its code;
 //! - the equality of shapes;
 //! - whether the last axis is long, and whether the one before it is not short;
+//! - the extents of short last axes, if arrays are large: index arithmetic with constants takes less time;
 //! - the growth factor of a view, as a class;
 //! - whether an index, or a sum of indices, needs 64 bits.
 
@@ -166,19 +167,46 @@ pub(crate) struct ShapeClass {
     /// True if the shape has long and many rows, and its arrays do not stay in the caches of cores between
     /// kernels.
     pub(crate) large: bool,
+    /// Extents of the short axes at the end that are part of the code, the last axis first. 0 where an extent is
+    /// given in a run.
+    pub(crate) short: [u8; SHORT_AXES],
     /// Node of the first extent if only the device knows it. The extents of a run are then bounds.
     pub(crate) length: Option<Id>,
 }
 
+/// Maximum number of axes whose extents are part of the code.
+pub(crate) const SHORT_AXES: usize = 3;
+
+/// Minimum elements of an array for which extents of short axes are part of the code.
+const SPECIALISED: usize = 1 << 14;
+
+/// Returns whether extents of short axes are part of the code of an expression with these shapes.
+pub(crate) fn is_specialised<'s>(mut shapes: impl Iterator<Item = &'s Shape>) -> bool {
+    shapes.any(|shape| shape.rank() > 1 && shape.product() >= SPECIALISED)
+}
+
 impl ShapeClass {
-    /// Returns the class of a shape. `length` is the node of its first extent.
-    pub(crate) fn of(shape: &Shape, length: Option<Id>) -> ShapeClass {
+    /// Returns the class of a shape. `length` is the node of its first extent. If `specialised`, extents of short
+    /// axes are part of the code.
+    pub(crate) fn of(shape: &Shape, length: Option<Id>, specialised: bool) -> ShapeClass {
         let extents = shape.numbers();
         let rows = shape.rank() < 2 || extents.last().is_some_and(|last| *last >= LONG);
         let tall = shape.rank() >= 2 && extents[shape.rank() - 2] >= TALL;
         let flat = extents.iter().rev().skip(2).all(|extent| *extent == 1);
         let large = rows && tall && length.is_none() && shape.count() >= cost::LARGE;
-        ShapeClass { rank: shape.rank() as u8, rows, tall, flat, large, length }
+        let mut short = [0; SHORT_AXES];
+        if specialised {
+            // The first axis is usually the number of something.
+            let last = extents.iter().skip(1).rev().take_while(|extent| (1..LONG).contains(*extent));
+            short.iter_mut().zip(last).for_each(|(short, extent)| *short = *extent as u8);
+        }
+        ShapeClass { rank: shape.rank() as u8, rows, tall, flat, large, short, length }
+    }
+
+    /// Returns the extent of an axis if it is part of the code.
+    pub(crate) fn known(self, axis: usize) -> Option<u64> {
+        let back = usize::from(self.rank).checked_sub(axis + 1)?;
+        self.short.get(back).filter(|extent| **extent > 0).map(|extent| u64::from(*extent))
     }
 
     /// Returns the minimum extent along an axis, unless the shape has no elements.
@@ -252,7 +280,8 @@ impl Tape {
     /// and strides are in the same classes. The ranks must be equal.
     pub(crate) fn accepts(&self, bindings: &Bindings) -> bool {
         let mut classes = self.shapes.iter().zip(&bindings.shapes);
-        if !classes.all(|(class, shape)| *class == ShapeClass::of(shape, class.length)) {
+        let specialised = is_specialised(bindings.shapes.iter());
+        if !classes.all(|(class, shape)| *class == ShapeClass::of(shape, class.length, specialised)) {
             return false;
         }
         let shape_of = |id: Id| &bindings.shapes[self.entry(id).shape as usize];

@@ -1,7 +1,7 @@
 //! Integers that the host knows when a plan runs: extents, offsets, and values derived from them.
 
 use crate::tape::bindings::Bindings;
-use crate::tape::entries::{Id, Int, ShapeId};
+use crate::tape::entries::{Id, Int, ShapeId, Tape};
 use std::fmt;
 use std::sync::Arc;
 
@@ -54,6 +54,19 @@ impl Number {
     /// Returns the stride of an axis: the product of the extents of the later axes.
     pub(crate) fn stride(shape: ShapeId, axis: usize, rank: usize) -> Number {
         (axis + 1..rank).fold(Number::Known(1), |product, axis| Number::product(&product, &Number::Extent(shape, axis as u8)))
+    }
+
+    /// Returns the number with the extents that are part of the code.
+    pub(crate) fn within(&self, tape: &Tape) -> Number {
+        match self {
+            Number::Extent(shape, axis) => {
+                let known = tape.shapes.get(*shape as usize).and_then(|class| class.known(usize::from(*axis)));
+                known.map_or_else(|| self.clone(), |extent| Number::Known(extent as i64))
+            }
+            Number::Sum(pair) => Number::sum(&pair.0.within(tape), &pair.1.within(tape)),
+            Number::Product(pair) => Number::product(&pair.0.within(tape), &pair.1.within(tape)),
+            Number::Known(_) | Number::Given(_) | Number::Length(_) => self.clone(),
+        }
     }
 
     /// Returns whether only the device knows it.

@@ -22,6 +22,7 @@ use crate::hash::{Quick, QuickMap};
 use crate::tape::bindings::Bindings;
 use crate::tape::entries::{
     DISTANT, Entry, FAR, Growth, Id, Int, Kind, RecordedAxisMap, SMALL, ShapeClass, ShapeId, Tape, is_far, is_simple,
+    is_specialised,
 };
 use crate::tape::sizes::{Size, SizeList, Sizes};
 use broadloom_device::Buffer;
@@ -168,10 +169,11 @@ impl Recorder {
         if ids.len() > shapes.len() {
             self.tape.entries.iter_mut().for_each(|entry| entry.shape = ids[entry.shape as usize]);
         }
+        let specialised = is_specialised(shapes.iter().map(|(shape, _)| shape));
         for (shape, length) in shapes {
             self.tape.wide |= shape.product() >= FAR;
             self.tape.distant |= shape.numbers().iter().any(|extent| *extent >= DISTANT);
-            self.tape.shapes.push(ShapeClass::of(&shape, length));
+            self.tape.shapes.push(ShapeClass::of(&shape, length, specialised));
             if self.constant {
                 if let Some(tracing) = shape.tracing() {
                     bindings.symbols.join_tracing(tracing)?;

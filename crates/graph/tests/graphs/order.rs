@@ -1,9 +1,10 @@
 //! Sorts and products: moved values, and predictions.
 
+use broadloom_cpu::{CacheFolder, Cpu};
 use broadloom_device::Device;
-use broadloom_graph::{Context, Node, Result, Shape, SortKey};
+use broadloom_graph::{AxisMap, Context, Node, Result, Shape, SortKey};
 use broadloom_interp::Interp;
-use broadloom_scalar::Type;
+use broadloom_scalar::{Element, Type};
 use broadloom_skeleton::cost::{KernelWork, SORT_ROUND};
 
 /// Unused values are not moved, and used ones are correct.
@@ -50,5 +51,48 @@ fn rounds_and_sums_are_work() -> Result<()> {
     let matrix = |rows, columns| Node::upload(&context, Type::F32, Shape::from([rows, columns]), &vec![0; 4 * rows * columns]);
     let product = matrix(8, 9)?.product(&matrix(9, 10)?)?;
     assert_eq!(further(&product)?, KernelWork { operations: 2 * 8 * 9 * 10, ..KernelWork::default() });
+    Ok(())
+}
+
+/// The first elements of a sorted line are those of the sort of all elements: keys, values, equal keys in their
+/// order, NaNs last.
+#[test]
+fn the_first_elements_of_a_sort_are_selected() -> Result<()> {
+    let n = (1 << 16) + 5u32;
+    let mixed = |i: u32| i.wrapping_mul(0x9E37_79B1) ^ (i >> 3);
+    let float = |i: u32| match mixed(i) % 7 {
+        0 => f32::NAN,
+        1 => -0.0,
+        2 => 0.0,
+        _ => mixed(i) as i32 as f32,
+    };
+    let floats: Vec<u8> = (0..n).flat_map(|i| float(i).to_le_bytes()).collect();
+    let few: Vec<u8> = (0..n).flat_map(|i| (mixed(i) as i32 % 9).to_le_bytes()).collect();
+    let select = |context: &Context, ty: Type, bytes: &[u8], descending: bool, count: usize| -> Result<()> {
+        let keys = Node::upload(context, ty, Shape::from(n as usize), bytes)?;
+        let place = Node::position(context, Shape::from(n as usize), 0, Element::I32)?;
+        let sorted = || Node::sort(&[(&keys, SortKey { descending, bits: None })], &[&place]);
+        let whole = sorted()?;
+        context.evaluate(&whole)?;
+        let start = |line: &Node| line.affine("start", &[AxisMap::same(0)], Shape::from(count), None);
+        let own = sorted()?.iter().map(start).collect::<Result<Vec<Node>>>()?;
+        let plan = context.explain(&own)?.text();
+        assert!(plan.contains("histogram"), "{plan}");
+        context.evaluate(&own)?;
+        for (own, whole) in own.iter().zip(&whole) {
+            let want = start(whole)?.read()?.to_bytes();
+            assert_eq!(own.read()?.to_bytes(), want, "{ty}, {count} elements, descending: {descending}");
+        }
+        Ok(())
+    };
+    let interp = Context::new(&Device::new(Interp::new(broadloom_interp::Options::default())));
+    select(&interp, Type::F32, &floats, true, 100)?;
+    let options = broadloom_cpu::Options { threads: 2, cache: CacheFolder::Nowhere, ..broadloom_cpu::Options::default() };
+    let cpu = Context::new(&Device::new(Cpu::new(options).unwrap_or_else(|error| panic!("{error}"))));
+    for (ty, bytes) in [(Type::F32, &floats), (Type::I32, &few), (Type::U8, &vec![7; n as usize])] {
+        for (descending, count) in [(false, 1), (false, 1000), (true, 100)] {
+            select(&cpu, ty, bytes, descending, count)?;
+        }
+    }
     Ok(())
 }

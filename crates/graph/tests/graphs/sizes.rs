@@ -1,6 +1,7 @@
 //! Sizes: plans depend on sizes that are known to be equal, never on sizes that happen to be equal.
 
 use crate::support::Random;
+use broadloom_cpu::{CacheFolder, Cpu};
 use broadloom_device::Device;
 use broadloom_graph::{Amount, AxisMap, Boundary, Combine, Context, Elementwise, Node, Result, Shape, SortKey, naive};
 use broadloom_interp::Interp;
@@ -384,5 +385,48 @@ fn random_functions_give_the_same_for_all_sizes_that_fit() -> Result<()> {
         assert_eq!(context.statistics().traces, 1);
     }
     assert!(count < 50 || fitting * 5 > others, "{fitting} fit, {others} do not");
+    Ok(())
+}
+
+/// Extents of short axes are part of the code of large arrays only, and results are those of the definitions, in
+/// maps, reductions of short rows, and where short axes are added, joined and exchanged.
+#[test]
+fn short_axes_of_large_arrays_are_part_of_the_code() -> Result<()> {
+    let cpu = Cpu::new(broadloom_cpu::Options { threads: 2, cache: CacheFolder::Nowhere, ..broadloom_cpu::Options::default() });
+    let cpu = Device::new(cpu.unwrap_or_else(|error| panic!("{error}")));
+    for device in [Device::new(Interp::new(broadloom_interp::Options::default())), cpu] {
+        let context = Context::new(&device);
+        let results = |rows: usize, middle: usize, last: usize| -> Result<()> {
+            let shape = Shape::from([rows, middle, last]);
+            let x = upload(&context, shape.clone())?;
+            let place = Node::position(&context, shape, 2, Element::I32)?;
+            let y = binary(BinaryOp::Mul, &x, &place)?;
+            let turned = [AxisMap::same(0), AxisMap::same(2), AxisMap::same(1)];
+            let turned = y.affine("turn", &turned, Shape::from([rows, last, middle]), None)?;
+            let all = [
+                y.reduce(Combine::Sum, &[2])?,
+                y.reduce(Combine::Max, &[1])?,
+                y.reduce(Combine::Sum, &[1, 2])?,
+                turned,
+                Node::concatenate(2, &[&x, &y])?,
+                Node::concatenate(1, &[&y, &x, &y])?,
+            ];
+            let expected = all.iter().map(naive::evaluate).collect::<Result<Vec<_>>>()?;
+            context.evaluate(&all)?;
+            for (number, (own, expected)) in all.iter().zip(&expected).enumerate() {
+                assert_eq!(own.read()?, *expected, "{:?}, {rows}, {middle}, {last}, {number}", device.machine().kind);
+            }
+            Ok(())
+        };
+        let mut plans = vec![];
+        for (rows, middle, last) in [(10, 5, 3), (11, 4, 5), (1200, 5, 3), (1300, 5, 3), (1100, 5, 4), (600, 4, 8), (90, 16, 16)]
+        {
+            results(rows, middle, last)?;
+            plans.push(context.statistics().plans);
+        }
+        // Small arrays of all extents share plans, and so do large ones whose short axes are equal.
+        assert_eq!((plans[0], plans[2]), (plans[1], plans[3]));
+        assert!(plans[2] > plans[1] && plans[4] > plans[3], "{plans:?}");
+    }
     Ok(())
 }

@@ -140,22 +140,43 @@ pub const PART: u32 = 2048;
 /// Maximum bins of a histogram that are counted in shared memory: 32 KiB of counters for threads, and 128 KiB
 /// of a core's own cache for vectors.
 pub const SHARED_BINS: Each<u32> = Each { vectors: 32768, threads: 8192 };
-/// Bytes of the places that a block of a scatter on vectors has in its own memory: half of a core's own cache
-/// of 256 KiB.
+/// Bytes of the places that a block of a scatter on vectors has in its shared memory: half of a core's own
+/// cache of 256 KiB.
 const SCATTER_ROOM: u64 = 128 << 10;
+/// The same where the places need several blocks: most of the shared memory.
+const LARGE_SCATTER_ROOM: u64 = 224 << 10;
 /// Times that a scatter on vectors goes through its positions, at most, each time for other places.
 const SCATTER_RANGES: u64 = 8;
 /// Blocks of a scatter for each core of vectors, each with its own places.
 const SCATTER_BLOCKS: u64 = 2;
+/// Places for each position up to which a block of vectors has a table of all places: to set a place and to
+/// combine it costs a fraction of an atomic operation between cores.
+pub const SCATTER_SPARSE: u32 = 8;
 /// Minimum positions per bin for which a block of a histogram counts in shared memory.
 pub const COUNTED_PER_BIN: u32 = 4;
 /// Maximum operations of a function for which rows are prefetched. More operations take longer than memory.
 pub const PREFETCHED: u64 = 256;
+/// Maximum operations of a reduction of few elements on vectors that is written out without a loop.
+pub const UNROLLED_FOLD: u64 = 256;
 /// Resident threads of a multiprocessor, if they are not known.
 const RESIDENT: u32 = 2048;
 /// Maximum operations that are applied to all elements before a pack. More operations follow the pack, and
 /// are applied to the packed elements only.
 pub const UNCHOSEN: u64 = 64;
+
+/// The memory in which the blocks of a scatter combine values. Every choice gives correct results for all
+/// sizes. On a GPU all blocks combine in one memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ScatterTables {
+    /// All blocks combine in one memory.
+    #[default]
+    Common,
+    /// Each block of a CPU combines this number of places in its shared memory.
+    Shared(u32),
+    /// Each block of a CPU combines all places in a table of its own in memory. For sums of `f32`, which would
+    /// flush subnormal numbers there, the same as [`ScatterTables::Common`].
+    Own,
+}
 
 impl Costs<'_> {
     /// Returns how many blocks keep all cores busy, with `per_core` blocks for each core.
@@ -228,12 +249,24 @@ impl Costs<'_> {
         !self.in_vectors() && blocks <= LONE_BLOCKS
     }
 
-    /// Returns how many places of `bytes` bytes the blocks of a scatter have in memory of their own, for
-    /// `count` positions; `None` if all combine in one memory.
-    pub fn scatter_room(&self, places: u64, count: u64, bytes: u32) -> Option<u32> {
+    /// Returns the tables of a scatter to places of `bytes` bytes, for `count` positions. `flushes`: sums in
+    /// memory would flush subnormal numbers.
+    pub fn scatter_tables(&self, places: u64, count: u64, bytes: u32, flushes: bool) -> ScatterTables {
         let most = SCATTER_ROOM / u64::from(bytes.max(1));
-        let fits = places <= most * SCATTER_RANGES && count >= places.saturating_mul(SCATTER_BLOCKS);
-        (self.in_vectors() && fits).then(|| places.clamp(256, most).next_power_of_two() as u32)
+        let is_dense = count >= places.saturating_mul(SCATTER_BLOCKS);
+        if !self.in_vectors() {
+            ScatterTables::Common
+        } else if is_dense && places <= most {
+            ScatterTables::Shared(places.clamp(256, most).next_power_of_two() as u32)
+        } else if flushes {
+            let large = LARGE_SCATTER_ROOM / u64::from(bytes.max(1));
+            let fits = is_dense && places <= large * SCATTER_RANGES;
+            if fits { ScatterTables::Shared(large as u32) } else { ScatterTables::Common }
+        } else if count.saturating_mul(SCATTER_SPARSE.into()) >= places {
+            ScatterTables::Own
+        } else {
+            ScatterTables::Common
+        }
     }
 
     /// Returns how many blocks of a scatter have parts of the positions.
@@ -276,6 +309,11 @@ impl Costs<'_> {
     /// Returns the number of results that keep all cores busy if each block computes one result.
     pub fn enough_rows(&self) -> u64 {
         self.enough(ENOUGH_ROWS, BLOCK_THREADS.into())
+    }
+
+    /// Returns whether each thread reads a short row, if there are `rows` of them.
+    pub fn reads_short_rows(&self, rows: u64) -> bool {
+        !self.in_vectors() && rows >= self.enough_columns()
     }
 
     /// Returns the number of lines that keep all cores busy if neighbouring threads scan neighbouring lines.

@@ -30,6 +30,11 @@ pub const SORT_ROUND: u64 = 330;
 /// Cost of an element in a step of a sorting network. By measurement, 14 on an H200 and 12 on a Xeon with
 /// AVX-512.
 pub const NETWORK_STEP: u64 = 13;
+/// Minimum length of a line whose first elements are selected before they are sorted. A selection reads the
+/// line five times, a sort moves it four times, and both have kernels for short lines.
+pub const LEAST_SELECTED: usize = 1 << 16;
+/// Minimum length of such a line, in numbers of the elements that are selected.
+pub const SELECTED_PART: usize = 64;
 
 impl Costs<'_> {
     /// Returns how many elements of a sort a thread keeps in registers, at most: a key, a place and a value

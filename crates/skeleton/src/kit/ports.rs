@@ -8,6 +8,7 @@ use crate::source::SinkFunction;
 use broadloom_scalar::{
     AccessorDecl, AccessorKind, Binding, Cache, Id, Level, Literal, Memory, Op, Order, Scope, Type, Value, reading, writing,
 };
+use std::cell::RefCell;
 
 /// A [`Source`] within a program: writes the code that computes its values at a position.
 #[derive(Clone, Debug)]
@@ -150,6 +151,25 @@ impl Inlet {
             }
             None => self.write_trap(k, index, place, value),
         }
+    }
+
+    /// Computes the values at neighbouring positions along the last axis. Each of some inputs is read once at a
+    /// position, at neighbouring elements, which are loaded together.
+    pub fn at_neighbours(&self, k: &Writer, positions: &[Vec<Value>], together: &[bool]) -> Vec<Vec<Value>> {
+        let rows: RefCell<Vec<Option<Value>>> = RefCell::new(vec![None; together.len()]);
+        let at = |(number, position): (usize, &Vec<Value>)| {
+            let read = |index: usize, ty: Type, at: Value| {
+                if !together[index] {
+                    return k.load_element(self.input(k, index), ty, at);
+                }
+                let known = rows.borrow()[index];
+                let row = known.unwrap_or_else(|| k.load_vector(self.input(k, index), at, positions.len()));
+                rows.borrow_mut()[index] = Some(row);
+                k.lane(row, number)
+            };
+            self.reading(k, position, &[], &read, true)
+        };
+        positions.iter().enumerate().map(at).collect()
     }
 
     /// Prefetches what the values at a position are computed from.

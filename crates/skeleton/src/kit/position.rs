@@ -27,6 +27,12 @@ pub fn unravel_in_vectors(k: &Builder, linear: Value, lengths: &[Value]) -> Vec<
     let mut position = vec![];
     let mut rest = linear;
     for length in lengths.iter().skip(1).rev() {
+        let known = k.as_literal(*length).and_then(|length| u32::try_from(length.as_i128()?).ok());
+        if let Some(length) = known.filter(|length| length.is_power_of_two()) {
+            position.push(k.and(rest, length - 1));
+            rest = k.shr(rest, length.ilog2());
+            continue;
+        }
         let bits = k.sub(32, k.leading_zeros(k.sub(*length, 1)));
         let shift = k.add(bits, 31);
         // The number has 32 bits: 2^shift over the length, rounded up.

@@ -88,6 +88,14 @@ impl Writer {
         self.value(Argument::Count(count.into(), ty), ty, "count")
     }
 
+    /// Returns a count. A constant is part of the code, so no step can have another one in its place.
+    pub fn count_in_code(&self, count: impl Into<Count>, ty: Type) -> Value {
+        match count.into() {
+            Count::Constant(value) if value <= u32::MAX.into() => self.constant(ty, value as u32),
+            count => self.count(count, ty),
+        }
+    }
+
     /// Returns the scalar with a number.
     pub fn scalar(&self, number: usize, ty: Type) -> Value {
         self.value(Argument::Scalar(number), ty, "scalar")

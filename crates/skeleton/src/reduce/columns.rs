@@ -38,7 +38,8 @@ impl ReduceEmitter<'_> {
             2 => high,
             _ => 1,
         };
-        let runs: Vec<Count> = above.iter().enumerate().map(|(i, axis)| Count::size(*axis).div_ceil(together(i))).collect();
+        let runs: Vec<Count> =
+            above.iter().enumerate().map(|(i, axis)| self.reduce.domain.size(*axis).div_ceil(together(i))).collect();
         let is_one = (0..above.len()).all(|axis| together(axis) == 1);
         let columns = if is_one { self.reduce.spread.columns } else { 1 };
         let tile = LANES * columns;
@@ -48,23 +49,22 @@ impl ReduceEmitter<'_> {
         let (split, pieces) = self.split(draft, machine, &folded, &blocks);
         let block = [LANES, 1, 1];
         let k = Writer::new("reduce", block);
-        let (width, all) = (k.count(length, self.index), k.count(folded.clone(), self.index));
-        let part_length = k.count(folded.div_ceil(split.clone()), self.index);
+        let (width, all) = (k.count_in_code(length, self.index), k.count_in_code(folded.clone(), self.index));
+        let part_length = k.count_in_code(folded.clone().div_ceil(split.clone()), self.index);
         let part = self.wide(&k, k.block(Axis::Y));
-        let from = k.mul(part, part_length);
-        let to = k.min(k.add(from, part_length), all);
+        let (from, to) = self.range(&k, &pieces, part, part_length, all);
         // The rows of a tile follow each other: inputs without rows are then still in a cache.
         let number = self.wide(&k, k.block(Axis::X));
-        let groups = k.count(groups, self.index);
+        let groups = k.count_in_code(groups, self.index);
         let tile_number = k.div(number, groups);
         let group = k.sub(number, k.mul(tile_number, groups));
         // With 64 bits a CPU sees that the lanes of a warp are contiguous.
         let long = |value: Value| k.convert(value, Type::U64);
         // Indices of the rows, and the numbers of their first results.
-        let runs: Vec<Value> = runs.iter().map(|runs| k.count(runs.clone(), self.index)).collect();
+        let runs: Vec<Value> = runs.iter().map(|runs| k.count_in_code(runs.clone(), self.index)).collect();
         let mut places: Vec<(Vec<Value>, Value)> = vec![(vec![], k.constant(self.index, 0))];
         for (axis, run) in unravel(&k, group, &runs).into_iter().enumerate() {
-            let (length, count) = (k.count(Count::size(above[axis]), self.index), together(axis));
+            let (length, count) = (k.count_in_code(self.reduce.domain.size(above[axis]), self.index), together(axis));
             let index = |row: u32| match count {
                 1 => run,
                 // Rows beyond the last one repeat it and store the same results.
@@ -83,6 +83,7 @@ impl ReduceEmitter<'_> {
         let first = k.mul(tile_number, tile);
         let thread = self.wide(&k, k.thread(Axis::X));
         let is_small = self.reduce.source.function().operations() <= SMALL;
+        let is_short = matches!(folded, Count::Constant(_));
         let run = |checked: bool| {
             let columns: Vec<Value> = (0..columns).map(|column| k.add(k.add(first, column * LANES), thread)).collect();
             let sums = || places.iter().map(|_| Accumulator::new(&k, self.operator())).collect::<Vec<_>>();
@@ -92,7 +93,7 @@ impl ReduceEmitter<'_> {
             self.for_folded(&k, from, to, |folded, later| {
                 // Hardware does not prefetch rows that are far apart. All results of a lane read about the
                 // same elements as the last one.
-                if let Some((place, _)) = places.last().filter(|_| !checked && is_small) {
+                if let Some((place, _)) = places.last().filter(|_| !checked && is_small && !is_short) {
                     let ask =
                         |column: &Value| self.inlet.prefetch(&k, &self.position(&kept(place, *column), later), Level::First);
                     columns.iter().for_each(ask);
@@ -110,7 +111,7 @@ impl ReduceEmitter<'_> {
                     let result = k.add(*start, long(*column));
                     guarded(*column, &|| match &pieces {
                         Some(pieces) => {
-                            let before = k.mul(long(part), k.count(self.kept.clone(), Type::U64));
+                            let before = k.mul(long(part), k.count_in_code(self.kept.clone(), Type::U64));
                             pieces.values.store(&k, k.add(before, result), &sum.get(&k));
                         }
                         None => self.outlet.put(&k, &kept(place, *column), result, &sum.get(&k)),
@@ -131,10 +132,10 @@ impl ReduceEmitter<'_> {
     fn for_folded(&self, k: &Writer, from: Value, to: Value, body: impl Fn(&[Value], &[Value])) {
         let Some((last, above)) = self.folded_axes.split_last().filter(|(_, above)| !above.is_empty()) else {
             let place = |number: Value| if self.folded_axes.is_empty() { vec![] } else { vec![number] };
-            k.for_step(from, to, 1, Unroll::Never, |number| body(&place(number), &place(k.add(number, ROWS_AHEAD))));
+            k.for_step(from, to, 1, self.rounds(), |number| body(&place(number), &place(k.add(number, ROWS_AHEAD))));
             return;
         };
-        let length = k.count(Count::size(*last), self.index);
+        let length = k.count_in_code(self.reduce.domain.size(*last), self.index);
         let end = k.div(k.add(to, k.sub(length, 1)), length);
         k.for_step(k.div(from, length), end, 1, Unroll::Never, |row| {
             let start = k.mul(row, length);

@@ -1,36 +1,46 @@
-//! Scatter on a CPU in memory of each block.
+//! Scatter on a CPU in tables of each block.
 //!
 //! A block has a part of the positions, in their order, and a range of places. It combines their values in
 //! shared memory, which stays in the cache of its core. There, atomic operations are plain ones, lane by lane
 //! in order, so that sums of floats have a fixed order too. A second kernel combines the parts in their order.
+//!
+//! A table of all places lies in memory instead if it is too large. Atomic operations of block scope are plain
+//! ones there too. Sums of `f32` are not combined so: in memory they would flush subnormal numbers.
 
 use super::ScatterEmitter;
-use crate::cost::{self, Costs};
+use crate::cost::{self, Costs, ScatterTables};
 use crate::kit::{Draft, Inlet, Outlet, Writer};
 use crate::program::Argument;
-use crate::{Count, Result, Scatter};
+use crate::{Combine, Count, Result, Scatter};
 use broadloom_device::Machine;
 use broadloom_scalar::{Axis, Literal, Order, Scope, Type, Unroll, Value};
 
 const LANES: u32 = cost::LANES;
 
 impl Scatter {
-    /// Returns the number of places of a block for these sizes; `None` if all blocks combine in one memory.
-    pub fn room(&self, machine: &Machine, sizes: &[u64]) -> Option<u32> {
-        let (places, lengths) = sizes.split_last()?;
+    /// Returns fast tables for these sizes.
+    pub fn tables(&self, machine: &Machine, sizes: &[u64]) -> ScatterTables {
+        let (Some((places, lengths)), Some(ty)) = (sizes.split_last(), self.source.results().get(1).copied()) else {
+            return ScatterTables::Common;
+        };
         let count = lengths.iter().fold(1u64, |count, length| count.saturating_mul(*length));
-        let bytes = self.source.results().get(1)?.bytes().max(4);
-        Costs::of(machine).scatter_room(*places, count, bytes)
+        Costs::of(machine).scatter_tables(*places, count, ty.bytes().max(4), self.flushes(ty))
+    }
+
+    /// Returns whether values are combined by an atomic operation that flushes subnormal numbers in memory.
+    pub(super) fn flushes(&self, ty: Type) -> bool {
+        self.combine == Some(Combine::Sum) && ty.element().is_float() && ty.bytes() <= 4
     }
 }
 
 impl ScatterEmitter<'_> {
-    /// Emits the kernels. `room`: the places of a block; `nothing`: the combined value of no values.
+    /// Emits the kernels. `room`: the places of a block in shared memory, or `None` if it has a table in memory;
+    /// `nothing`: the combined value of no values.
     pub(super) fn privately(
         &self,
         draft: &mut Draft,
         machine: &Machine,
-        room: u32,
+        room: Option<u32>,
         nothing: Literal,
         base: &Inlet,
         outlet: &Outlet,
@@ -38,27 +48,49 @@ impl ScatterEmitter<'_> {
         let axes = self.scatter.domain.axes();
         let (count, places) = (self.scatter.domain.count(), Count::size(axes));
         // Setting a part to nothing and combining it costs less than the positions that it has.
-        let most = Count::Constant(Costs::of(machine).scatter_blocks());
-        let parts = count.clone().div_ceil(places.clone() + cost::STRETCH).min(most).max(1u32);
+        let (least, most) = match room {
+            Some(_) => (places.clone() + cost::STRETCH, Costs::of(machine).scatter_blocks()),
+            None => (places.clone().div_ceil(cost::SCATTER_SPARSE) + cost::STRETCH, Costs::of(machine).busy(1)),
+        };
+        let parts = count.clone().div_ceil(least).min(Count::Constant(most)).max(1u32);
         let all_parts = draft.temporary(places.clone() * parts.clone() * self.held.bytes(), false);
         let block = [LANES, 1, 1];
         let k = Writer::new("scatter", block);
-        let own = k.large_shared(self.held.element(), Count::Constant(room.into()));
         let lane = k.thread(Axis::X);
-        k.for_step(lane, k.literal(room), LANES, Unroll::Never, |place| k.store(own, place, k.literal(nothing)));
-        k.barrier();
         let long = |value: Value| k.convert(value, Type::U64);
         let (n, part) = (k.count(count.clone(), self.index), k.convert(k.block(Axis::X), self.index));
         let run = k.count(count.div_ceil(parts.clone()), self.index);
         let from = k.min(k.mul(part, run), n);
         let to = k.min(k.add(from, run), n);
-        let first = k.mul(long(k.block(Axis::Y)), u64::from(room));
+        let table = k.memory(Argument::Temporary(all_parts), self.held.element());
+        let start = k.mul(long(part), k.count(places.clone(), Type::U64));
+        let all = k.count(places.clone(), Type::U64);
+        let (own, first) = match room {
+            Some(room) => {
+                let own = k.large_shared(self.held.element(), Count::Constant(room.into()));
+                k.for_step(lane, k.literal(room), LANES, Unroll::Never, |place| k.store(own, place, k.literal(nothing)));
+                (own, k.mul(long(k.block(Axis::Y)), u64::from(room)))
+            }
+            None => {
+                k.for_step(long(lane), all, LANES, Unroll::Never, |place| {
+                    k.store(table, k.add(start, place), k.literal(nothing));
+                });
+                (table, k.literal(0u64))
+            }
+        };
+        k.barrier();
         let one = |number: Value| {
             self.send_to(&k, number, &|place, sent| {
-                let place = k.sub(place, first);
-                k.if_then(k.lt(place, u64::from(room)), || {
-                    k.atomic(self.operation(), own, k.convert(place, Type::U32), sent, Order::Relaxed(Scope::Block));
-                });
+                let combine = |place: Value| {
+                    k.atomic(self.operation(), own, place, sent, Order::Relaxed(Scope::Block));
+                };
+                match room {
+                    None => combine(k.add(start, place)),
+                    Some(room) => {
+                        let place = k.sub(place, first);
+                        k.if_then(k.lt(place, u64::from(room)), || combine(k.convert(place, Type::U32)));
+                    }
+                }
             });
         };
         k.for_step(from, to, LANES, Unroll::Never, |start| {
@@ -66,14 +98,16 @@ impl ScatterEmitter<'_> {
             let is_whole = k.ge(k.sub(to, start), LANES);
             k.if_else(is_whole, || one(number), || k.if_then(k.lt(number, to), || one(number)));
         });
-        k.barrier();
-        let end = k.min(k.sub(k.count(places.clone(), Type::U64), first), u64::from(room));
-        let to = k.memory(Argument::Temporary(all_parts), self.held.element());
-        let start = k.add(k.mul(long(part), k.count(places.clone(), Type::U64)), first);
-        k.for_step(lane, k.convert(end, Type::U32), LANES, Unroll::Never, |place| {
-            k.store(to, k.add(start, long(place)), k.load(own, place));
-        });
-        draft.launch(k, [parts.clone(), places.clone().div_ceil(room), 1u32.into()], block)?;
+        if let Some(room) = room {
+            k.barrier();
+            let end = k.min(k.sub(all, first), u64::from(room));
+            let start = k.add(start, first);
+            k.for_step(lane, k.convert(end, Type::U32), LANES, Unroll::Never, |place| {
+                k.store(table, k.add(start, long(place)), k.load(own, place));
+            });
+        }
+        let ranges = room.map_or(Count::Constant(1), |room| places.clone().div_ceil(room));
+        draft.launch(k, [parts.clone(), ranges, 1u32.into()], block)?;
         let threads = cost::SCATTER_THREADS.vectors;
         let block = [threads, 1, 1];
         let k = Writer::new("scatter_result", block);

@@ -1,7 +1,7 @@
 //! Program of a scatter.
 
 use super::{Scatter, ScatterEmitter, sums};
-use crate::cost::{self, Costs};
+use crate::cost::{self, Costs, ScatterTables};
 use crate::kit::{Draft, Writer};
 use crate::program::Program;
 use crate::{Combine, Count, Error, Result};
@@ -47,8 +47,9 @@ impl Scatter {
             draft.limit(count.clone());
             draft.limit(places.clone());
         }
-        let room = self.room.filter(|_| Costs::of(machine).in_vectors());
-        if room.is_none() && self.combine == Some(Combine::Sum) && ty.element().is_float() {
+        let is_kept = |tables: &ScatterTables| *tables != ScatterTables::Own || !self.flushes(ty);
+        let tables = Some(self.tables).filter(|_| Costs::of(machine).in_vectors()).filter(is_kept).unwrap_or_default();
+        if tables == ScatterTables::Common && self.combine == Some(Combine::Sum) && ty.element().is_float() {
             sums::SumsEmitter { scatter: self, inlet, base, outlet, index, ty }.include(&mut draft, machine)?;
             return Ok(draft.finish());
         }
@@ -63,7 +64,8 @@ impl Scatter {
             (_, false, _) => Type::U32,
         };
         let nothing = self.nothing(ty, held);
-        if let Some(room) = room {
+        if tables != ScatterTables::Common {
+            let room = if let ScatterTables::Shared(room) = tables { Some(room) } else { None };
             let parts = ScatterEmitter { scatter: self, inlet, index, ty, held, memory: 0 };
             parts.privately(&mut draft, machine, room, nothing, &base, &outlet)?;
             return Ok(draft.finish());

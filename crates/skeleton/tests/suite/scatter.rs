@@ -2,7 +2,7 @@
 
 use crate::support::{Given, Literals, Random, benches, identity, run};
 use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Type};
-use broadloom_skeleton::{Combine, Domain, Pattern, Scatter, Sink, Source};
+use broadloom_skeleton::{Combine, Domain, Pattern, Scatter, ScatterTables, Sink, Source};
 
 fn combined(combine: Option<&Combine>, element: Element, a: Literal, b: Literal) -> Literal {
     let integers = |f: fn(i128, i128) -> i128| Literal::from_i128(element, f(a.as_i128().unwrap(), b.as_i128().unwrap()));
@@ -60,11 +60,14 @@ fn all_types_and_ways() {
                     base: identity(element),
                     combine: combine.clone(),
                     sink: Sink::STORE,
-                    room: None,
+                    tables: ScatterTables::Common,
                 };
-                // Blocks with few places of their own.
-                let has_rooms = name == "cpu" && matches!(element, Element::U8 | Element::I64 | Element::F16 | Element::F32);
-                let rooms = if has_rooms { vec![None, Some(16)] } else { vec![None] };
+                // Blocks with tables of their own, of few and of all places.
+                let has_tables = name == "cpu" && matches!(element, Element::U8 | Element::I64 | Element::F16 | Element::F32);
+                let mut tables = vec![ScatterTables::Common];
+                if has_tables {
+                    tables.extend([ScatterTables::Shared(16), ScatterTables::Own]);
+                }
                 if scatter.program(&bench.machine).is_err() {
                     let refused = match combine {
                         Some(Combine::Sum | Combine::Min | Combine::Max) => element == Element::Bool,
@@ -94,13 +97,13 @@ fn all_types_and_ways() {
                     let places: Vec<Literal> = places.into_iter().map(Literal::from).collect();
                     let inputs = [places, values, base];
                     let given = Given { inputs: &inputs, sizes: &[size, count], ..Given::default() };
-                    for room in &rooms {
-                        let scatter = Scatter { room: *room, ..scatter.clone() };
+                    for tables in &tables {
+                        let scatter = Scatter { tables: *tables, ..scatter.clone() };
                         let results = run(&bench, &Pattern::from(scatter), &given).concat();
                         let same = |(a, b): (&Literal, &Literal)| a == b || (a.is_nan() && b.is_nan());
                         assert!(
                             results.len() == expected.len() && results.iter().zip(&expected).all(same),
-                            "{name}, {element}, {combine:?}, {size}, {room:?}"
+                            "{name}, {element}, {combine:?}, {size}, {tables:?}"
                         );
                     }
                 }

@@ -132,7 +132,8 @@ impl Operation for Reduce {
         let (source, operator) = (parts.source()?, parts.operator()?);
         let (spread, reads) = (Spread::default(), ReadSteps::of(&source));
         let kernel = Kernel { domain: parts.domain, reduced, source, operator, sink: parts.sink, spread };
-        Ok(OperationPattern::Several(Box::new(Spreads { kernel, repeats: parts.repeats, reads })))
+        let short_rows = kernel.has_short_rows();
+        Ok(OperationPattern::Several(Box::new(Spreads { kernel, repeats: parts.repeats, reads, short_rows })))
     }
 
     /// Returns the types of the values: one element of each input.
@@ -167,10 +168,16 @@ struct Spreads {
     repeats: bool,
     /// Steps of the reads of its source.
     reads: ReadSteps,
+    /// True if a thread can read short rows by wide accesses.
+    short_rows: bool,
 }
 
 impl Variants for Spreads {
     fn best(&self, machine: &Machine, sizes: &[u64], shares: bool) -> u64 {
+        let rows = sizes.split_last().map_or(1, |(_, rows)| rows.iter().fold(1u64, |rows, length| rows.saturating_mul(*length)));
+        if self.short_rows && Costs::of(machine).reads_short_rows(rows) {
+            return Spread { along_kept: true, ..Spread::default() }.number();
+        }
         let spread = Spread::for_reads(machine, sizes, &self.kernel.reduced, Some(&self.reads));
         let is_shared = Costs::of(machine).rows_share() && self.repeats && shares;
         (if is_shared { spread.sharing(sizes, &self.kernel.reduced) } else { spread }).number()

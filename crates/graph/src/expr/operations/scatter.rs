@@ -21,7 +21,7 @@ use crate::expr::spelling::Spelling;
 use crate::expr::view::AxisMap;
 use broadloom_device::Machine;
 use broadloom_scalar::{BinaryOp, Builder, CompareOp, Element, Lanes, Literal, Type, Value};
-use broadloom_skeleton::{Boundary, Combine, Pattern, Scatter as Kernel, SortKey};
+use broadloom_skeleton::{Boundary, Combine, Pattern, Scatter as Kernel, ScatterTables, SortKey};
 use smallvec::{SmallVec, smallvec};
 
 /// Scatter of elements of the third input into the first, a line, at the indices in the second. They are
@@ -203,8 +203,8 @@ impl Operation for Scatter {
     fn pattern(&self, mut parts: PatternParts) -> Result<OperationPattern> {
         let combine = self.combine.clone();
         let (domain, source, base) = (parts.domain, parts.source()?, parts.source()?);
-        let kernel = Kernel { domain, source, base, combine, sink: parts.sink, room: None };
-        Ok(OperationPattern::Several(Box::new(Rooms(kernel))))
+        let kernel = Kernel { domain, source, base, combine, sink: parts.sink, tables: ScatterTables::Common };
+        Ok(OperationPattern::Several(Box::new(Tables(kernel))))
     }
 
     /// Returns the number of scattered values, and of elements of the result.
@@ -213,17 +213,25 @@ impl Operation for Scatter {
     }
 }
 
-/// Scatter whose blocks combine in memory of their own, if the sizes allow it.
+/// Scatter whose blocks combine in tables of their own, if the sizes allow it.
 #[derive(Debug)]
-struct Rooms(Kernel);
+struct Tables(Kernel);
 
-impl Variants for Rooms {
+impl Variants for Tables {
     fn best(&self, machine: &Machine, sizes: &[u64], _: bool) -> u64 {
-        self.0.room(machine, sizes).map_or(0, u64::from)
+        match self.0.tables(machine, sizes) {
+            ScatterTables::Common => 0,
+            ScatterTables::Own => 1,
+            ScatterTables::Shared(room) => u64::from(room) << 1,
+        }
     }
 
     fn pattern(&self, variant: u64) -> Pattern {
-        let room = u32::try_from(variant).ok().filter(|room| *room > 0);
-        Kernel { room, ..self.0.clone() }.into()
+        let tables = match variant {
+            0 => ScatterTables::Common,
+            1 => ScatterTables::Own,
+            room => ScatterTables::Shared((room >> 1) as u32),
+        };
+        Kernel { tables, ..self.0.clone() }.into()
     }
 }

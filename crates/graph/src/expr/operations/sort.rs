@@ -186,6 +186,13 @@ impl Operation for Sort {
         SharedKernel::Results
     }
 
+    fn sorted_by(&self) -> Option<SortKey> {
+        match self.keys[..] {
+            [key] if self.longest.is_none() => Some(key),
+            _ => None,
+        }
+    }
+
     /// Counts the rounds of a radix sort, each of which moves all lines; for short segments, the steps of a
     /// sorting network.
     fn further_work(&self, types: &[Type], sizes: &[u64]) -> KernelWork {

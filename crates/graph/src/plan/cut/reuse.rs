@@ -1,7 +1,7 @@
 //! Nodes that are kept because recomputing them costs more, or because a kernel would be too large.
 
 use super::{Cutter, Reason};
-use crate::limits::{MAX_COMBINED, MAX_FUSED, MAX_SLIDE};
+use crate::limits::{MAX_COMBINED, MAX_FUSED, MAX_ITEMS, MAX_RESULTS, MAX_SLIDE, ROOM, STATE_PART};
 use crate::tape::entries::{Id, Int, Kind, RecordedAxisMap};
 use broadloom_skeleton::{Rule, cost};
 use std::collections::HashSet;
@@ -54,6 +54,7 @@ impl Cutter<'_> {
                 continue;
             }
             if !self.fits(id) {
+                self.finish_states(id);
                 self.finish_inputs(id);
             }
             if looks {
@@ -171,8 +172,41 @@ impl Cutter<'_> {
         }
     }
 
+    /// Keeps the running states at a node that does not fit into a kernel: nodes before it of the same shape that
+    /// nodes from it on use, and that take much of a kernel themselves. One kernel computes all of them. If each
+    /// were kept where its own users do not fit any more, the kernels between would compute the others again.
+    fn finish_states(&mut self, id: Id) {
+        let shape = self.tape.entry(id).shape;
+        let is_used_later = |cutter: &Cutter<'_>, mut nodes: Vec<Id>| {
+            while let Some(node) = nodes.pop() {
+                for user in &cutter.users[node as usize] {
+                    match &cutter.tape.entry(*user).kind {
+                        _ if *user >= id => return true,
+                        Kind::View(..) | Kind::Reshape(_) => nodes.push(*user),
+                        _ => {}
+                    }
+                }
+            }
+            false
+        };
+        let is_large = |cutter: &Cutter<'_>, node: Id| {
+            cutter.fused(&[node]).is_none_or(|fused| fused.items() > (MAX_ITEMS - ROOM) / STATE_PART)
+        };
+        let states: Vec<Id> = (0..id)
+            .filter(|node| self.tape.entry(*node).shape == shape && self.computes(*node) && !self.kept[*node as usize])
+            .filter(|node| is_used_later(self, vec![*node]) && is_large(self, *node))
+            .take(MAX_RESULTS + 1)
+            .collect();
+        if (2..=MAX_RESULTS).contains(&states.len()) {
+            states.into_iter().for_each(|state| self.keep(state, Reason::Limit));
+        }
+    }
+
     /// Keeps the most expensive inputs of a node until the node fits into a kernel.
     pub(super) fn finish_inputs(&mut self, id: Id) {
+        if self.fits(id) {
+            return;
+        }
         let mut inputs: Vec<(u64, Id)> = vec![];
         for input in &self.tape.entry(id).inputs {
             let mut below = self.below(*input);
