@@ -117,7 +117,7 @@ fn main() {
 }
 
 /// Programs whose answers are compared as text.
-const SMALL: [&str; 15] = [
+const SMALL: [&str; 16] = [
     "let s = \"a bc  def\"; w = wordify(s) in ({v ++ \"!\" : v in w}, {uppercase(c) : c in s | c /= `b}, s <- [(0, `z), (3, s[3])], \
      s -> {#s - 1 - i : i in index(#s)}, {parse_int(v) : v in [\"12\", \"-3\", \"x\"]}, {#v : v in linify(s ++ [newline] ++ s)}, \
      {if c == `a then code_char(100) else c : c in s}, {eql(v, \"bc\") : v in w}, collect({(v, 1) : v in w ++ w}), max_val(s));",
@@ -136,6 +136,8 @@ const SMALL: [&str; 15] = [
     "(permute([7, 8, 9], [2, 0, 1]), [7, 8, 9] <- [(1, 5)], [7, 8] -> [1, 1, 0], rank([2.0, -0.0, 0.0]));",
     "{if x > 1 then [x] else [] int : x in [0:4]};",
     "unpack([1], [f]);",
+    // Ranges with steps.
+    "({[i:i * 3:2] : i in [0:4]}, [9:9:2], sum([-7:2000:3]), {#[x:y:z] : x in [1, -5]; y in [8, -5]; z in [3, 2]});",
 ];
 
 fn sessions(open: Open, settings: Settings) -> [Session; 2] {

@@ -5,7 +5,7 @@ use crate::core::Primitive;
 use crate::data::Cells;
 use crate::eval::{Fault, Meter, Run, Value};
 use crate::run::Entry;
-use crate::vcode::{Foreign, Layout};
+use crate::vcode::{Foreign, Layout, Op, Type};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -72,6 +72,12 @@ impl Machine<'_, '_, '_> {
         let all = || starts.iter().zip(steps).zip(ends).map(|((&start, &step), &end)| (start, step, end));
         let lengths: Vec<usize> = all().map(|(start, step, end)| end.abs_diff(start).div_ceil(step as u64) as usize).collect();
         let total = lengths.iter().fold(0usize, |sum, &length| sum.saturating_add(length));
+        // The host needs no vector of many elements.
+        if self.accelerator.as_deref().is_some_and(|accelerator| total >= accelerator.threshold().max(1)) {
+            let (starts, steps, segments) = (self.ints(starts.to_vec())?, self.ints(steps.to_vec())?, self.segments(lengths)?);
+            self.stack.extend([segments.clone(), starts, steps, segments]);
+            return self.op(Op::Index, Type::Int);
+        }
         self.reserve(total)?;
         let mut values = Vec::with_capacity(total);
         for ((start, step, _), &length) in all().zip(&lengths) {
