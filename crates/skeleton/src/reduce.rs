@@ -70,15 +70,20 @@ pub struct Spread {
     pub groups: u32,
     /// Number of elements of a thread of a GPU at a time, if a warp computes a result. 0 for the usual number.
     pub items: u32,
+    /// Number of lanes of a warp of a GPU that compute one of several short results, if the operator is
+    /// commutative. 0 for a whole warp.
+    pub lanes: u32,
 }
 
 impl Default for Spread {
     /// Returns the spread that serves all sizes: a warp computes a result.
     fn default() -> Spread {
-        Spread { along_kept: false, blocks: false, split: false, rows: [1, 1], columns: 0, groups: 1, items: 0 }
+        Spread { along_kept: false, blocks: false, split: false, rows: [1, 1], columns: 0, groups: 1, items: 0, lanes: 0 }
     }
 }
 
+/// Number of elements of a thread if several results share a warp.
+const SHORT_ITEMS: u32 = 4;
 /// Maximum number of rows of results per lane along one axis.
 const MAX_ROWS: u64 = 4;
 
@@ -89,7 +94,7 @@ impl Spread {
     /// Encodes the spread as a number.
     pub fn number(self) -> u64 {
         let flags = [self.along_kept, self.blocks, self.split].map(u64::from);
-        let numbers = [self.rows[0], self.rows[1], self.columns, self.groups, self.items];
+        let numbers = [self.rows[0], self.rows[1], self.columns, self.groups, self.items, self.lanes];
         let coded = numbers.iter().rev().fold(0, |coded, number| coded << 8 | u64::from(*number));
         flags[0] | flags[1] << 1 | flags[2] << 2 | coded << 8
     }
@@ -105,6 +110,7 @@ impl Spread {
             columns: coded(2),
             groups: coded(3),
             items: coded(4),
+            lanes: coded(5),
         }
     }
 
@@ -152,6 +158,12 @@ impl Spread {
         let few_results = along_kept && split && kept <= u64::from(cost::COLUMN_THREADS.threads);
         let across = kept.next_power_of_two().max(cost::NARROW_ROW) as u32;
         let groups = if few_results { cost::BLOCK_THREADS / across } else { 1 };
+        // Several short results share a warp, whose start costs as much as some of them.
+        let is_short = folded >= u64::from(SHORT_ITEMS) && folded <= LANES / 2 * u64::from(SHORT_ITEMS);
+        if is_short && !along_kept && !split {
+            let lanes = folded.next_power_of_two() as u32 / SHORT_ITEMS;
+            return Spread { items: SHORT_ITEMS, lanes, ..spread };
+        }
         // Fewer elements than a warp has lanes are read at once.
         let items = folded.div_ceil(LANES).next_power_of_two().min(8) as u32;
         Spread { groups, items: if items < 8 { items } else { 0 }, ..spread }
@@ -295,8 +307,11 @@ impl ReduceEmitter<'_> {
     fn along_kept(&self, draft: &mut Draft, machine: &Machine) -> Result<()> {
         let folded = self.product(&self.folded_axes);
         // Many short results share a block, whose start costs as much as some of them.
-        let is_long = self.is_cpu && !self.reduce.spread.split;
-        let threads = if is_long { cost::LONG_BLOCK } else { Costs::of(machine).pick(cost::COLUMN_THREADS) };
+        let threads = match self.reduce.spread.split {
+            false if self.is_cpu => cost::LONG_BLOCK,
+            false => THREADS,
+            true => Costs::of(machine).pick(cost::COLUMN_THREADS),
+        };
         let blocks = self.kept.clone().div_ceil(threads);
         let (split, pieces) = self.split(draft, machine, &folded, &blocks);
         let block = [threads, 1, 1];
@@ -468,10 +483,19 @@ impl ReduceEmitter<'_> {
         };
         let parts = k.count_in_code(split.clone(), self.index);
         let all_groups = self.kept.clone() * split.clone();
-        if shape.groups > 1 {
+        let is_group = (shape.groups > 1).then(|| k.lt(group, k.count_in_code(all_groups.clone(), self.index)));
+        let (group, is_group) = match is_group {
+            // Lanes beyond the last result compute it again, for those of their warp that have one.
+            Some(is_group) if shape.shares_warps() => {
+                (k.min(group, k.sub(k.count_in_code(all_groups.clone(), self.index), 1)), Some(is_group))
+            }
             // Warps beyond the last result do nothing.
-            k.begin_if(k.lt(group, k.count_in_code(all_groups.clone(), self.index)));
-        }
+            Some(is_group) => {
+                k.begin_if(is_group);
+                (group, None)
+            }
+            None => (group, None),
+        };
         let (result, part) = if pieces.is_some() {
             let result = k.div(group, parts);
             (result, k.sub(group, k.mul(result, parts)))
@@ -516,14 +540,17 @@ impl ReduceEmitter<'_> {
         let thread = k.thread(Axis::X);
         let values = if shape.operates_by_tile(self.operator()) {
             sum.get(&k)
+        } else if shape.shares_warps() {
+            reduce_warp(&k, self.operator(), &sum.get(&k), shape.threads)
         } else {
             reduce_block(&k, self.operator(), &sum.get(&k), thread, shape.threads)
         };
-        k.if_then(k.eq(thread, 0), || match &pieces {
+        let is_first = k.eq(thread, 0);
+        k.if_then(is_group.map_or(is_first, |is_group| k.and(is_group, is_first)), || match &pieces {
             Some(pieces) => pieces.values.store(&k, group, &values),
             None => self.outlet.put(&k, &kept, result, &values),
         });
-        if shape.groups > 1 {
+        if shape.groups > 1 && !shape.shares_warps() {
             k.end_if();
         }
         draft.launch(k, [all_groups.div_ceil(shape.groups), 1u32.into(), 1u32.into()], shape.block)?;
@@ -601,7 +628,10 @@ impl ReduceEmitter<'_> {
             } else {
                 vector.max(8)
             };
-            ResultThreads { threads: 32, groups: 8, block: [32, 8, 1], tile: 32 * items, items, chains: 1 }
+            let lanes = self.reduce.spread.lanes;
+            let threads = if commutative && lanes > 0 { lanes } else { cost::LANES };
+            let groups = THREADS / threads;
+            ResultThreads { threads, groups, block: [threads, groups, 1], tile: threads * items, items, chains: 1 }
         }
     }
 
@@ -759,6 +789,11 @@ struct ResultThreads {
 }
 
 impl ResultThreads {
+    /// Returns true if the lanes of a warp have several results.
+    fn shares_warps(&self) -> bool {
+        self.threads < cost::LANES
+    }
+
     /// Returns true if threads combine their values after each tile, so that only thread 0 has a sum.
     fn operates_by_tile(&self, operator: &Operator) -> bool {
         !operator.is_commutative()

@@ -23,14 +23,17 @@ fn spreads() -> Vec<Spread> {
 }
 
 /// Returns a spread with the numbers that apply to it: columns of lanes and groups of threads along kept
-/// positions, few elements of a thread along reduced ones.
+/// positions, few elements of a thread and few lanes of a result along reduced ones.
 fn further(spread: Spread) -> Vec<Spread> {
     match (spread.along_kept, spread.rows) {
         (true, [1, 1]) => {
             vec![spread, Spread { columns: 1, ..spread }, Spread { columns: 3, ..spread }, Spread { groups: 8, ..spread }]
         }
         (true, _) => vec![Spread { columns: 1, ..spread }],
-        (false, _) => vec![spread, Spread { items: 1, ..spread }],
+        (false, _) => {
+            let few = |lanes: u32| Spread { items: 4, lanes, ..spread };
+            vec![spread, Spread { items: 1, ..spread }, few(2), few(16)]
+        }
     }
 }
 
