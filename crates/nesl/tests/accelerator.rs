@@ -9,6 +9,7 @@ mod costs;
 mod generator;
 mod loops;
 mod regions;
+mod rounds;
 mod support;
 mod teams;
 mod templates;
@@ -75,7 +76,10 @@ fn main() {
     for (name, device) in DEVICES {
         trials.push(Trial::test(format!("{name}: tail calls are loops"), move || loops::programs(device)));
         trials.push(Trial::test(format!("{name}: loops without end"), move || loops::endless(device)));
+        trials.push(Trial::test(format!("{name}: recursion of one call is a loop"), move || rounds::programs(device)));
     }
+    trials.push(Trial::test("cpu: loops of one call pause", rounds::pauses));
+    trials.push(Trial::test("cpu: loops of one call without end", rounds::endless));
     trials.push(Trial::test("cpu: kernels of loops do not depend on the number of rounds", loops::kernels));
     trials.push(Trial::test("interp: 25 random programs for teams", || teams::random(interp, 25)));
     trials.push(Trial::test("interp: kernels and waits of teams", teams::structure));

@@ -109,6 +109,12 @@ impl Compiler<'_> {
         {
             return self.lower_small(id, key, form);
         }
+        if key.single
+            && !key.plain
+            && let Some(form) = self.loop_module(&key.callee)
+        {
+            return self.lower_rounds(id, key, form);
+        }
         let body = self.body(&key.callee)?;
         let (name, source) = (self.program.functions[id].name.clone(), self.program.functions[id].source.clone());
         let captures = match &key.callee {

@@ -30,6 +30,7 @@ mod generic;
 mod instance;
 mod operation;
 mod primitive;
+mod rounds;
 mod sequential;
 mod serial;
 mod small;
@@ -94,6 +95,8 @@ pub(crate) struct Compiler<'e> {
     widths: Option<Widths>,
     /// The sequential forms of recursive functions.
     forms: HashMap<Callee, Option<Arc<Sequential>>>,
+    /// The modules of functions whose recursion is a loop.
+    loop_modules: HashMap<Callee, Option<Arc<Sequential>>>,
     /// The loop forms of recursive functions.
     loops: HashMap<Callee, Option<Arc<TailLoop>>>,
     /// For each recursive function, whether it has a sequential form, or the reason why not.
@@ -123,6 +126,7 @@ impl<'e> Compiler<'e> {
             reductions: HashMap::new(),
             widths,
             forms: HashMap::new(),
+            loop_modules: HashMap::new(),
             loops: HashMap::new(),
             notes: vec![],
         }

@@ -114,12 +114,12 @@ impl Lowering<'_, '_> {
         self.b.finish(results)
     }
 
-    fn begin_mode(&mut self, context: Context, origin: Origin) {
+    pub(super) fn begin_mode(&mut self, context: Context, origin: Origin) {
         self.b.open();
         self.push_level(context, origin);
     }
 
-    fn end_mode(&mut self, value: &Val, context: Context) -> flat::Block {
+    pub(super) fn end_mode(&mut self, value: &Val, context: Context) -> flat::Block {
         let value = self.materialise(value, context);
         self.levels.pop();
         let mut results = vec![];
@@ -176,7 +176,7 @@ impl Lowering<'_, '_> {
 
     /// Returns the number of elements of all sequences of each value of a context; `None` if there are no
     /// sequences.
-    fn sizes(&mut self, value: &Val, context: Context) -> Option<VarId> {
+    pub(super) fn sizes(&mut self, value: &Val, context: Context) -> Option<VarId> {
         match value {
             Val::Base(_) => None,
             Val::Pair(parts) => {

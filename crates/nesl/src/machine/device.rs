@@ -7,10 +7,11 @@ use crate::eval::{Fault, Run};
 use crate::run::{
     Accelerator, DeviceSegdes, DeviceVector, ELEMENTS_OF_A_STEP, Elements, Entry, Extent, OpResult, Vector, VectorCharge,
 };
-use crate::vcode::{Check, FuncId, Inst, Op, Sequential, SequentialCall, Slot, Type};
+use crate::vcode::{Check, FuncId, Inst, Op, PAUSE_FUEL, Sequential, SequentialCall, Slot, Type};
 use broadloom_graph::Amount;
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A function whose vectors have fewer elements than this in total continues on the host.
@@ -19,6 +20,9 @@ const SMALL: usize = 1 << 12;
 /// Time that the host spends on a recursion of small vectors before threads of the device take over. To open a
 /// device takes about as long.
 const PATIENCE: Duration = Duration::from_millis(16);
+
+/// Steps counted for a loop that has paused: few for each unit of fuel, since a thread of the device is fast.
+const STEPS_OF_PAUSE: usize = PAUSE_FUEL as usize / 4;
 
 /// Returns the value of all elements of a vector if the host knows it.
 fn each(entry: &Entry) -> Option<Entry> {
@@ -454,13 +458,11 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
     /// Takes the sizes of calls and pushes their execution mode. `place` is the instruction.
     pub(super) fn small(&mut self, place: (FuncId, usize)) -> Run<()> {
         let [sizes] = self.take::<1>()?;
-        // The calls follow this instruction.
-        let code = self.program.functions[place.0].code.get(place.1..).unwrap_or_default();
-        let form = code.iter().find_map(|inst| match inst {
-            Inst::Sequential(call) => Some(call.form.clone()),
-            _ => None,
-        });
+        let form = self.form_of_small(place).cloned();
+        let is_loop = form.as_deref().is_some_and(|form| form.is_loop);
         let (way, limit) = match self.accelerator.as_deref_mut() {
+            // A round does not wait to learn how large it is.
+            Some(accelerator) if is_loop && (accelerator.is_tracing() || matches!(sizes, Entry::Device(_))) => (0, 0),
             Some(accelerator) if matches!(sizes, Entry::Device(_)) => accelerator.small(&sizes, place, form.as_deref())?,
             Some(_) => self.small_on_host(&sizes, place, form.as_deref())?,
             None => (0, 0),
@@ -470,15 +472,30 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         self.count(1)
     }
 
+    /// Returns the form of the calls that an instruction chooses the execution mode of. They follow it.
+    fn form_of_small(&self, place: (FuncId, usize)) -> Option<&'p Arc<Sequential>> {
+        let code = self.program.functions[place.0].code.get(place.1..).unwrap_or_default();
+        code.iter().find_map(|inst| match inst {
+            Inst::Sequential(call) => Some(&call.form),
+            _ => None,
+        })
+    }
+
+    /// Tells whether an instruction chooses the execution mode of a loop.
+    pub(super) fn is_small_of_loop(&self, place: (FuncId, usize)) -> bool {
+        self.form_of_small(place).is_some_and(|form| form.is_loop)
+    }
+
     /// Returns the execution mode of calls whose sizes are on the host: a recursion that takes the host some
     /// milliseconds goes on in threads of the device.
     fn small_on_host(&mut self, sizes: &Entry, place: (FuncId, usize), form: Option<&Sequential>) -> Run<(i64, i64)> {
         let (Some(form), None, Entry::Int(sizes)) = (form, sizes.amount(), sizes) else { return Ok((0, 0)) };
         let since = self.small_since.entry(place).or_insert_with(Instant::now).elapsed();
-        if sizes.is_empty() || since < PATIENCE {
+        let Some(accelerator) = self.accelerator.as_deref_mut() else { return Ok((0, 0)) };
+        let is_early = since < PATIENCE && !(form.is_loop && accelerator.has_fixed_limit());
+        if sizes.is_empty() || is_early {
             return Ok((0, 0));
         }
-        let Some(accelerator) = self.accelerator.as_deref_mut() else { return Ok((0, 0)) };
         let (sum, most) = sizes.iter().fold((0, 0), |(sum, most), size| (sum + *size as usize, (*size as usize).max(most)));
         let limit = accelerator.limit_of_small(form, (sum, most))?;
         Ok(if limit.is_some_and(|limit| most <= limit) { (2, i64::from(i32::MAX)) } else { (0, 0) })
@@ -492,6 +509,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         let operands = self.stack[range.clone()].to_vec();
         let Some(accelerator) = self.accelerator.as_deref_mut() else { return Ok(false) };
         let Some(made) = accelerator.sequential(&call.form, &operands)? else { return Ok(false) };
+        let has_paused = accelerator.has_paused();
         let mut results = Vec::with_capacity(made.len());
         for made in made {
             results.push(self.entry(made)?);
@@ -499,6 +517,11 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         self.stack.truncate(range.start);
         self.count(results.iter().map(Entry::len).sum())?;
         self.stack.extend(results);
+        if call.form.is_loop {
+            self.stack[range.start] = self.bools(vec![!has_paused])?;
+            self.count(if has_paused { STEPS_OF_PAUSE } else { 0 })?;
+            self.retire()?;
+        }
         Ok(true)
     }
 

@@ -419,7 +419,8 @@ impl Machine<'_, '_, '_> {
             Some(Inst::Return) => self.frames.is_empty(),
             Some(Inst::Op(op, _)) => op.has_effect(),
             // The answer depends on earlier requests.
-            Some(Inst::Small | Inst::Sequential(_)) => is_sequential(),
+            Some(Inst::Small) => is_sequential() && !self.is_small_of_loop((function, at)),
+            Some(Inst::Sequential(_)) => is_sequential(),
             // The host reads whether all elements are finished.
             Some(Inst::Loop(_)) => true,
             Some(Inst::If(_)) => matches!(self.stack.last(), Some(Entry::Device(_))),

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Steps of loops on the host before the device takes over.
-const HOST_STEPS: u64 = 1 << 22;
+const HOST_STEPS: u64 = 1 << 20;
 
 /// Steps between two looks at the limits of the run.
 const CHUNK: u64 = 1 << 16;

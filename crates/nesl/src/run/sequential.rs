@@ -20,7 +20,7 @@ use super::vector::Vector;
 use super::{Accelerator, DeviceSegdes, OpResult, device_error, on_device};
 use crate::codes;
 use crate::eval::{Fault, Run};
-use crate::vcode::{FuncId, Sequential, Shape, Type, task, team};
+use crate::vcode::{FuncId, PAUSE_FUEL, Sequential, Shape, Type, task, team};
 use broadloom_device::{Argument, Buffer, Device, Error, Kernel, Launch};
 use broadloom_diag::Sources;
 use broadloom_graph::{Boundary, Combine, Costs, Node, Segments, Shape as Extents, Teams, Total, Workers, are_large_calls};
@@ -80,6 +80,21 @@ impl Accelerator {
     /// Tells whether calls may run sequentially.
     pub(crate) fn is_sequential(&self) -> bool {
         self.target.sequential.is_some()
+    }
+
+    /// Tells whether a call is executed on symbols, to become a template.
+    pub(crate) fn is_tracing(&self) -> bool {
+        self.tracing
+    }
+
+    /// Tells whether the size of small calls does not depend on the device.
+    pub(crate) fn has_fixed_limit(&self) -> bool {
+        self.target.sequential.is_some_and(|limits| limits.fixed.is_some())
+    }
+
+    /// Tells whether the last call was a loop that paused.
+    pub(crate) fn has_paused(&self) -> bool {
+        self.sequential.has_paused
     }
 
     /// Keeps notes of the compiler if plans are explained.
@@ -160,7 +175,14 @@ impl Accelerator {
         if self.tracing || self.sequential.failed.contains(&form.name) {
             return Ok(None);
         }
-        let limit = self.limit(limits, sum, form.text_for_cores.is_some())?;
+        let limit = match limits.fixed {
+            None if form.is_loop => {
+                let context = self.context()?;
+                let limit = Costs::of(context.device().machine()).sequential_loop_limit(&SEQUENTIAL_CALLS, sum as u64);
+                usize::try_from(limit).unwrap_or(usize::MAX)
+            }
+            _ => self.limit(limits, sum, form.text_for_cores.is_some())?,
+        };
         self.sequential.teams = None;
         (self.sequential.largest, self.sequential.total, self.sequential.limit) = (most, sum, limit);
         Ok(Some(limit))
@@ -330,7 +352,7 @@ impl Accelerator {
             form.text_for_cores.is_some(),
         );
         let limits = self.target.sequential.unwrap_or_default();
-        if workers.lanes == 1 && limits.in_warps {
+        if workers.lanes == 1 && limits.in_warps && !form.is_loop {
             workers.lanes = device.machine().warp_size;
             (workers.blocks, workers.threads) = (workers.blocks.div_ceil(2), 2 * workers.threads * workers.lanes);
             // One worker would take parts only.
@@ -340,7 +362,7 @@ impl Accelerator {
             (workers.grain, workers.callers) = (2, workers.callers.div_ceil(2));
         }
         let (text, worker) = match &form.text_for_cores {
-            _ if workers.lanes > 1 => (&form.text_for_warps, "warp"),
+            _ if workers.lanes > 1 && !form.is_loop => (&form.text_for_warps, "warp"),
             Some(text) if workers.grain > 0 => (text, "thread"),
             _ => (&form.text, "thread"),
         };
@@ -424,7 +446,10 @@ impl Accelerator {
         let context = self.context()?;
         let device = context.device().clone();
         let failed = |error: broadloom_device::Error| device_error(error.into());
-        let fuel = FUEL + elements.saturating_mul(FUEL_OF_ELEMENT);
+        let fuel = match form.is_loop {
+            true => 2 * PAUSE_FUEL,
+            false => FUEL + elements.saturating_mul(FUEL_OF_ELEMENT),
+        };
         let mut most: Vec<usize> = vec![];
         for _ in 0..MAX_RUNS {
             let mut places = ResultMemory::default();
@@ -467,6 +492,10 @@ impl Accelerator {
                 }
                 continue;
             }
+            self.sequential.has_paused = match places.buffers.first() {
+                Some(is_done) if form.is_loop => is_done.read().map_err(failed)?.first() == Some(&0),
+                _ => false,
+            };
             let mut taken = ResultBuffers { buffers: places.buffers.into_iter(), totals: totals.into_iter(), calls };
             let mut out = vec![];
             self.made(&form.result, &mut taken, None, &mut out)?;
@@ -556,6 +585,9 @@ impl Accelerator {
                     Some(_) => self.returned(self.int(), taken, order)?,
                 };
                 out.push(OpResult::Segdes(DeviceSegdes::with_total(lengths, Extent::host(total))));
+                if taken.calls == 1 && order.is_none() && element.is_scalar() {
+                    return self.made_by_one_call(element, taken, total, out);
+                }
                 let calls = on_device(Segments::from_lengths(&counts.node, Total::Host(total)))?;
                 let starts = on_device(calls.starts())?;
                 let starts = self.convert(&starts, Element::I64)?;
@@ -565,6 +597,26 @@ impl Accelerator {
                 let index = self.call("moved", &[&moved, &positions], |f, x| f.add(x[0], x[1]))?;
                 self.made(element, taken, Some((total, &index)), out)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Makes vectors from the elements of the only call, which are in order.
+    fn made_by_one_call(&mut self, shape: &Shape, taken: &mut ResultBuffers, total: usize, out: &mut Vec<OpResult>) -> Run<()> {
+        let mut types = vec![];
+        shape.results(&mut types);
+        for ty in types {
+            let element = self.element_of(ty);
+            let Some(buffer) = taken.buffers.next() else { return internal("too few results") };
+            let vector = match buffer.slice(0, total * element.bytes() as usize) {
+                Some(_) if total == 0 => Vector::new(self.one(Literal::zero(element))?, Extent::host(0)).generated(true),
+                Some(part) => {
+                    let context = self.context()?;
+                    Vector::of(on_device(Node::from_buffer(&context, element.into(), Extents::from(total), part))?)
+                }
+                None => return internal("a short result"),
+            };
+            out.push(OpResult::Vector(ty, vector));
         }
         Ok(())
     }

@@ -18,6 +18,8 @@ pub(super) struct SequentialWork {
     pub(super) failed: HashSet<String>,
     /// The last request for small calls of each requesting instruction.
     pub(super) asked: HashMap<(FuncId, usize), SizeRequest>,
+    /// True if the last call was a loop that paused.
+    pub(super) has_paused: bool,
     /// Elements of the largest call that `small` has found last, and of all.
     pub(super) largest: usize,
     pub(super) total: usize,

@@ -32,7 +32,7 @@ pub(crate) use fold::Combination;
 pub use op::{Choice, Op, Slot};
 pub use parse::parse;
 pub use program::{Constant, FuncId, Function, Inst, LoopCall, Program, SequentialCall};
-pub use sequential::{Sequential, Shape};
+pub use sequential::{PAUSE_FUEL, Sequential, Shape};
 pub use tail_loop::{Carried, LoopBlock, LoopEnd, LoopFold, LoopOperand, Reg, Step, TailLoop};
 pub use types::Type;
 pub use verify::{Signature, verify};

@@ -75,6 +75,12 @@ pub struct Sequential {
     pub widths: Widths,
     /// The captured variables and the argument.
     pub argument: Shape,
-    /// Shape of the value that a call returns.
+    /// Shape of the value that a call returns. For a loop: whether it has ended, its result, and the argument
+    /// of the next round.
     pub result: Shape,
+    /// True if the function is a loop that one thread runs, and that pauses between rounds.
+    pub is_loop: bool,
 }
+
+/// Fuel at which a loop pauses. It begins with twice as much.
+pub const PAUSE_FUEL: u64 = 1 << 26;

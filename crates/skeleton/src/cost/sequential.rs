@@ -162,6 +162,18 @@ impl Costs<'_> {
         few.max(many.min(part)) as u64
     }
 
+    /// Returns the maximum number of elements of the rounds of a loop that one core runs. A round of flattened
+    /// code is a level. A thread of a GPU is too slow.
+    pub fn sequential_loop_limit(&self, code: &SequentialCalls, elements: u64) -> u64 {
+        if self.machine.kind == MachineKind::Cuda {
+            return 0;
+        }
+        let latencies = self.latencies();
+        let element = self.of_worker(code.accesses) * latencies.access;
+        let bytes = elements as f64 * code.flattened.bytes * latencies.byte;
+        ((self.level(&code.flattened) + bytes) / element) as u64
+    }
+
     /// Returns whether small calls run sequentially while the large ones stay flattened. All calls have
     /// `elements`, the small ones `small` of them.
     ///

@@ -67,6 +67,18 @@ pub(super) struct Loop {
     end: Label,
 }
 
+/// The loop of a function that calls itself last.
+pub(super) struct Rounds {
+    pub(super) callee: Callee,
+    pub(super) head: Label,
+    /// The registers of the parameters, and their kinds.
+    pub(super) params: Vec<Reg>,
+    pub(super) kinds: Vec<Kind>,
+    pub(super) argument: Shape,
+    /// True if the function pauses between rounds.
+    pub(super) pauses: bool,
+}
+
 /// Writes one PTX function.
 pub(super) struct Writer<'m, 'c, 'e> {
     pub(super) m: &'m mut Module<'c, 'e>,
@@ -93,7 +105,9 @@ pub(super) struct Writer<'m, 'c, 'e> {
     /// True if such code contains an operation that all lanes must execute together.
     pub(super) refused: bool,
     /// True if the next expression is the result of the function.
-    at_end: bool,
+    pub(super) at_end: bool,
+    /// The loop of the function, if it calls itself last.
+    pub(super) rounds: Option<Rc<Rounds>>,
     expanded: u32,
 }
 
@@ -126,6 +140,7 @@ impl Module<'_, '_> {
             varying: false,
             refused: false,
             at_end: false,
+            rounds: None,
             expanded: 0,
         };
         w.code.meet();
@@ -174,13 +189,19 @@ impl Module<'_, '_> {
         w.code.to(none).setp((M::Eq, M::U32), depth, 0);
         w.code.go_if(none, fail);
         w.code.to(depth).sub(M::U32, depth, 1);
+        w.code.set(Kind::Pointer, mark, top);
+        w.begin_rounds(callee, &body, &argument, &params);
         let one = w.code.length(1);
         w.burn(one);
-        w.code.set(Kind::Pointer, mark, top);
         let Val::Tuple(taken) = w.unslot(&argument, &mut params.into_iter())? else { return Err("no arguments".into()) };
-        w.at_end = true;
-        let value = w.enter(callee, &taken, body)?;
-        w.give(&value, mark)?;
+        match w.rounds.clone() {
+            Some(rounds) => w.within(callee, &taken, body, |w| w.round(&taken, &rounds))?,
+            None => {
+                w.at_end = true;
+                let value = w.enter(callee, &taken, body)?;
+                w.give(&value, mark)?;
+            }
+        }
         w.code.place(fail);
         w.code.store_param(Type::B32, "rr", 1);
         w.code.run().ret(());
@@ -250,7 +271,7 @@ impl Writer<'_, '_, '_> {
 
     /// Returns a result from a PTX function. Flat sequences are moved to the mark, and the memory after them
     /// is released.
-    fn give(&mut self, value: &Val, mark: Reg) -> CodeResult<()> {
+    pub(super) fn give(&mut self, value: &Val, mark: Reg) -> CodeResult<()> {
         let regs = self.stored(value)?;
         let (mut kinds, mut columns) = (vec![], vec![]);
         let shape = self.shape_of(value);
@@ -277,18 +298,11 @@ impl Writer<'_, '_, '_> {
     /// Moves columns, each a length, a pointer and a kind, to the mark if that overwrites none of them.
     fn release(&mut self, regs: &mut [Reg], columns: &[(usize, usize, Kind)], mark: Reg) {
         let (keep, end) = (self.code.label(), self.code.reg(Class::B64));
-        let outside = |w: &mut Self, pointer: Reg| {
-            let (low, high, any) = (w.code.reg(Class::Pred), w.code.reg(Class::Pred), w.code.reg(Class::Pred));
-            w.code.to(low).setp((M::Lt, M::U64), pointer, mark);
-            w.code.to(high).setp((M::Ge, M::U64), pointer, w.limit);
-            w.code.to(any).or(M::Pred, low, high);
-            any
-        };
         if columns.len() > 1 {
             self.code.to(end).mov(M::B64, mark);
             for &(length, pointer, kind) in columns {
                 let (next, before) = (self.code.label(), self.code.reg(Class::Pred));
-                let any = outside(self, regs[pointer]);
+                let any = self.is_outside(regs[pointer], mark);
                 self.code.go_if(any, next);
                 self.code.to(before).setp((M::Lt, M::U64), regs[pointer], end);
                 self.code.go_if(before, keep);
@@ -300,7 +314,7 @@ impl Writer<'_, '_, '_> {
         let to = self.code.copy(Kind::Pointer, mark);
         for &(length, pointer, kind) in columns {
             let (next, there, same) = (self.code.label(), self.code.label(), self.code.reg(Class::Pred));
-            let any = outside(self, regs[pointer]);
+            let any = self.is_outside(regs[pointer], mark);
             self.code.go_if(any, next);
             self.code.to(same).setp((M::Eq, M::U64), regs[pointer], to);
             self.code.go_if(same, there);
@@ -315,6 +329,15 @@ impl Writer<'_, '_, '_> {
         }
         self.code.to(self.top).mov(M::B64, to);
         self.code.place(keep);
+    }
+
+    /// Tells whether an address is not in the memory between the mark and the end of the arena.
+    pub(super) fn is_outside(&mut self, pointer: Reg, mark: Reg) -> Reg {
+        let [low, high, any] = [(); 3].map(|()| self.code.reg(Class::Pred));
+        self.code.to(low).setp((M::Lt, M::U64), pointer, mark);
+        self.code.to(high).setp((M::Ge, M::U64), pointer, self.limit);
+        self.code.to(any).or(M::Pred, low, high);
+        any
     }
 
     /// Begins a loop over indices below a length.
@@ -526,16 +549,7 @@ impl Writer<'_, '_, '_> {
                 self.conditional(condition, [*then, *otherwise], body.types[id], at_end)
             }
             Expr::Let(..) => {
-                let mut rest = id;
-                while let Expr::Let(pattern, value, next) = &body.exprs[rest] {
-                    if let Some(behind) = self.filters(rest)? {
-                        rest = behind;
-                        continue;
-                    }
-                    let value = self.expr(*value)?;
-                    self.bind(*pattern, &value)?;
-                    rest = *next;
-                }
+                let rest = self.bindings(id)?;
                 self.at_end = at_end;
                 self.expr(rest)
             }
@@ -561,6 +575,22 @@ impl Writer<'_, '_, '_> {
             }
             Expr::Time(_) => Err("it measures time".to_owned()),
         }
+    }
+
+    /// Computes the values of nested `let`s and binds their patterns. Returns the expression behind them.
+    pub(super) fn bindings(&mut self, id: ExprId) -> CodeResult<ExprId> {
+        let body = self.body.clone();
+        let mut rest = id;
+        while let Expr::Let(pattern, value, next) = &body.exprs[rest] {
+            if let Some(behind) = self.filters(rest)? {
+                rest = behind;
+                continue;
+            }
+            let value = self.expr(*value)?;
+            self.bind(*pattern, &value)?;
+            rest = *next;
+        }
+        Ok(rest)
     }
 
     /// Makes a sequence from columns that are part of the module.
@@ -891,7 +921,7 @@ impl Writer<'_, '_, '_> {
 
 /// Lists the columns of flat sequences: slots of length and pointer, and the kind of elements. Returns false
 /// if there are nested sequences.
-fn flat_columns(shape: &Shape, slot: &mut usize, out: &mut Vec<(usize, usize, Kind)>) -> bool {
+pub(super) fn flat_columns(shape: &Shape, slot: &mut usize, out: &mut Vec<(usize, usize, Kind)>) -> bool {
     match shape {
         Shape::Int | Shape::Float | Shape::Bool => {
             *slot += 1;

@@ -37,7 +37,7 @@ impl Compiler<'_> {
     fn sequential_form(&mut self, callee: &Callee, widths: Widths) -> CodeResult<Sequential> {
         let source = self.name(callee).0;
         let (argument, result) = self.shapes(callee)?;
-        let mut text_for = |workers| self.sequential_text(callee, widths, workers, (&argument, &result));
+        let mut text_for = |workers| self.sequential_text(callee, widths, (workers, false), (&argument, &result));
         let (name, text, _) = text_for(Workers::Threads)?;
         let (_, text_for_warps, has_tasks) = text_for(Workers::Warps)?;
         let text_for_cores = match has_tasks {
@@ -48,15 +48,26 @@ impl Compiler<'_> {
             true => text_for(Workers::Teams).ok().map(|(_, text, _)| text),
             false => None,
         };
-        Ok(Sequential { name, source, text, text_for_cores, text_for_warps, text_for_teams, widths, argument, result })
+        Ok(Sequential {
+            name,
+            source,
+            text,
+            text_for_cores,
+            text_for_warps,
+            text_for_teams,
+            widths,
+            argument,
+            result,
+            is_loop: false,
+        })
     }
 
     /// Writes a module. Returns the name of its kernel, its text, and whether it has tasks.
-    fn sequential_text(
+    pub(super) fn sequential_text(
         &mut self,
         callee: &Callee,
         widths: Widths,
-        workers: Workers,
+        (workers, pauses): (Workers, bool),
         (argument, result): (&Shape, &Shape),
     ) -> CodeResult<(String, String, bool)> {
         let mut module = Module {
@@ -73,6 +84,7 @@ impl Compiler<'_> {
             has_parts: false,
             has_calls: false,
             has_order: false,
+            pauses,
         };
         // The first function has the name of the kernel, in all forms.
         let in_team = workers == Workers::Teams;
@@ -84,7 +96,7 @@ impl Compiler<'_> {
                 return Err("its code is too large".to_owned());
             }
         }
-        let name = format!("sequential_{}", signature.name);
+        let name = format!("{}_{}", if pauses { "loop" } else { "sequential" }, signature.name);
         let (kernel, besides) = match of_team {
             Some(_) if module.has_order => return Err("a loop runs in order".to_owned()),
             Some(_) if module.has_parts && module.has_calls => return Err("a team calls and splits".to_owned()),
@@ -98,7 +110,7 @@ impl Compiler<'_> {
 }
 
 /// Tells whether values have no nested sequences.
-fn is_flat(shape: &Shape) -> bool {
+pub(super) fn is_flat(shape: &Shape) -> bool {
     match shape {
         Shape::Int | Shape::Float | Shape::Bool => true,
         Shape::Tuple(parts) => parts.iter().all(is_flat),

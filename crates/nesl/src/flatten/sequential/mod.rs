@@ -14,6 +14,7 @@
 //! - An apply-to-each is a loop. Ranges and `dist` are stored only if their address is needed. In a thread,
 //!   several filters over the same sequences are one loop, see [`together`]. Short branches and results of
 //!   `++` have special code, see [`tail`].
+//! - A call of a function to itself that is the last thing it does is a jump, see [`rounds`].
 //! - Functions that are not recursive are expanded at their calls; the others are PTX functions. They return
 //!   a status, the top of the arena, the remaining fuel, and their result.
 //! - In the form for warps all lanes execute the same code, and loops with independent rounds are distributed
@@ -34,6 +35,7 @@ mod lanes;
 mod math;
 mod primitive;
 mod rank;
+mod rounds;
 mod tail;
 mod tasks;
 mod team_entry;
@@ -97,6 +99,8 @@ struct Module<'c, 'e> {
     has_calls: bool,
     /// True if functions for teams have a loop whose rounds run in order.
     has_order: bool,
+    /// True if the first function returns its arguments when it has run for long, see [`rounds`].
+    pauses: bool,
 }
 
 /// Registers that every function takes: the top and the limit of the arena, the depth and the fuel; in the
@@ -169,7 +173,7 @@ impl Module<'_, '_> {
         let (argument, result) = self.c.shapes(callee)?;
         let (mut params, mut results) = (vec![], vec![]);
         slots(&argument, &mut params);
-        slots(&result, &mut results);
+        slots(&self.returned_shape(argument, result), &mut results);
         let source: String = self.c.name(callee).0.chars().filter(char::is_ascii_alphanumeric).collect();
         let name = format!("f{}_{source}", self.functions.len());
         let signature = Signature { name, params, results, in_team };
