@@ -16,7 +16,7 @@ use super::progress;
 use super::unit::{Unit, divergent_barrier, flow, in_ssa_form, made_from, number_spans, origin, polls, restore_spans, waits};
 use crate::abi::Kind;
 use broadloom_analysis::{Assume, Cfg, Facts as LaunchFacts, Proof, Shapes as WarpShapes};
-use broadloom_ptx::{Block, Callee, Func, Function, Module, Reg};
+use broadloom_ptx::{Block, Callee, Func, Function, InstData, Module, Opcode, Reg};
 use broadloom_transform::inline_calls::Choice;
 use broadloom_transform::linearise::Blocks;
 use broadloom_transform::return_exits::{self, resolve};
@@ -65,10 +65,11 @@ pub(crate) fn prepare(
     let mut choice = Choice::new(module, [kernel]);
     let mut function = in_ssa_form(module, kernel, block, &mut choice, false)?;
     let apart = without_stores(module, &mut function, options)?;
-    // A vector of one lane would cost as much as one of all lanes.
-    let has_one_thread = block == [1, 1, 1] && function.instructions().any(|(_, inst)| inst.call().is_some());
+    // A vector of one lane would cost as much as one of all lanes. Results of calls and atomics would be vectors.
+    let is_varying = |inst: &InstData| inst.call().is_some() || inst.opcode() == Some(Opcode::Atom);
+    let has_one_thread = block == [1, 1, 1] && function.instructions().any(|(_, inst)| is_varying(inst));
     let reason = match options.vectorise {
-        _ if has_one_thread => "a block has one thread, and it calls functions".to_owned(),
+        _ if has_one_thread => "a block has one thread, and it has calls or atomics".to_owned(),
         true => match fast(module, kernel, function.clone(), block, options, choice)? {
             Ok(prepared) => return Ok(PreparedKernel { apart, ..prepared }),
             Err(Obstacle(reason)) => reason,
