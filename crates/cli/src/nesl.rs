@@ -10,8 +10,9 @@ use crate::input::{FileKind, Input};
 use crate::launching::open;
 use crate::options::{Check, Emit, Explain, LaunchOptions, Run};
 use crate::terminal::Terminal;
+use crate::watch::Watch;
 use broadloom::cpu::signals::STOP;
-use broadloom::device::Device;
+use broadloom::device::{Device, StopReason};
 use broadloom::diag::{Diagnostic, Diagnostics};
 use broadloom::interp::Interp;
 use broadloom::nesl::codes as codes_of_nesl;
@@ -54,12 +55,26 @@ pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let target = target(options.launch.device.as_deref(), terminal)?.with_precision(options.math.precision());
     let options_of_run = widths(options.int.as_deref(), options.float.as_deref());
     let settings = Settings { options: options_of_run, ..Settings::default() };
+    let _watch = watch(&options.launch, terminal);
     let arguments: Vec<String> = options.more.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
     let (exit, _, statistics) = answer_with(file_of(&options.launch), &arguments, settings, Some(target), terminal)?;
     if options.stats {
         write_statistics(&statistics, terminal);
     }
-    Ok(exit)
+    Ok(after_signal(exit))
+}
+
+/// Lets a signal stop the run, which then ends with the place and the function that it has reached.
+fn watch(launch: &LaunchOptions, terminal: &Terminal) -> Option<Watch> {
+    Watch::check(None, &format!("the run of `{}`", file_of(launch).display()), terminal)
+}
+
+/// Returns the exit code of a run, which a signal may have stopped.
+fn after_signal(exit: Exit) -> Exit {
+    match STOP.reason() {
+        Some(StopReason::Signal(signal)) => Exit::stopped(signal),
+        Some(StopReason::TimeLimit) | None => exit,
+    }
 }
 
 fn file_of(launch: &LaunchOptions) -> &Path {
@@ -153,8 +168,10 @@ pub fn run_vcode(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure
     options.launch.refuse(REFUSED)?;
     let target = target(options.launch.device.as_deref(), terminal)?.with_precision(options.math.precision());
     let (input, program) = read_vcode(file_of(&options.launch))?;
-    let (exit, statistics) =
-        run_vcode_program(input, program, widths(options.int.as_deref(), options.float.as_deref()), target, terminal)?;
+    let _watch = watch(&options.launch, terminal);
+    let limits = widths(options.int.as_deref(), options.float.as_deref());
+    let ended = run_vcode_program(input, program, limits, target, terminal);
+    let (exit, statistics) = ended.map_err(|failure| Failure { exit: after_signal(failure.exit), ..failure })?;
     if options.stats {
         write_statistics(&statistics, terminal);
     }

@@ -82,6 +82,19 @@ fn report(path: &Path) -> Value {
 }
 
 #[test]
+fn a_stopped_run_of_a_nesl_program_names_the_function() {
+    let file = empty_folder("stopped-nesl").join("endless.nesl");
+    fs::write(&file, "function spin(n) = if n < 0 then n else spin(n + 1 - 1);\nspin(5);\n").unwrap();
+    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+        let child = start(&["run", file.to_str().unwrap()]);
+        wait_until_busy(&child);
+        send(&child, signal);
+        let stopped = format!("the run was stopped by SIG{signal}");
+        end(child).exits(code).complains(&[&stopped, "in the function `spin`"]);
+    }
+}
+
+#[test]
 fn a_stopped_check_tells_what_it_found() {
     let folder = empty_folder("stopped-check");
     let kernel = folder.join("endless.ptx");
