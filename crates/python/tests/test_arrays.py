@@ -247,6 +247,7 @@ class Processes(Case):
             "import broadloom as bl, os, signal, threading, time\n"
             "x = bl.ones((1400, 1400))\n"
             "float(bl.sum(x))\n"
+            "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # A job in the background ignores the signal.
             "threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
             "start = time.time()\n"
             "try:\n"

@@ -52,6 +52,7 @@ class Nesl(unittest.TestCase):
             "import broadloom as bl, os, signal, threading\n"
             "m = bl.nesl('function spin(n) : int -> int = if n == 0 then 0 else spin(n - 1);')\n"
             "m.spin(3)\n"
+            "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # A job in the background ignores the signal.
             "threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
             "try:\n"
             "    m.spin(10**15)\n"
