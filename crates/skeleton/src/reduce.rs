@@ -82,10 +82,8 @@ impl Default for Spread {
     }
 }
 
-/// Number of elements of a thread if several results share a warp.
-const SHORT_ITEMS: u32 = 4;
 /// Maximum number of elements of a result that shares a warp.
-const MOST_SHORT: u64 = LANES / 2 * SHORT_ITEMS as u64;
+const MOST_SHORT: u64 = LANES / 2 * cost::SHORT_ITEMS as u64;
 /// Maximum number of rows of results per lane along one axis.
 const MAX_ROWS: u64 = 4;
 
@@ -161,10 +159,10 @@ impl Spread {
         let across = kept.next_power_of_two().max(cost::NARROW_ROW) as u32;
         let groups = if few_results { cost::BLOCK_THREADS / across } else { 1 };
         // Several short results share a warp, whose start costs as much as some of them.
-        let is_short = (SHORT_ITEMS.into()..=MOST_SHORT).contains(&folded);
+        let is_short = (cost::SHORT_ITEMS.into()..=MOST_SHORT).contains(&folded);
         if is_short && !along_kept && !split {
-            let lanes = folded.next_power_of_two() as u32 / SHORT_ITEMS;
-            return Spread { items: SHORT_ITEMS, lanes, ..spread };
+            let lanes = folded.next_power_of_two() as u32 / cost::SHORT_ITEMS;
+            return Spread { items: cost::SHORT_ITEMS, lanes, ..spread };
         }
         // Fewer elements than a warp has lanes are read at once.
         let items = folded.div_ceil(LANES).next_power_of_two().min(8) as u32;

@@ -44,6 +44,8 @@ pub const ENOUGH_SCAN_ROWS: u64 = 4;
 pub const FEW_ROWS: u64 = 32;
 /// Results of fewer elements are computed by neighbouring threads, whatever the order in memory.
 pub const SHORT_FOLD: Each<u64> = Each { vectors: 32, threads: 16 };
+/// Number of elements of a thread if several short results share a warp.
+pub const SHORT_ITEMS: u32 = 4;
 /// Results of a row, from which on neighbouring threads have them where that brings reads together.
 pub const NARROW_ROW: u64 = 8;
 /// Warps of a block of threads in which each warp has a row.
@@ -143,7 +145,7 @@ pub const SHARED_BINS: Each<u32> = Each { vectors: 32768, threads: 8192 };
 /// Bytes of the places that a block of a scatter on vectors has in its shared memory: half of a core's own
 /// cache of 256 KiB.
 const SCATTER_ROOM: u64 = 128 << 10;
-/// The same where the places need several blocks: most of the shared memory.
+/// Bytes of the places of a block if the places need several blocks: most of the shared memory.
 const LARGE_SCATTER_ROOM: u64 = 224 << 10;
 /// Times that a scatter on vectors goes through its positions, at most, each time for other places.
 const SCATTER_RANGES: u64 = 8;

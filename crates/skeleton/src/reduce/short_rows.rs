@@ -24,7 +24,7 @@ pub(super) struct ShortRows {
     length: u32,
 }
 
-/// What is known of an index.
+/// Form of an index that reads an input.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum IndexForm {
     /// A multiple of the width.
